@@ -88,6 +88,8 @@ class Journal:
     def __init__(self, database: Database) -> None:
         self._db = database
         self._me = _identify_process()
+        self._waiting: tuple[int, list[Job]] = -1, []
+        """The jobs that wait here, and the count of writes when they were read."""
 
     def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
         """Queue a job behind those that wait, also where the clock was set back meanwhile."""
@@ -112,10 +114,20 @@ class Journal:
 
     def list_waiting(self) -> list[Job]:
         """List waiting jobs in the order they will run: the owner's, then one of each guest in turn."""
-        rows = self._db.query("SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY position, created_s", self._me)
-        jobs = self._read_all(rows)
+        jobs = self._read_waiting()
         guests = {household_of(job.owner) for job in jobs} - {OWNER}
         return order_fairly(jobs, self.sum_guest_seconds(time.time() - HOUR_S) if len(guests) > 1 else {})
+
+    def _read_waiting(self) -> list[Job]:
+        """Read them once after each write: the live answer asks several times a second, and another process never changes
+        the jobs of this one."""
+        writes, jobs = self._waiting
+        if writes != self._db.writes:
+            writes = self._db.writes  # before the query, so that a write meanwhile is not missed
+            rows = self._db.query("SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY position, created_s", self._me)
+            jobs = self._read_all(rows)
+            self._waiting = writes, jobs
+        return jobs
 
     def count_waiting(self) -> int:
         (row,) = self._db.query("SELECT COUNT(*) AS n FROM jobs WHERE state='queued' AND runner=?", self._me)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
-from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.engine.files.bounded_json import Bounds
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
-from app.ui.state.asked import AT_ONCE_BYTES, parse_object
+from app.ui.state.asked import parse_apart
 
 OURS: Final = re.compile(r"/(hearth|v1|sdapi)/.*")
 """Hearth's own routes read their input through their own schemas (app/ui/state/asked.py)."""
@@ -48,7 +47,7 @@ class GradioFence:
         if scope["method"] not in ("GET", "HEAD") and scope["path"].rstrip("/") != UPLOAD_PATH:
             body = await read_body(receive, BODY.most_bytes)
             try:
-                await read_object(body)
+                await parse_apart(body, BODY)
             except Trouble as trouble:
                 await refusal(scope, 400, trouble.sentence)(scope, receive, send)
                 return
@@ -76,11 +75,6 @@ class GradioFence:
             await refusal(scope, 422, STUMBLED)(scope, receive, send)
         if failed:
             _log.warning("Gradio answered 500 to %s %s", scope["method"], scope["path"][:200])
-
-
-async def read_object(body: bytes) -> dict[str, Any]:
-    """Parse a body within Gradio's bounds; a long one in a thread, so that nobody's page waits for it."""
-    return parse_object(body, BODY) if len(body) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body, BODY)
 
 
 async def read_body(receive: Receive, most_bytes: int) -> bytes:

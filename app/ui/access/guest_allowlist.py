@@ -13,9 +13,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.engine.jobs.owners import household_of
 from app.sentence import Trouble
-from app.ui.access.gradio_fence import read_body, read_object, replay
+from app.ui.access.gradio_fence import BODY, read_body, replay
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
+from app.ui.state.asked import parse_apart
 from app.ui.state.person import who_in
 
 ALLOWED: Final = re.compile(
@@ -72,7 +73,7 @@ class GuestAllowlist:
         if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
             body = await read_body(receive, BODY_BYTES)
             try:
-                given = await read_object(body)
+                given = await parse_apart(body, BODY)
             except Trouble as trouble:
                 await refusal(scope, 400, trouble.sentence)(scope, receive, send)
                 return

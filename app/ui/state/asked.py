@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from app.engine.files.bounded_json import Bounds, parse_json
@@ -15,6 +16,8 @@ JSON: Final = Bounds(most_bytes=128 << 20, depth=64, values=20_000)
 """128 MB carry a picture of 40 million pixels as base64. Guests may send less: GuestAllowlist."""
 AT_ONCE_BYTES: Final = 64 << 10
 """A longer body is parsed in a thread, away from everybody's page."""
+PARSER: Final = ThreadPoolExecutor(1, "parser")
+"""One for all long bodies: each thread that computes makes the page's own wait 5 ms more for the interpreter, at every step."""
 Id = Annotated[int, Field(ge=0, lt=2**63)]
 """A number of SQLite's."""
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -35,9 +38,7 @@ async def read_asked(request: Request, schema: type[A]) -> A:
     """Return what the request asks for; raise a Trouble for what no schema allows. The path goes before the body, the body before the query."""
     given: dict[str, Any] = dict(request.query_params)
     if request.method not in ("GET", "HEAD"):
-        given |= (
-            parse_object(body) if len(body := await read_body(request)) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body)
-        )
+        given |= await parse_apart(await read_body(request))
     return fit(schema, {**given, **request.path_params})
 
 
@@ -64,6 +65,13 @@ def parse_object(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
     return given
+
+
+async def parse_apart(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:
+    """Parse a long body in the parser's thread, a short one here."""
+    if len(body) < AT_ONCE_BYTES:
+        return parse_object(body, bounds)
+    return await asyncio.get_running_loop().run_in_executor(PARSER, parse_object, body, bounds)
 
 
 def fit(schema: type[A], given: dict[str, Any]) -> A:
