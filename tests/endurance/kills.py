@@ -14,7 +14,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,12 +122,12 @@ def go_on(hearth: Running) -> None:
             hearth.post(f"/hearth/queue/{job}/go-on")
 
 
-def wait_for_part(hearth: Running, within_s: float) -> bool:
-    """Wait until the running job has finished a part and is not done yet."""
+def wait_for_part(hearth: Running, known: Mapping[str, Mapping[str, str]], within_s: float) -> bool:
+    """Wait until the running job has finished a part that is not among the known ones, and is not done yet."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         running = [job for job, state in hearth.states().items() if state == "running"]
-        if any(hash_parts(hearth.folder(job)) for job in running):
+        if any(hash_parts(hearth.folder(job)).keys() - known.get(job, {}).keys() for job in running):
             return True
         if not any(state in LIVE for state in hearth.states().values()):
             return False
@@ -148,7 +148,7 @@ def run(home: Path, count: int, kills: int, seed: int) -> Record:
             while waiting and sum(state in LIVE for state in hearth.states().values()) < 4:
                 hearth.submit(waiting.pop(0))
             if place % 2:
-                record.after_parts += wait_for_part(hearth, 90)
+                record.after_parts += wait_for_part(hearth, record.parts, 90)
             else:
                 time.sleep(draw.uniform(0, 12))
             record.note(hearth)
