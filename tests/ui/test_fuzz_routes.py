@@ -46,8 +46,8 @@ def fuzz(folder: Path, requests: int, seed: int) -> None:
         paths = {each.path for each in fuzz.targets}
         assert len([each for each in paths if OURS.fullmatch(each)]) > 25 and paths >= OF_OTHERS, "the tables of routes were not found"
         if requests > 50 * len(fuzz.targets):
-            asked = {name.partition(" ")[0] + name.rpartition(" ")[2] for name in outcome.by_route}
-            assert {each.server + each.path for each in fuzz.targets} <= asked
+            seen = {name.partition(" ")[0] + name.rpartition(" ")[2] for name in outcome.by_route}
+            assert {each.server + each.path for each in fuzz.targets} <= seen
     assert sum(outcome.statuses.values()) > requests * 0.9
     assert outcome.statuses[200] > requests * 0.1 and outcome.statuses[400] > requests * 0.02, outcome.statuses
 

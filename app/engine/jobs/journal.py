@@ -44,15 +44,17 @@ class Job:
     position: float = 0.0
 
 
-def _identify_process() -> str:
-    """Return an id of this process that stays unique when the system reuses its number."""
-    return f"{psutil.Process().pid}:{psutil.Process().create_time():.2f}"
+def _identify(process: psutil.Process) -> str:
+    """Return an id that is unique, also when the system reuses the number, and stays the same when the clock is set: Linux
+    counts from its start, and psutil adds that as the clock has it now."""
+    boot_s = psutil.boot_time() if psutil.LINUX else 0.0
+    return f"{process.pid}:{process.create_time() - boot_s:.2f}"
 
 
 def _is_alive(runner: str) -> bool:
-    pid, _, born = runner.partition(":")
+    pid = runner.partition(":")[0]
     try:
-        return bool(pid) and f"{psutil.Process(int(pid)).create_time():.2f}" == born
+        return bool(pid) and _identify(psutil.Process(int(pid))) == runner
     except (psutil.Error, ValueError):
         return False
 
@@ -87,7 +89,7 @@ class Journal:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._me = _identify_process()
+        self._me = _identify(psutil.Process())
         self._waiting: tuple[int, list[Job]] = -1, []
         """The jobs that wait here, and the count of writes when they were read."""
 
@@ -183,7 +185,7 @@ class Journal:
         """Mark the jobs of dead processes as interrupted; done at each start. On a full disk it is done when one of them
         is resumed."""
         rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
-        dead = [row for row in rows if not _is_alive(row["runner"])]
+        dead = [row for row in rows if row["runner"] != self._me and not _is_alive(row["runner"])]
         unmarked = []
         for row in dead:
             try:
