@@ -52,9 +52,9 @@ class Record:
         for job, state in states.items():
             now = hash_parts(hearth.folder(job))
             before = self.parts.setdefault(job, {})
-            if state != "finished":
-                for name, digest in before.items():
-                    assert now.get(name) == digest, f"{job} ({state}): {name} was finished and is gone or another now"
+            for name, digest in before.items():
+                found = state == "finished" or now.get(name) == digest or is_delivered(hearth, job, digest)
+                assert found, f"{job} ({state}): {name} was finished and is gone or another now"
             before.update(now)
         creations = {path: job for job, path in hearth.creations()}
         for path in self.creations:
@@ -62,6 +62,18 @@ class Record:
         for path in creations:
             assert Path(path).is_file(), f"{path} is on the shelf, but there is no such file"
         self.creations |= creations
+
+
+def is_delivered(hearth: Running, job: str, digest: str, within_s: float = 5.0) -> bool:
+    """Tell whether what is gone from a job's folder is on its way to the shelf: there, or its job has ended since."""
+    deadline = time.monotonic() + within_s
+    while hearth.states()[job] != "finished":
+        if digest in {hashlib.sha256(path.read_bytes()).hexdigest() for path in (hearth.home / "creations").glob("*.*")}:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def hash_parts(folder: Path) -> dict[str, str]:
