@@ -48,6 +48,9 @@ without a thread; threads are started only for functions that run."""
 FILES_OPEN = 4096
 MANY_CORES = 4
 BACKUP_LOOK_S = 3600.0
+SWITCH_S = 0.001
+"""How long a thread that computes holds the interpreter while others wait for it. With Python's 5 ms the server's thread, which
+lets go of it at each read and write of a connection, fell behind by half a second in a crowd."""
 WAIT_S = 1.0
 """Windows notices Ctrl+C only between two waits."""
 PAGE_FIRST_S = 3.0
@@ -197,7 +200,8 @@ def tell(sentence: Sentence, before: str = "") -> None:
 
 
 def prepare_environment(place: Home) -> None:
-    """Set Gradio's environment variables and folder. A dead proxy must not block Hearth's requests to itself."""
+    """Set Gradio's environment variables and folder, and how threads take turns. A dead proxy must not block Hearth's requests to itself."""
+    sys.setswitchinterval(SWITCH_S)
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Gradio sums up its last 10,000 calls with pandas after each one.

@@ -14,7 +14,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,9 +52,9 @@ class Record:
         for job, state in states.items():
             now = hash_parts(hearth.folder(job))
             before = self.parts.setdefault(job, {})
-            if state != "finished":
-                for name, digest in before.items():
-                    assert now.get(name) == digest, f"{job} ({state}): {name} was finished and is gone or another now"
+            for name, digest in before.items():
+                found = state == "finished" or now.get(name) == digest or is_delivered(hearth, job, digest)
+                assert found, f"{job} ({state}): {name} was finished and is gone or another now"
             before.update(now)
         creations = {path: job for job, path in hearth.creations()}
         for path in self.creations:
@@ -62,6 +62,18 @@ class Record:
         for path in creations:
             assert Path(path).is_file(), f"{path} is on the shelf, but there is no such file"
         self.creations |= creations
+
+
+def is_delivered(hearth: Running, job: str, digest: str, within_s: float = 5.0) -> bool:
+    """Tell whether what is gone from a job's folder is on its way to the shelf: there, or its job has ended since."""
+    deadline = time.monotonic() + within_s
+    while hearth.states()[job] != "finished":
+        if digest in {hashlib.sha256(path.read_bytes()).hexdigest() for path in (hearth.home / "creations").glob("*.*")}:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def hash_parts(folder: Path) -> dict[str, str]:
@@ -122,12 +134,12 @@ def go_on(hearth: Running) -> None:
             hearth.post(f"/hearth/queue/{job}/go-on")
 
 
-def wait_for_part(hearth: Running, within_s: float) -> bool:
-    """Wait until the running job has finished a part and is not done yet."""
+def wait_for_part(hearth: Running, known: Mapping[str, Mapping[str, str]], within_s: float) -> bool:
+    """Wait until the running job has finished a part that is not among the known ones, and is not done yet."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         running = [job for job, state in hearth.states().items() if state == "running"]
-        if any(hash_parts(hearth.folder(job)) for job in running):
+        if any(hash_parts(hearth.folder(job)).keys() - known.get(job, {}).keys() for job in running):
             return True
         if not any(state in LIVE for state in hearth.states().values()):
             return False
@@ -148,7 +160,7 @@ def run(home: Path, count: int, kills: int, seed: int) -> Record:
             while waiting and sum(state in LIVE for state in hearth.states().values()) < 4:
                 hearth.submit(waiting.pop(0))
             if place % 2:
-                record.after_parts += wait_for_part(hearth, 90)
+                record.after_parts += wait_for_part(hearth, record.parts, 90)
             else:
                 time.sleep(draw.uniform(0, 12))
             record.note(hearth)

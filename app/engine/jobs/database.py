@@ -103,6 +103,8 @@ class Database:
         """Open a file, or make it. Raise sqlite3.Error if it is damaged or cannot be written. `stand_in`: what to read
         while the disk is full; the first change that finds room opens the file."""
         self._path, self._lock = path, threading.RLock()
+        self.writes = 0
+        """Counted, so that readers know when to look again."""
         self._connection = stand_in or _connect(path)
         self._stands_in = stand_in is not None
 
@@ -114,7 +116,10 @@ class Database:
         """Execute a statement and return the number of rows it changed."""
         with self._lock:
             self._leave_stand_in()
-            return self._connection.execute(query, values).rowcount
+            try:
+                return self._connection.execute(query, values).rowcount
+            finally:
+                self.writes += 1
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -128,6 +133,7 @@ class Database:
             except BaseException:
                 if self._connection.in_transaction:  # SQLite ends it by itself after some errors
                     self._connection.execute("ROLLBACK")
+                self.writes += 1
                 raise
 
     def _leave_stand_in(self) -> None:

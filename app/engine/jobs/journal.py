@@ -45,15 +45,17 @@ class Job:
     position: float = 0.0
 
 
-def _identify_process() -> str:
-    """Return an id of this process that stays unique when the system reuses its number."""
-    return f"{psutil.Process().pid}:{psutil.Process().create_time():.2f}"
+def _identify(process: psutil.Process) -> str:
+    """Return an id that is unique, also when the system reuses the number, and stays the same when the clock is set: Linux
+    counts from its start, and psutil adds that as the clock has it now."""
+    boot_s = psutil.boot_time() if psutil.LINUX else 0.0
+    return f"{process.pid}:{process.create_time() - boot_s:.2f}"
 
 
 def _is_alive(runner: str) -> bool:
-    pid, _, born = runner.partition(":")
+    pid = runner.partition(":")[0]
     try:
-        return bool(pid) and f"{psutil.Process(int(pid)).create_time():.2f}" == born
+        return bool(pid) and _identify(psutil.Process(int(pid))) == runner
     except (psutil.Error, ValueError):
         return False
 
@@ -88,7 +90,9 @@ class Journal:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._me = _identify_process()
+        self._me = _identify(psutil.Process())
+        self._waiting: tuple[int, list[Job]] = -1, []
+        """The jobs that wait here, and the count of writes when they were read."""
 
     def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
         """Queue a job behind those that wait, also where the clock was set back meanwhile."""
@@ -113,10 +117,20 @@ class Journal:
 
     def list_waiting(self) -> list[Job]:
         """List waiting jobs in the order they will run: the owner's, then one of each guest in turn."""
-        rows = self._db.query("SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY rowid", self._me)
-        jobs = self._read_all(rows)
+        jobs = self._read_waiting()
         guests = {household_of(job.owner) for job in jobs} - {OWNER}
         return order_fairly(jobs, self.sum_guest_seconds(time.time() - HOUR_S) if len(guests) > 1 else {})
+
+    def _read_waiting(self) -> list[Job]:
+        """Read them once after each write: the live answer asks several times a second, and another process never changes
+        the jobs of this one."""
+        writes, jobs = self._waiting
+        if writes != self._db.writes:
+            writes = self._db.writes  # before the query, so that a write meanwhile is not missed
+            rows = self._db.query("SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY rowid", self._me)
+            jobs = self._read_all(rows)
+            self._waiting = writes, jobs
+        return jobs
 
     def count_waiting(self) -> int:
         (row,) = self._db.query("SELECT COUNT(*) AS n FROM jobs WHERE state='queued' AND runner=?", self._me)
@@ -187,7 +201,7 @@ class Journal:
         """Mark the jobs of dead processes as interrupted; done at each start. On a full disk it is done when one of them
         is resumed."""
         rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
-        dead = [row for row in rows if not _is_alive(row["runner"])]
+        dead = [row for row in rows if row["runner"] != self._me and not _is_alive(row["runner"])]
         unmarked = []
         for row in dead:
             try:

@@ -3,6 +3,7 @@ failures."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -26,6 +27,7 @@ class EngineLife:
         self._home, self._pretended, self.no_beat_s = home, pretended, no_beat_s
         self._lock = threading.RLock()
         self._failed_starts, self._start_at_s = 0, 0.0
+        self._asked_s, self._awake_s = math.inf, -math.inf
         self.child: Child | None = None
         self.chunk: Chunk = AUTO
         """The chunk size in force: the single copy in this process, sent to every engine that starts."""
@@ -59,7 +61,13 @@ class EngineLife:
             self.child.beat_s = time.monotonic()
 
     def has_hung(self) -> bool:
-        return self.child is not None and time.monotonic() - self.child.beat_s > self.no_beat_s
+        """Tell whether the engine was silent for too long. Asked all the time: where nobody asked for half as long, the whole
+        computer slept, and the engine has its time again."""
+        now_s = time.monotonic()
+        if now_s - self._asked_s > self.no_beat_s / 2:
+            self._awake_s = now_s
+        self._asked_s = now_s
+        return self.child is not None and now_s - max(self.child.beat_s, self._awake_s) > self.no_beat_s
 
     def retry_now(self) -> None:
         self._start_at_s = 0.0

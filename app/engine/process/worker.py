@@ -44,6 +44,8 @@ AHEAD: Final = (
 )
 """The slowest imports of a first sound or picture, shared ones first: 3.1 and 6.0 s after the click without, 0.5 and
 1.4 with it."""
+SLEPT_S: Final = 30.0
+"""After this long between two beats the whole computer slept: a job's silence meanwhile does not count."""
 ROOM_BYTES: Final = 2 << 30
 """The imports take a fifth of a GiB; with less than this free, they wait until needed."""
 
@@ -85,6 +87,7 @@ class Worker:
 
     def beat(self) -> None:
         reading, measured = Reading(), True
+        beaten_s = awake_s = time.monotonic()
         while True:
             try:
                 reading, measured = read(), True
@@ -94,7 +97,11 @@ class Worker:
                 measured = False
             spoke_s = self._spoke_s
             model, held = (self._session.loaded, self._session.held_bytes) if self._session is not None else ("", 0)
-            self.report(Beat(reading, model, None if spoke_s is None else time.monotonic() - spoke_s, held))
+            now_s = time.monotonic()
+            if now_s - beaten_s > SLEPT_S:
+                awake_s = now_s
+            beaten_s = now_s
+            self.report(Beat(reading, model, None if spoke_s is None else now_s - max(spoke_s, awake_s), held))
             time.sleep(BEAT_S)
 
     def work(self, session: Session) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
@@ -18,6 +19,8 @@ AT_ONCE_BYTES: Final = 64 << 10
 """A longer body is parsed in a thread, away from everybody's page."""
 GIVEN: Final = "hearth.given"
 """The key of a request's JSON object in its scope, once `parse_body` has been there."""
+PARSER: Final = ThreadPoolExecutor(1, "parser")
+"""One for all long bodies: each thread that computes makes the page's own wait 5 ms more for the interpreter, at every step."""
 Id = Annotated[int, Field(ge=0, lt=2**63)]
 """A number of SQLite's."""
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -45,11 +48,11 @@ async def read_asked(request: Request, schema: type[A]) -> A:
 
 async def parse_body(scope: Scope, receive: Receive, bounds: Bounds = JSON) -> Receive:
     """Parse a request's body into its scope; return a channel that yields the body again. The guards and the route all call this, the first one
-    parses: a long body in a thread, so that nobody's page waits for it."""
+    parses."""
     if GIVEN in scope:
         return receive
     body = await read_body(Request(scope, receive), bounds.most_bytes)
-    scope[GIVEN] = parse_object(body, bounds) if len(body) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body, bounds)
+    scope[GIVEN] = await parse_apart(body, bounds)
     return replay([{"type": "http.request", "body": body, "more_body": False}], receive)
 
 
@@ -86,6 +89,13 @@ def parse_object(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
     return given
+
+
+async def parse_apart(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:
+    """Parse a long body in the parser's thread, a short one here."""
+    if len(body) < AT_ONCE_BYTES:
+        return parse_object(body, bounds)
+    return await asyncio.get_running_loop().run_in_executor(PARSER, parse_object, body, bounds)
 
 
 def fit(schema: type[A], given: dict[str, Any]) -> A:

@@ -267,6 +267,20 @@ def test_an_engine_hangs_once_it_is_quiet_for_too_long(tmp_path: Path, monkeypat
     assert life.has_hung() is hung
 
 
+def test_a_computer_that_slept_gives_its_engine_time_to_wake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(engine_life, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    life = engine_life.EngineLife(home(tmp_path), "", 20.0)
+    life.child = SimpleNamespace(beat_s=1000.0)  # type: ignore[assignment]
+
+    def ask(at_s: float) -> bool:
+        clock.now = at_s
+        return life.has_hung()
+
+    assert not ask(1000.0) and not ask(4600.0), "nobody asks while it sleeps"
+    assert not any(ask(4600.0 + second) for second in range(1, 21)) and ask(4621.0)
+
+
 @pytest.mark.parametrize(
     ("state", "end"),
     [

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -156,6 +157,26 @@ def test_an_engine_beats_on_where_the_meter_fails(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(EOFError):
         worker.Worker(Pipe()).beat()  # type: ignore[arg-type]
     assert [each.reading.process_bytes for each in beats] == [7, 7, 7]
+
+
+def test_sleep_is_no_silence_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that last spoke at 0 s; between its third and its fourth beat the computer sleeps for an hour."""
+    quiet: list[float] = []
+    beat_at_s = [0.0, 10.0, 20.0, 3620.0, 3630.0]
+
+    class Pipe:
+        def send(self, report: Any) -> None:
+            quiet.append(report.quiet_s)
+            if len(quiet) == len(beat_at_s):
+                raise EOFError
+
+    now_s = iter([0.0, *beat_at_s])
+    monkeypatch.setattr(worker, "time", SimpleNamespace(monotonic=lambda: next(now_s), sleep=lambda seconds: None))
+    working = worker.Worker(Pipe())  # type: ignore[arg-type]
+    working._spoke_s = 0.0
+    with pytest.raises(EOFError):
+        working.beat()
+    assert quiet == [0.0, 10.0, 20.0, 0.0, 10.0]
 
 
 def until(condition: Callable[[], bool], seconds: float = 60) -> None:
