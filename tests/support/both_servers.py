@@ -14,8 +14,8 @@ from PIL import Image
 
 from app.compat.machine.hardware import Hardware
 from app.engine.files import sound
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.request import SpeechRequest
-from app.engine.jobs.shelf import RunSummary
 from app.ui import launch, share, single_instance
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk

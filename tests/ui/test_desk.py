@@ -17,9 +17,9 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
-from app.engine.jobs.shelf import RunSummary
 from app.engine.models import catalog
 from app.engine.models.chosen import keep_known_fields
 from app.engine.models.model import describe_need

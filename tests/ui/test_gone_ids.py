@@ -10,9 +10,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import END, Finished, Stopped
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import RunSummary
 from app.engine.jobs.tasks import SelfTest
 from app.engine.process.progress_board import REMEMBERED
 from app.ui import routes

@@ -19,9 +19,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import RunSummary
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared

@@ -26,8 +26,8 @@ import soundfile
 from starlette.responses import Response
 from starlette.routing import Route
 
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import RunSummary
 from app.engine.models import catalog
 from app.sentence import Trouble, say
 from app.ui import routes

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from app.engine.files import sound
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import FORMATS
-from app.engine.jobs.shelf import Creation
 from app.sentence import Trouble, say
 
 

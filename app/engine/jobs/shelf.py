@@ -6,74 +6,27 @@ from __future__ import annotations
 import contextlib
 import errno
 import filecmp
-import json
 import re
 import shutil
 import sqlite3
 import threading
 import time
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from app import atomic_write
-from app.engine.jobs.database import Database, read_number
+from app.engine.jobs.creation import Creation, RunSummary, make_row, name_after, read_creation
+from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Job
-from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 from app.sentence import Trouble, say
 
 BIN = ".bin"
-NAME_LETTERS = 48
-NAMED_FROM_LETTERS = 1000
-"""A script may have a million letters; its name comes from the first of them."""
 NUMBERED = re.compile(r" \d{1,9}$")
 TRIGRAM = 3
 """Full-text search needs this many letters; shorter words are searched row by row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Creation:
-    id: int
-    job: str
-    owner: str
-    kind: str
-    model: str
-    text: str
-    path: Path
-    seconds: float
-    rate: float
-    unit: str
-    elapsed_s: float
-    highest_bytes: int
-    whole: bool
-    """False: stopped before its end."""
-    favourite: bool
-    created_s: float
-    binned: bool
-    condition: str
-    """"" for intact; "missing" or "foreign" if the file is gone or was replaced by another."""
-    settings: dict[str, Any]
-    plan: dict[str, Any]
-
-    @property
-    def request(self) -> Request:
-        return from_json(self.settings)
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """How a run went, for its row."""
-
-    model: str
-    seconds: float = 0.0
-    rate: float = 0.0
-    unit: str = ""
-    elapsed_s: float = 0.0
-    highest_bytes: int = 0
-    whole: bool = True
-    plan: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +41,6 @@ class Search:
     """True: in the bin, and nowhere else."""
     most: int = 200
     skip: int = 0
-
-
-def make_file_name(text: str, suffix: str, when_s: float) -> str:
-    """Name a file by date and words, so that people can find it and every file system accepts it."""
-    words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])).split())
-    if len(words) > NAME_LETTERS:
-        words = words[:NAME_LETTERS].rsplit(" ", 1)[0]
-    return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
 
 
 def _move(file: Path, path: Path) -> None:
@@ -138,8 +83,8 @@ class Shelf:
             for lost in (each for each in before if each.condition == "missing"):
                 self._db.write("DELETE FROM creations WHERE id=?", lost.id)
             for file in (each for each in same if same[each] is None):
-                paths[file] = self._find_free(self.folder, _name_after(job, file))
-                self._insert(_make_row(job, file, paths[file], made))
+                paths[file] = self._find_free(self.folder, name_after(job, file))
+                self._insert(make_row(job, file, paths[file], made))
         self._move_in(paths)
         for file, kept in same.items():
             if kept is not None and kept.path != file:
@@ -264,26 +209,21 @@ class Shelf:
         there = {file for folder in folders if folder.is_dir() for file in folder.iterdir()}
         rows = self._db.query("SELECT id, path, bytes FROM creations")
         unlisted = there - {Path(row["path"]) for row in rows}
-        lost = [row for row in rows if Path(row["path"]) not in there] if unlisted else []
-        by_name: dict[str, list[Path]] = {}
-        for file in unlisted:
-            for name in {file.name, _drop_number(file)}:
-                by_name.setdefault(name, []).append(file)
-        for exact in (True, False):
-            for row in lost:
-                old = Path(row["path"])
-                names = {old.name} if exact else {old.name, _drop_number(old)}
-                found = {
-                    file for name in names for file in by_name.get(name, ()) if file in unlisted and (file.name == old.name or not exact)
-                }
-                found = {file for file in found if file.parent != old.parent and file.stat().st_size == row["bytes"]}
-                if len(found) == 1:
-                    (file,) = found
-                    binned_s = time.time() if file.parent == folders[1] else None
-                    if self._db.write(
-                        "UPDATE creations SET path=?, binned_s=? WHERE id=? AND path=?", str(file), binned_s, row["id"], row["path"]
-                    ):
-                        unlisted.discard(file)
+        lost = {Path(row["path"]): row for row in rows if Path(row["path"]) not in there} if unlisted else {}
+        for names_of in (_read_name, _read_names):
+            by_name: defaultdict[str, set[Path]] = defaultdict(set)
+            for file in unlisted:
+                for name in names_of(file):
+                    by_name[name].add(file)
+            for old, row in lost.items():
+                alike = set().union(*(by_name[name] for name in names_of(old))) & unlisted
+                fitting = [file for file in alike if file.parent != old.parent and file.stat().st_size == row["bytes"]]
+                if len(fitting) == 1 and self._write_place(row, fitting[0]):
+                    unlisted.discard(fitting[0])
+
+    def _write_place(self, row: sqlite3.Row, file: Path) -> int:
+        binned_s = time.time() if file.parent == self.folder / BIN else None
+        return self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=? AND path=?", str(file), binned_s, row["id"], row["path"])
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
         """Read rows; skip damaged ones, so that the others are still shown."""
@@ -294,25 +234,13 @@ class Shelf:
         return found
 
 
-def _read_words(request: Request) -> str:
-    return request.text if isinstance(request, SpeechRequest) else request.prompt
+def _read_name(path: Path) -> set[str]:
+    return {path.name}
 
 
-def _name_after(job: Job, file: Path) -> str:
-    return make_file_name(_read_words(job.request), file.suffix, time.time())
-
-
-def _make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object, ...]:
-    settings = to_json(job.request)
-    return (
-        job.id, job.owner, settings["kind"], made.model, _read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
-        made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
-    )  # fmt: skip
-
-
-def _drop_number(path: Path) -> str:
-    """Return a file's name without the number that keeps it apart from others."""
-    return NUMBERED.sub("", path.stem) + path.suffix
+def _read_names(path: Path) -> set[str]:
+    """Return a file's name, with and without the number that keeps it apart from others."""
+    return {path.name, NUMBERED.sub("", path.stem) + path.suffix}
 
 
 def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary) -> Creation | None:
@@ -322,26 +250,3 @@ def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary) -> Creati
         if whole or filecmp.cmp(file, each.path, shallow=False):
             return each
     return None
-
-
-def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
-    """Read a row; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without any."""
-    path = Path(row["path"])
-    try:
-        condition = "" if path.stat().st_size == row["bytes"] else "foreign"
-    except OSError:
-        condition = "missing"
-    return Creation(
-        row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
-        read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
-        bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
-        _read_values(row["plan"]),
-    )  # fmt: skip
-
-
-def _read_values(text: object) -> dict[str, Any]:
-    try:
-        values = json.loads(text) if isinstance(text, str) else {}
-    except (ValueError, RecursionError):
-        return {}
-    return values if isinstance(values, dict) else {}

@@ -13,8 +13,8 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import Choice, Offload, Plan, Quantised
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, Request
-from app.engine.jobs.shelf import Creation
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.planned import find_need, make_plan
 from app.paths import Home

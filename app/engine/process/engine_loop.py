@@ -22,7 +22,7 @@ from app.engine.process.child import Child
 from app.engine.process.deaths import DeathRecord, measure_progress
 from app.engine.process.disk_room import FULL_MET, DiskRoom
 from app.engine.process.engine_life import EngineLife
-from app.engine.process.job_end import Stores, close_row, shelve
+from app.engine.process.job_end import JobEnds, Stores
 from app.engine.process.job_folder import End, drop_sounds
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import Death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
@@ -67,8 +67,7 @@ class EngineLoop:
         self._ending: tuple[str, End] | None = None
         """The job whose end could not be stored for lack of room; no other begins before."""
         self._ending_again_s = 0.0
-        self._shelved: dict[str, End] = {}
-        """Ends whose results are on the shelf while their rows could not be closed yet."""
+        self._ends = JobEnds(stores, patient)
         self._room = DiskRoom(stores.home, waits=patient)
         self._stumbles = 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
@@ -103,30 +102,13 @@ class EngineLoop:
         part exists."""
         resumable = None
         if not is_task(job):
-            event = self._shelve(job, event, died)
-            try:
-                resumable = close_row(self._stores, job, event, died)
-            except sqlite3.Error as fault:  # A row that stays open is offered to be resumed by the next start.
-                if self._patient and is_disk_full(fault):
-                    raise
-            self._shelved.pop(job, None)
+            event, resumable = self._ends.store(job, event, self._board.get(job), died)
         self._ended_at_s.append((time.monotonic(), self._stores.job_folder(job)))
         self._stopping.discard(job)
         self._deaths.pop(job, None)
         if resumable is not None:
             self.interrupted = [*self.interrupted, resumable]
         return event
-
-    def _shelve(self, job: str, event: End, died: bool) -> End:
-        """Move the files to the shelf, once however often it is tried to store the end."""
-        if job not in self._shelved:
-            try:
-                self._shelved[job] = shelve(self._stores, job, event, self._board.get(job), died)
-            except (OSError, sqlite3.Error) as fault:
-                if self._patient:
-                    raise  # There is room sooner or later.
-                return Failed(explain_keeper_fault(fault, self._stores.home.database).sentence, cure="open-folder")
-        return self._shelved[job]
 
     def close(self) -> None:
         self._closing = True
@@ -199,7 +181,7 @@ class EngineLoop:
         run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).avoid)
         if run is not None:
             Path(run.folder).mkdir(parents=True, exist_ok=True)
-            self._shelved.pop(run.job, None)
+            self._ends.forget(run.job)
             self._set(job=run.job)
             self._engine.send(run)
             self._run = run

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from app.compat.planning.types import Plan
 from app.disk_faults import is_disk_full, word_fault
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.shelf import RunSummary, Shelf
+from app.engine.jobs.shelf import Shelf
 from app.engine.process.delivery import DELIVERED, Delivery
 from app.sentence import say
 

@@ -13,9 +13,10 @@ from filelock import FileLock, Timeout
 from app import notices
 from app.disk_faults import is_access_refused, is_disk_full, word_fault
 from app.engine.jobs import backups, salvage
+from app.engine.jobs.creation import read_creation
 from app.engine.jobs.database import Database, list_columns, make_empty
 from app.engine.jobs.journal import read_job
-from app.engine.jobs.shelf import BIN, read_creation
+from app.engine.jobs.shelf import BIN
 from app.engine.process.disk_room import ROOM_BYTES, describe_lack
 from app.engine.process.shelf_refill import correct, find_unlisted
 from app.paths import Home

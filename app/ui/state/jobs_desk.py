@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.compat.planning.types import Choice
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest, to_json
-from app.engine.jobs.shelf import Creation
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_best
 from app.engine.process.keeper import Keeper

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.jobs.shelf import Creation, Search, Shelf
+from app.engine.jobs.creation import Creation
+from app.engine.jobs.shelf import Search, Shelf
 from app.sentence import Trouble, say
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text

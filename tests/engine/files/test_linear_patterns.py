@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.files import bounded_json, foreign_settings
-from app.engine.jobs.shelf import make_file_name
+from app.engine.jobs.creation import make_file_name
 from app.engine.text import prompt_weights, script, starter_words
 from app.paths import assets
 from tests.support.places import TOP

@@ -21,10 +21,11 @@ import pytest
 import app.ui.tabs.file_manager
 from app import atomic_write
 from app.compat.planning.types import AUTO, Choice
+from app.engine.jobs.creation import RunSummary, make_file_name
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import RunSummary, Search, Shelf, make_file_name
+from app.engine.jobs.shelf import Search, Shelf
 from app.sentence import Trouble
 from tests.support.places import TOP
 

@@ -19,9 +19,9 @@ from app.compat.planning.decide import decide
 from app.compat.planning.memory_formulas import peak_bytes
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.control import Control
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Finished
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.engine.jobs.shelf import Creation
 from app.engine.jobs.tasks import Tune
 from app.engine.models import catalog, fit
 from app.engine.models.forecast import Forecast, _vary_size, estimate_seconds, list_alike, make_forecast

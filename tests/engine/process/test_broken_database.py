@@ -19,10 +19,11 @@ from app import notices
 from app.compat.planning.types import Choice
 from app.engine.files import picture_settings
 from app.engine.jobs import backups, database, salvage
+from app.engine.jobs.creation import Creation, RunSummary
 from app.engine.jobs.database import Database, list_columns
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import Creation, RunSummary, Search, Shelf
+from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import open_database as opening
 from app.engine.process.open_database import open_database
 from app.paths import Home, home

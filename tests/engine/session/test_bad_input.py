@@ -20,11 +20,12 @@ from PIL import Image
 
 from app.compat.planning.types import Choice
 from app.engine.files import sound
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
-from app.engine.jobs.shelf import RunSummary, Search, Shelf
+from app.engine.jobs.shelf import Search, Shelf
 from app.engine.models import catalog
 from app.engine.pictures import input_images
 from app.engine.pictures.final_settings import resolve_settings

@@ -1,0 +1,111 @@
+"""A creation: a finished file, how it is named, and its row with request, plan, speed and memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.engine.jobs.database import read_number
+from app.engine.jobs.journal import Job
+from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
+
+NAME_LETTERS = 48
+NAMED_FROM_LETTERS = 1000
+"""A script may have a million letters; its name comes from the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    id: int
+    job: str
+    owner: str
+    kind: str
+    model: str
+    text: str
+    path: Path
+    seconds: float
+    rate: float
+    unit: str
+    elapsed_s: float
+    highest_bytes: int
+    whole: bool
+    """False: stopped before its end."""
+    favourite: bool
+    created_s: float
+    binned: bool
+    condition: str
+    """"" for intact; "missing" or "foreign" if the file is gone or was replaced by another."""
+    settings: dict[str, Any]
+    plan: dict[str, Any]
+
+    @property
+    def request(self) -> Request:
+        return from_json(self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """How a run went, for its row."""
+
+    model: str
+    seconds: float = 0.0
+    rate: float = 0.0
+    unit: str = ""
+    elapsed_s: float = 0.0
+    highest_bytes: int = 0
+    whole: bool = True
+    plan: str = "{}"
+
+
+def make_file_name(text: str, suffix: str, when_s: float) -> str:
+    """Name a file by date and words, so that people can find it and every file system accepts it."""
+    words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])).split())
+    if len(words) > NAME_LETTERS:
+        words = words[:NAME_LETTERS].rsplit(" ", 1)[0]
+    return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
+
+
+def _read_words(request: Request) -> str:
+    return request.text if isinstance(request, SpeechRequest) else request.prompt
+
+
+def name_after(job: Job, file: Path) -> str:
+    return make_file_name(_read_words(job.request), file.suffix, time.time())
+
+
+def make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object, ...]:
+    """Return the values of a row, in the order of the columns, for a file that will lie at `path`."""
+    settings = to_json(job.request)
+    return (
+        job.id, job.owner, settings["kind"], made.model, _read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
+        made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
+    )  # fmt: skip
+
+
+def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
+    """Read a row; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without any."""
+    path = Path(row["path"])
+    try:
+        condition = "" if path.stat().st_size == row["bytes"] else "foreign"
+    except OSError:
+        condition = "missing"
+    return Creation(
+        row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
+        read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
+        bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
+        _read_values(row["plan"]),
+    )  # fmt: skip
+
+
+def _read_values(text: object) -> dict[str, Any]:
+    try:
+        values = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
