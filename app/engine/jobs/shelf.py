@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from app import atomic_write
-from app.engine.jobs.database import Database, read_number
+from app.engine.jobs.database import Database, read_number, read_text
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 from app.sentence import Trouble, say
@@ -197,7 +197,10 @@ class Shelf:
         return self._read_all(self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job))
 
     def list_models(self) -> list[str]:
-        return [row["model"] for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL ORDER BY model")]
+        return [
+            row["model"]
+            for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL AND typeof(model)='text' ORDER BY model")
+        ]
 
     def set_favourite(self, id_: int, favourite: bool) -> None:
         self._db.write("UPDATE creations SET favourite=? WHERE id=?", int(favourite), id_)
@@ -261,8 +264,9 @@ def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
     except OSError:
         condition = "missing"
     return Creation(
-        row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
-        read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
+        row["id"], read_text(row["job"]), read_text(row["owner"]), read_text(row["kind"]), str(row["model"]), str(row["text"]), path,
+        read_number(row["seconds"]), read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]),
+        int(read_number(row["highest_bytes"])), bool(row["whole"]),
         bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
         _read_values(row["plan"]),
     )  # fmt: skip
