@@ -81,6 +81,7 @@ def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
         raise ValueError(row["state"])
     created_s, started_s = (read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s"))
     request, choice = _parse(row["request"], row["choice"])
+    read_text(request.model)
     return Job(
         read_text(row["id"]), read_text(row["owner"]), request, choice, row["state"], int(read_number(row["attempts"])), str(row["words"]),
         created_s or 0.0, started_s, read_number(row["position"]),
