@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.engine.jobs.database import read_number
+from app.engine.jobs.database import read_number, read_text
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 
@@ -96,10 +96,10 @@ def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
     except OSError:
         condition = "missing"
     return Creation(
-        row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
-        read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
-        bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
-        _read_values(row["plan"]),
+        row["id"], read_text(row["job"]), read_text(row["owner"]), read_text(row["kind"]), str(row["model"]), str(row["text"]), path,
+        read_number(row["seconds"]), read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]),
+        int(read_number(row["highest_bytes"])), bool(row["whole"]), bool(row["favourite"]), read_number(row["created_s"]),
+        row["binned_s"] is not None, condition, _read_values(row["request"]), _read_values(row["plan"]),
     )  # fmt: skip
 
 

@@ -78,6 +78,13 @@ def read_number(value: object) -> float:
     return value
 
 
+def read_text(value: object) -> str:
+    """Return a stored text; raise TypeError for anything else: SQLite stores bytes and numbers in any column."""
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False, isolation_level=None)

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, get_args
 import psutil
 
 from app.compat.planning.types import AUTO, Choice
-from app.engine.jobs.database import Database, read_number
+from app.engine.jobs.database import Database, read_number, read_text
 from app.engine.jobs.fair_order import order_fairly
 from app.engine.jobs.owners import OWNER, household_of
 from app.engine.jobs.request import Request, from_json, to_json
@@ -26,6 +26,8 @@ from app.sentence import Trouble, say
 
 HOUR_S: Final = 3600.0
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
+BEHIND_ALL: Final = "MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs WHERE state='queued' AND typeof(position)='real' AND ABS(position)<1e12), 0))"
+"""The position of a new job, for the time of now; damaged positions do not count."""
 ENDED: Final = frozenset({"finished", "stopped", "failed"})
 
 
@@ -52,11 +54,11 @@ def _identify(process: psutil.Process) -> str:
     return f"{process.pid}:{process.create_time() - boot_s:.2f}"
 
 
-def _is_alive(runner: str) -> bool:
-    pid = runner.partition(":")[0]
+def _is_alive(runner: object) -> bool:
+    pid = str(runner).partition(":")[0]
     try:
         return bool(pid) and _identify(psutil.Process(int(pid))) == runner
-    except (psutil.Error, ValueError):
+    except (psutil.Error, ValueError, OverflowError):
         return False
 
 
@@ -78,8 +80,9 @@ def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
         raise ValueError(row["state"])
     created_s, started_s = (read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s"))
     request, choice = _parse(row["request"], row["choice"])
+    read_text(request.model)
     return Job(
-        row["id"], row["owner"], request, choice, row["state"], int(row["attempts"]), str(row["words"]),
+        read_text(row["id"]), read_text(row["owner"]), request, choice, row["state"], int(read_number(row["attempts"])), str(row["words"]),
         created_s or 0.0, started_s, read_number(row["position"]),
     )  # fmt: skip
 
@@ -100,7 +103,7 @@ class Journal:
         now = time.time()
         self._db.write(
             "INSERT INTO jobs (id, owner, request, choice, state, position, runner, created_s) VALUES (?,?,?,?,'queued',"
-            " MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs WHERE state='queued'), 0)),?,?)",
+            f" {BEHIND_ALL},?,?)",
             id_, owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)), now, self._me, now,
         )  # fmt: skip
         return self.get(id_)
@@ -139,8 +142,8 @@ class Journal:
     def sum_guest_seconds(self, since_s: float) -> Counter[str]:
         """Sum the engine time that each household of guests used since then."""
         rows = self._db.query(
-            "SELECT owner, SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs"
-            " WHERE owner<>? AND started_s IS NOT NULL AND COALESCE(ended_s, ?)>? GROUP BY owner",
+            "SELECT owner, TOTAL(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs"
+            " WHERE owner<>? AND typeof(owner)='text' AND started_s IS NOT NULL AND COALESCE(ended_s, ?)>? GROUP BY owner",
             time.time(), since_s, OWNER, time.time(), since_s,
         )  # fmt: skip
         used: Counter[str] = Counter()
@@ -227,15 +230,13 @@ class Journal:
             except (Trouble, TypeError, ValueError, AttributeError, RecursionError) as fault:
                 if row["state"] not in ENDED:
                     with contextlib.suppress(sqlite3.Error):  # the next time
-                        self.end(row["id"], "failed", str(fault))
+                        self.end(row["id"], "failed", str(fault).encode(errors="replace").decode())
         return jobs
 
     def resume(self, id_: str) -> None:
         """Queue an unfinished job again; its folder still has the finished parts."""
         self._db.write(
-            "UPDATE jobs SET state='queued', runner=?, words='',"
-            " position=MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs WHERE state='queued'), 0))"
-            " WHERE id=? AND state IN ('interrupted', 'failed')",
+            f"UPDATE jobs SET state='queued', runner=?, words='', position={BEHIND_ALL} WHERE id=? AND state IN ('interrupted', 'failed')",
             self._me,
             time.time(),
             id_,

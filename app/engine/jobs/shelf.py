@@ -151,7 +151,10 @@ class Shelf:
         return self._read_all(self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job))
 
     def list_models(self) -> list[str]:
-        return [row["model"] for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL ORDER BY model")]
+        return [
+            row["model"]
+            for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL AND typeof(model)='text' ORDER BY model")
+        ]
 
     def set_favourite(self, id_: int, favourite: bool) -> None:
         self._db.write("UPDATE creations SET favourite=? WHERE id=?", int(favourite), id_)
