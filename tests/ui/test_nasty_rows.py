@@ -95,24 +95,8 @@ def add_creations(database: Path, folder: Path, count: int) -> list[int]:
         ids = []
         for _ in range(count):
             (file := folder / f"{uuid.uuid4()}.png").write_bytes(b"x")
-            values = (
-                "j",
-                "owner",
-                "picture",
-                "m",
-                "a boat",
-                json.dumps(to_json(REQUESTS[1])),
-                "{}",
-                str(file),
-                1,
-                0.0,
-                1.0,
-                "it/s",
-                1.0,
-                9,
-                1,
-                1.0,
-            )
+            made = ("m", "a boat", json.dumps(to_json(REQUESTS[1])), "{}")
+            values = ("j", "owner", "picture", *made, str(file), 1, 0.0, 1.0, "it/s", 1.0, 9, 1, 1.0)
             row = connection.execute(f"INSERT INTO creations ({COLUMNS}) VALUES ({','.join('?' * len(values))})", values)
             ids.append(int(row.lastrowid or 0))
         return ids
