@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ PICTURE_ENDS: dict[str, tuple[Any, Any, float]] = {
 def test_a_number_is_taken_up_to_its_ends(make: Any, field: str, least: Any, most: Any, beyond: Any) -> None:
     for value in (least, most):
         assert getattr(make("a", **{field: value}), field) == value
-    for value in (least - beyond, most + beyond):
+    for value in (least - beyond, most + beyond, math.nan, math.inf, -math.inf, 10**400, True):
         with pytest.raises(Trouble):
             make("a", **{field: value})
 
