@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import random
 import re
@@ -46,16 +47,19 @@ def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
                 continue
             if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re"):
                 continue
-            first = node.args[0]
-            if not isinstance(first, ast.Constant):
+            first, target = node.args[0], names.get(id(node))
+            if isinstance(first, ast.Constant):
+                pattern = first.value
+            elif name not in COMPUTED and isinstance(target, ast.Name):  # put together of others
+                pattern = getattr(importlib.import_module(name.removesuffix(".py").replace("/", ".")), target.id).pattern
+            else:
                 assert name in COMPUTED, f"{name}:{node.lineno}: this test cannot see the pattern"
                 continue
             words, way = ast.unparse(node), node.func.attr
             flags = sum(getattr(re, each) for each in ("IGNORECASE", "DOTALL", "MULTILINE") if f"re.{each}" in words)
             anywhere = way not in ("compile", *ANCHORED)
-            if way == "compile" and isinstance(target := names.get(id(node)), ast.Name):
+            if way == "compile" and isinstance(target, ast.Name):
                 anywhere = bool(re.search(rf"\b{target.id}\.(?!(?:{'|'.join(ANCHORED)})\()|, {target.id}[,)]", everything))
-            pattern = first.value
             yield (f"{name}:{node.lineno}", pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern, flags, anywhere)
 
 
