@@ -257,7 +257,7 @@ class Downloads:
 
     def _record_path(self, model: str) -> Path:
         # A local model has a path as its name.
-        plain = re.fullmatch(r"[\w-]+[\w.-]*", model)
+        plain = re.fullmatch(r"[\w-][\w.-]*", model)
         return self._folder / f"{model if plain else hashlib.sha256(model.encode()).hexdigest()}.json"
 
     def _save_record(self, job: _Download) -> None:
