@@ -73,6 +73,7 @@ def draw_inputs(pattern: str, rng: random.Random, count: int) -> Iterator[str]:
     pieces = [*signs, *words, "<lora:", "(pause 1", '"\\', ": ", "[s", "a:", "(a", "http"]
     for each in (" ", "\n", ",", "(", "[", '"', "1", "a", ":", "<lora:", "(pause 1", "\\"):
         yield each * (LETTERS // len(each))
+        yield each * (LETTERS // len(each)) + "\0"  # which no pattern takes at its end
         yield f"(pause 1{each * (LETTERS // len(each))}x)"
         yield f"1{each * (LETTERS // len(each))}x"
     for _ in range(count):
