@@ -60,7 +60,7 @@ class Record:
         for path in self.creations:
             assert path in creations, f"{path} was on the shelf and is not there any more"
         for path in creations:
-            assert Path(path).is_file(), f"{path} is on the shelf, but there is no such file"
+            assert has_come(Path(path)), f"{path} is on the shelf, but there is no such file"
         self.creations |= creations
 
 
@@ -74,6 +74,14 @@ def is_delivered(hearth: Running, job: str, digest: str, within_s: float = 5.0) 
             return False
         time.sleep(0.1)
     return True
+
+
+def has_come(path: Path, within_s: float = 5.0) -> bool:
+    """Tell whether a file is there; it follows its row in a moment."""
+    deadline = time.monotonic() + within_s
+    while not path.is_file() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return path.is_file()
 
 
 def hash_parts(folder: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Short runs of kills.py and soak.py; by hand they run for as long and with as many seeds as one likes."""
+"""Short runs of kills.py, kill_stores.py and soak.py; by hand they run for as long and with as many seeds as one likes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endurance import kills, soak
+from tests.endurance import kill_stores, kills, soak
 
 
 @pytest.mark.slow
@@ -18,3 +18,8 @@ def test_nothing_finished_is_lost_when_engine_and_server_are_killed(tmp_path: Pa
 @pytest.mark.slow
 def test_nothing_grows_with_the_jobs(tmp_path: Path) -> None:
     assert soak.check(soak.run(tmp_path, minutes=4, jobs=90, seed=3))
+
+
+@pytest.mark.slow
+def test_files_and_rows_stay_together_when_the_server_is_killed(tmp_path: Path) -> None:
+    assert kill_stores.run(tmp_path / "home", kills=8, seed=3)["jobs"] > 20

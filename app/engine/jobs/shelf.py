@@ -69,7 +69,7 @@ class Shelf:
 
     def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
         """Write the rows of finished files and move the files in, all or none. What was kept before the job was resumed
-        is not kept twice. Rows come first: if Hearth is killed before a file follows, the resumed job replaces its row."""
+        is not kept twice. Rows come first: if Hearth is killed before a file follows, `finish_moves` lets it follow."""
         with self._moving:
             return self._keep(job, list(map(Path, files)), made)
 
@@ -204,6 +204,17 @@ class Shelf:
             if path.exists() and not creation.path.exists():
                 _move(path, creation.path)  # The row still names the old place.
             raise
+
+    def finish_moves(self, job: str, folders: Iterable[Path]) -> None:
+        """Let the files of a job that was killed in `keep` follow their rows: they are where it left them."""
+        left = [file for folder in folders for file in sorted(folder.glob("*.*"), key=lambda file: (len(file.name), file.name))]
+        for creation in self.list_of_job(job):
+            row = self._db.query("SELECT bytes FROM creations WHERE id=?", creation.id)[0]
+            for file in left if creation.condition == "missing" and not creation.binned else ():
+                if file.suffix == creation.path.suffix and file.stat().st_size == row["bytes"]:
+                    _move(file, creation.path)
+                    left.remove(file)
+                    break
 
     def find_moved(self) -> None:
         """Write the rows of files that lie elsewhere than their rows say: in the bin or out of it, as Hearth was killed before

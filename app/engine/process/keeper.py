@@ -22,6 +22,7 @@ from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import MaintenanceTask, new_task_id
 from app.engine.models.precheck import reject_early
 from app.engine.process.deaths import measure_progress
+from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
@@ -66,6 +67,8 @@ class Keeper:
         """Finish what a killed process left, and remove what no job needs."""
         with contextlib.suppress(OSError, sqlite3.Error):
             self.shelf.find_moved()
+            for job in self.interrupted:
+                self.shelf.finish_moves(job.id, (self.folder(job.id) / DELIVERED, self.folder(job.id)))
         live = self.journal.list_live()
         tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
         to_come = [to_json(job.request) for job in (*live, *self.interrupted)]

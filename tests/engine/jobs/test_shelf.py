@@ -307,7 +307,9 @@ def test_a_kill_between_a_file_and_its_row_loses_and_doubles_nothing(
     child = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), act, str(moves), job.id], cwd=TOP)
     assert child.returncode == 9
     shelf.find_moved()
-    if act == "keep":  # the resumed job delivers both again
+    if act == "keep":  # the start lets the files follow their rows, and the resumed job delivers both again
+        shelf.finish_moves(job.id, [tmp_path])
+        assert [each.path.read_bytes() for each in shelf.list_of_job(job.id)] == [b"picture 0", b"picture 1"]
         for number, file in enumerate(files):
             file.write_bytes(b"picture %d" % number)
         assert len(shelf.keep(job, files, MADE)) == 2
