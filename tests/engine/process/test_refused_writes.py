@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import child, disk_room
+from app.engine.process.disk_room import DiskRoom
 from app.engine.process.keeper import Keeper
 from app.engine.process.open_database import open_database
 from app.engine.session.run_errors import describe_failure
@@ -113,6 +115,22 @@ def test_a_job_that_meets_a_quota_waits_is_told_and_is_tried_again(keeper: Keepe
     until(lambda: keeper.state.obstacle is None, 10)
 
 
+def test_a_job_that_fills_the_disk_after_it_met_a_quota_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = [2 * PLENTY_BYTES]
+    monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: free[0])
+    monkeypatch.setattr(disk_room, "AGAIN_S", 0.0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free[0]))  # type: ignore[attr-defined]
+    room = DiskRoom(home(tmp_path), waits=True)
+    room.note_full(describe_failure(QUOTA, tmp_path))
+    assert room.find_lack() is None, "it is tried again"
+    free[0] = PLENTY_BYTES // 2
+    room.note_full(describe_failure(OSError(errno.ENOSPC, "No space left on device"), tmp_path))
+    lack = room.find_lack()
+    assert lack is not None and lack.key == "disk.full" and room.find_obstacle() == lack
+    free[0] += disk_room.ROOM_BYTES
+    assert room.find_lack() is None
+
+
 def tmp_folder(keeper: Keeper) -> Path:
     return keeper.home.scratch
 
@@ -137,8 +155,6 @@ def test_an_input_error_is_told_with_its_file_and_what_to_do(tmp_path: Path) -> 
 def test_a_write_that_failed_is_named_by_its_error_and_the_free_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, free: int, key: str
 ) -> None:
-    import shutil
-
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free))  # type: ignore[attr-defined]
     assert describe_failure(OSError(number, "words", "file"), tmp_path).sentence.key == key
 
