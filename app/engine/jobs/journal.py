@@ -217,7 +217,7 @@ class Journal:
         return sorted(jobs, key=lambda job: job.created_s)
 
     def list_live(self) -> list[Job]:
-        """List jobs that wait or run, in any process; jobs of dead processes are marked first."""
+        """List jobs that wait or run, in any process; after `mark_interrupted` none of a dead one."""
         return self._read_all(self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')"))
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Job]:
