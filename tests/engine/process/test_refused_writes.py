@@ -16,7 +16,7 @@ from app import atomic_write, notices
 from app.compat.planning.types import Choice
 from app.disk_faults import PLENTY_BYTES
 from app.engine.jobs import database
-from app.engine.jobs.events import END, Event, Failed, Finished
+from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
@@ -91,6 +91,22 @@ def test_an_end_that_cannot_be_stored_though_there_is_room_is_told_and_stored_on
         isinstance(end, Finished) and end.files == (str(kept.path),) and not kept.condition and keeper.journal.get(job).state == "finished"
     )
     until(lambda: keeper.state.obstacle is None, 10)
+
+
+def test_an_engine_that_dies_while_an_end_waits_for_room_starts_nothing_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, told = refuse(monkeypatch, Shelf, "_insert", break_sqlite()), list[Event]()
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
+    with keeper.watch(job, told.append):
+        until(lambda: keeper.state.obstacle is not None, 60)
+        child = keeper._engine.child
+        assert child is not None
+        child._process.kill()
+        until(lambda: keeper.state.restarts == 1 and keeper.state.ready, 60)
+        assert keeper.journal.get(job).state == "running"
+        calls.clear()
+        until(lambda: keeper.get_progress(job).end is not None, 60)
+    assert isinstance(told[-1], Finished) and not any(isinstance(each, Adjusted) for each in told)
+    assert len(keeper.shelf.find(Search())) == 1 and keeper.journal.get(job).state == "finished"
 
 
 def test_a_job_that_meets_a_quota_waits_is_told_and_is_tried_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
