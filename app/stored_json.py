@@ -44,9 +44,10 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
         return {}
     wrong = drop_wrong(schema, values, depth)
     if wrong:
-        aside = _put_aside(file)
-        with suppress(OSError, ValueError):  # no room, or half a surrogate pair
-            atomic_write.write_text(file, json.dumps(values, ensure_ascii=False, indent=1))
+        aside = file
+        with suppress(OSError, ValueError), atomic_write.replacing(file) as unfinished:  # no room, or half a surrogate pair: it stays
+            unfinished.write_text(json.dumps(values, ensure_ascii=False, indent=1), "utf-8")
+            aside = put_aside(file)
         names = ", ".join(".".join(map(str, keys)) for keys in wrong[:NAMED_MOST]) + (" ..." if len(wrong) > NAMED_MOST else "")
         notices.tell(
             say("stored.wrong", "These values of {file} were wrong and are back at their defaults: {names}. The old file is kept as {aside}.",

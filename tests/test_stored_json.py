@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -88,6 +89,22 @@ def test_a_wrong_value_falls_back_alone(tmp_path: Path, where: tuple[str, ...], 
     kept = Settings(file)
     parse_choice(kept.get("choice"))
     read_allowance(kept.get("visitors", {}))
+
+
+def test_a_wrong_value_takes_no_other_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "settings.json"
+    where, wrong = WRONG[0]
+    text = json.dumps(damage(where, wrong))
+    file.write_text(text)
+
+    def refuse(path: Path, *_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", refuse)
+        assert read_all(file) == without(where)
+    assert [*tmp_path.iterdir()] == [file] and file.read_text() == text
+    assert read_all(file) == without(where) and len([*tmp_path.glob("*.damaged")]) == 1
 
 
 @pytest.mark.parametrize(("where", "wrong"), WRONG[::10])

@@ -66,7 +66,13 @@ def back_up(slot: Path) -> None:
     """Copy the database before anything changes. Where that fails, the update goes on: it does not touch the database."""
     done = subprocess.run([slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "backup"], capture_output=True, text=True)
     if done.returncode:
-        tell(say("update.no-backup", "The database could not be backed up first: {fault}", fault=failure.find_sentence(done.stderr)))
+        tell(
+            say(
+                "update.no-backup",
+                "The database could not be backed up; the update goes on and does not touch it. {fault}",
+                fault=failure.find_sentence(done.stderr),
+            )
+        )
 
 
 def renew(folder: Path) -> int:

@@ -159,7 +159,11 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
     if not asked.format or found.kind != "speech":
         return send_file(found.path, download=asked.download is not None)
     folder = desk.make_upload_folder()
-    answer = send_file(recode(found, asked.format, folder), download=True)
+    try:
+        answer = send_file(recode(found, asked.format, folder), download=True)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return answer
 

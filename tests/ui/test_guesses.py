@@ -187,6 +187,36 @@ def test_what_guests_hold_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert send("e", "e1") == "", "what is deleted makes room"
 
 
+def test_a_guest_whose_space_is_used_up_may_send_again_tomorrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest_files, "HOUSEHOLD_FILES", 1)
+    kept, (old, new) = GuestFiles(tmp_path), (tmp_path / "old.png", tmp_path / "new.png")
+    old.touch()
+    kept.add("a", [old])
+    with pytest.raises(Trouble, match="come back tomorrow"), kept.receiving("a"):
+        pass
+    let_pass(monkeypatch, guest_files.UPLOADS_S + 1)
+    with kept.receiving("a"):
+        new.touch()
+        kept.add("a", [new])
+    assert list(kept.sent) == [new] and not old.exists()
+
+
+@pytest.mark.parametrize("later_s", [guest_files.UPLOADS_S - 1, guest_files.UPLOADS_S + 1])
+def test_a_file_that_is_sent_again_stays_for_another_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later_s: float) -> None:
+    """Files are named by their content, so that the second one has the path of the first."""
+    kept, sent = GuestFiles(tmp_path), tmp_path / "face.png"
+    for _ in range(3):
+        sent.touch()
+        kept.add("a", [sent])
+        assert sent.exists() and list(kept.sent) == [sent]
+        let_pass(monkeypatch, later_s)
+
+
+def let_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    later_s = time.time() + seconds
+    monkeypatch.setattr(guest_files.time, "time", lambda: later_s)
+
+
 def test_few_uploads_arrive_at_once(tmp_path: Path) -> None:
     kept = GuestFiles(tmp_path)
     held = [kept.receiving(f"household {n // guest_files.UNDER_WAY_OF_ONE}") for n in range(guest_files.UNDER_WAY)]

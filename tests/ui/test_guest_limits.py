@@ -184,6 +184,7 @@ def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) 
             answer = page_of(desk, person).get(f"/hearth/creation/{made.id}?format=flac")
             assert answer.status_code == 409 and (str(made.path) in answer.text) == person.owner
             assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
+        assert not [*(desk.keeper.home.scratch / "uploads").glob("*")], "no folder is left"
 
 
 def test_every_key_that_guests_may_hear_is_a_sentences() -> None:

@@ -76,18 +76,23 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
         ) from fault
 
 
+def require_usual(path: Path, channels: int, rate: int) -> None:
+    """Raise Trouble for more channels or a higher rate than any recording has."""
+    if channels > CHANNELS_MOST or not 0 < rate <= RATE_MOST:
+        raise Trouble(
+            say(
+                "sound.unusual",
+                "{name} has {channels} channels at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
+                name=path.name,
+                channels=channels,
+                rate=rate,
+            )
+        )
+
+
 def _read(path: Path, most_s: float | None) -> tuple[Samples, int]:
     with soundfile.SoundFile(path) as file:
-        if file.channels > CHANNELS_MOST or file.samplerate > RATE_MOST:
-            raise Trouble(
-                say(
-                    "sound.unusual",
-                    "{name} has {channels} channels at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
-                    name=path.name,
-                    channels=file.channels,
-                    rate=file.samplerate,
-                )
-            )
+        require_usual(path, file.channels, file.samplerate)
         frames = -1 if most_s is None else int(most_s * file.samplerate)
         samples: Samples = file.read(frames, dtype="float32", always_2d=True).mean(axis=1, dtype=np.float32)
         return np.nan_to_num(samples, posinf=0.0, neginf=0.0), int(file.samplerate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -106,14 +106,15 @@ def _connect(path: Path) -> sqlite3.Connection:
 class Database:
     """One connection that threads share under a lock."""
 
-    def __init__(self, path: Path, stand_in: sqlite3.Connection | None = None) -> None:
+    def __init__(self, path: Path, stand_in: sqlite3.Connection | None = None, mend: Callable[[], object] | None = None) -> None:
         """Open a file, or make it. Raise sqlite3.Error if it is damaged or cannot be written. `stand_in`: what to read
-        while the disk is full; the first change that finds room opens the file."""
+        while the disk is full; the first change that finds room opens the file. `mend`: repairs a damaged one before
+        that, or raises sqlite3.Error."""
         self._path, self._lock = path, threading.RLock()
         self.writes = 0
         """Counted, so that readers know when to look again."""
         self._connection = stand_in or _connect(path)
-        self._stands_in = stand_in is not None
+        self._stands_in, self._mend = stand_in is not None, mend
 
     def query(self, query: str, *values: object) -> list[sqlite3.Row]:
         with self._lock:
@@ -145,6 +146,9 @@ class Database:
 
     def _leave_stand_in(self) -> None:
         if self._stands_in:
+            if self._mend is not None:
+                self._mend()
+                self._mend = None
             opened = _connect(self._path)
             self._connection.close()
             self._connection, self._stands_in = opened, False

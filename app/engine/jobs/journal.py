@@ -205,19 +205,18 @@ class Journal:
         is resumed."""
         rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
         dead = [row for row in rows if row["runner"] != self._me and not _is_alive(row["runner"])]
-        unmarked = []
-        for row in dead:
-            try:
+        count = 0
+        with contextlib.suppress(sqlite3.Error):  # the rest would fail as well
+            for row in dead:
                 # Nobody knows when its process died, so that nothing of its time counts.
                 self._db.write("UPDATE jobs SET state='interrupted', ended_s=COALESCE(ended_s, started_s) WHERE id=?", row["id"])
-            except sqlite3.OperationalError:
-                unmarked.append(row)
+                count += 1
         marked = self._db.query("SELECT * FROM jobs WHERE state='interrupted'")
-        jobs = [dataclasses.replace(job, state="interrupted") for job in self._read_all([*marked, *unmarked])]
+        jobs = [dataclasses.replace(job, state="interrupted") for job in self._read_all([*marked, *dead[count:]])]
         return sorted(jobs, key=lambda job: job.created_s)
 
     def list_live(self) -> list[Job]:
-        """List jobs that wait or run, in any process; jobs of dead processes are marked first."""
+        """List jobs that wait or run, in any process; after `mark_interrupted` none of a dead one."""
         return self._read_all(self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')"))
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Job]:

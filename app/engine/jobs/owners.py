@@ -12,9 +12,9 @@ _PREFIX: Final = "visitor-"
 """As it stands in journals since the first guest."""
 
 
-def new_guest(household: str = "") -> OwnerName:
+def new_guest(household: str) -> OwnerName:
     """Name a login. `household` is what all logins from one address of one link share: limits are counted by it."""
-    return OwnerName(f"{_PREFIX}{household or secrets.token_hex(6)}-{secrets.token_hex(8)}")
+    return OwnerName(f"{_PREFIX}{household}-{secrets.token_hex(8)}")
 
 
 def household_of(owner: str) -> str:

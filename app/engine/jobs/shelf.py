@@ -169,13 +169,14 @@ class Shelf:
     def empty_bin(self) -> int:
         """Delete the bin for good; return how many stay, their files being open in another program."""
         stay = 0
-        for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
-            try:
-                Path(row["path"]).unlink(missing_ok=True)
-            except OSError:
-                stay += 1
-            else:
-                self._db.write("DELETE FROM creations WHERE id=?", row["id"])
+        with self._moving:  # so that nobody restores one in between, whose row would then go
+            for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
+                try:
+                    Path(row["path"]).unlink(missing_ok=True)
+                except OSError:
+                    stay += 1
+                else:
+                    self._db.write("DELETE FROM creations WHERE id=?", row["id"])
         return stay
 
     def export(self, ids: Iterable[int], target: Path) -> Path:

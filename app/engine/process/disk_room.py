@@ -76,6 +76,8 @@ class DiskRoom:
             self._refusal = self._word_refusal(True, str(dict(failed.sentence.values)["fault"]))
             self._again_s = time.monotonic() + self._wait_s
             self._wait_s = min(2 * self._wait_s, AGAIN_MOST_S)
+        else:
+            self._refusal = None  # room is what lacks now; otherwise the job would begin again at once, over and over
 
     def note_fault(self, fault: BaseException) -> None:
         """Note that the end of a job could not be stored; where there is room all the same, that is what is told."""

@@ -278,8 +278,8 @@ class EngineLoop:
         self._note_death(death)
 
     def _drop_engine(self, death: Death) -> None:
-        """Forget a dead engine; the next turn handles the job it ran."""
-        if self._run is not None:
+        """Forget a dead engine; the next turn handles the job it ran, unless that had ended and its end waits to be stored."""
+        if self._run is not None and self._ending is None:
             self._orphan = self._run, death
         self._engine.child = self._run = None
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,10 +56,10 @@ def open_database(home: Home, alone: bool) -> Database:
             ) from broken  # fmt: skip
         fault = str(broken)
     if alone:
-        return _restore(home, fault)
+        return _restore(home, fault, partial(_mend, home, fault))
     try:
         with FileLock(home.open_lock, timeout=0):
-            return _restore(home, fault)
+            return _restore(home, fault, partial(_leave_to_window, fault))
     except Timeout:
         raise Trouble(
             say("database.window-open", "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
@@ -94,17 +96,44 @@ def is_in_use(fault: BaseException) -> bool:
     return isinstance(fault, sqlite3.Error) and code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _restore(home: Home, fault: str) -> Database:
-    """Make a new database beside the broken one, then let it take its place."""
+def _restore(home: Home, fault: str, later: Callable[[], None]) -> Database:
+    """Make a new database and open it; on a full disk it is made by `later`, before the first change."""
     made = home.database.with_name(f".{home.database.name}.restoring")
-    for side in ("", *SIDE_FILES):
-        Path(f"{made}{side}").unlink(missing_ok=True)
     try:
-        jobs, creations = _fill(made, home)
+        jobs, creations = _make(made, home)
     except (OSError, sqlite3.Error) as full:
         if isinstance(full, sqlite3.Error) and not is_disk_full(full):
             raise
-        return _read_until_room(home, full)
+        return _read_until_room(home, full, later)
+    _put_in_place(made, home, fault, jobs, creations)
+    return Database(home.database)
+
+
+def _mend(home: Home, fault: str) -> None:
+    """Make a new database where there was no room for it before; raise sqlite3.Error if there still is none."""
+    made = home.database.with_name(f".{home.database.name}.restoring")
+    try:
+        if (lack := describe_lack(home, ROOM_BYTES)) is not None:
+            raise OSError(errno.ENOSPC, str(lack))
+        _put_in_place(made, home, fault, *_make(made, home))
+    except (OSError, Trouble) as stuck:
+        refused = sqlite3.OperationalError(word_fault(stuck))
+        refused.sqlite_errorcode = sqlite3.SQLITE_FULL if is_disk_full(stuck) else sqlite3.SQLITE_CANTOPEN
+        raise refused from stuck
+
+
+def _leave_to_window(fault: str) -> None:
+    raise sqlite3.DatabaseError(fault)
+
+
+def _make(made: Path, home: Home) -> tuple[int, int]:
+    for side in ("", *SIDE_FILES):
+        Path(f"{made}{side}").unlink(missing_ok=True)
+    return _fill(made, home)
+
+
+def _put_in_place(made: Path, home: Home, fault: str, jobs: int, creations: int) -> None:
+    """Let a new database take the place of the broken one, and tell it."""
     aside = _move_aside(home.database, fault)
     made.replace(home.database)
     notices.tell(
@@ -118,7 +147,6 @@ def _restore(home: Home, fault: str) -> Database:
                  "{creations} creations and {jobs} jobs are there.",
                  creations=creations, jobs=jobs)
     )  # fmt: skip
-    return Database(home.database)
 
 
 def _move_aside(file: Path, fault: str) -> Path | None:
@@ -192,7 +220,7 @@ def _has_file_and_settings(row: Row) -> bool:
     return creation.condition != "missing" and bool(creation.request)
 
 
-def _read_until_room(home: Home, fault: Exception) -> Database:
+def _read_until_room(home: Home, fault: Exception, mend: Callable[[], None] | None = None) -> Database:
     """Return a copy in memory, and tell it where the page would not say that the disk is full."""
     if describe_lack(home, ROOM_BYTES) is None:
         notices.tell(
@@ -200,7 +228,7 @@ def _read_until_room(home: Home, fault: Exception) -> Database:
                 "{file} cannot be written now ({fault}). You see what it holds, and nothing new is kept until it can be: if you have a quota there, "
                 "delete files of yours; if not, check the disk and its connection.", file=str(home.database), fault=word_fault(fault))
         )  # fmt: skip
-    return Database(home.database, _read_into_memory(home.database))
+    return Database(home.database, _read_into_memory(home.database), mend)
 
 
 def _read_into_memory(file: Path) -> sqlite3.Connection:

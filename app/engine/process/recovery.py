@@ -115,7 +115,10 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
 def recall_progress(job: Job | None, files: tuple[str, ...]) -> Progress:
     """Rebuild the progress of a job that only journal and shelf still know; one that nobody knows has failed."""
     if job is None:
-        return Progress(end=Failed(say("job.forgotten", "This has ended, and Hearth has no record of it any more."), files=files))
+        forgotten = say(
+            "job.forgotten", "This has ended, and Hearth has no record of it any more. Look for its result on the shelf, or start it again."
+        )
+        return Progress(end=Failed(forgotten, files=files))
     if job.state in ("queued", "running"):
         return Progress()
     if job.state == "finished":

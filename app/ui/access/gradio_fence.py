@@ -45,7 +45,9 @@ class GradioFence:
             await self._app(scope, receive, send)
             return
         if not IN_USE.fullmatch(scope["path"]):
-            await refusal(scope, 404, say("fence.none", "There is nothing at this address."))(scope, receive, send)
+            await refusal(scope, 404, say("fence.none", "There is nothing at this address. Check it, or open Hearth's page."))(
+                scope, receive, send
+            )
             return
         if scope["method"] not in ("GET", "HEAD") and scope["path"].rstrip("/") != UPLOAD_PATH:
             try:

@@ -23,7 +23,7 @@ from app.disk_faults import is_disk_full
 from app.engine.files.bounded_json import parse_json
 from app.engine.files.picture_header import open_header
 from app.engine.files.safetensors import HEADER
-from app.engine.files.sound import CHANNELS_MOST, RATE_MOST
+from app.engine.files.sound import require_usual
 from app.engine.jobs.owners import household_of
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
@@ -82,12 +82,8 @@ def is_sound(path: Path) -> bool:
         found = soundfile.info(str(path))
     except (soundfile.SoundFileError, OSError):
         return False
-    if (
-        found.samplerate <= 0
-        or found.samplerate > RATE_MOST
-        or found.frames / found.samplerate > SECONDS_MOST
-        or found.channels > CHANNELS_MOST
-    ):
+    require_usual(path, found.channels, found.samplerate)
+    if found.frames / found.samplerate > SECONDS_MOST:
         raise Trouble(
             say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60))
         )

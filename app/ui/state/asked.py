@@ -129,5 +129,5 @@ def explain(fault: ValidationError) -> Sentence:
         return say("asked.control", "{field} contains control characters. Type it again.", field=field)
     wanted = KINDS.get(kind.partition("_")[0])
     if wanted is None:
-        return say("asked.unfit", "{field} has a value that cannot be used here.", field=field)
+        return say("asked.unfit", "{field} has a value that cannot be used here. Correct it.", field=field)
     return say("asked.kind", "{field} must be {wanted}.", field=field, wanted=wanted)

@@ -6,8 +6,8 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +43,7 @@ class GuestFiles:
     def receiving(self, household: str) -> Iterator[None]:
         """Hold one of the places for uploads under way; raise Trouble if there is none, or no room to keep the file."""
         with self.lock:
+            self._drop_old(time.time())
             self._require_room(household, 1)
             if self.under_way[household] >= UNDER_WAY_OF_ONE or self.under_way.total() >= UNDER_WAY:
                 raise Trouble(say("upload.busy", "Too many uploads at once. Wait for one to finish, then send this again."))
@@ -54,14 +55,14 @@ class GuestFiles:
                 self.under_way -= Counter({household: 1})  # drops those at zero
 
     def add(self, household: str, paths: Iterable[Path]) -> None:
-        """Count new files of a household, or raise Trouble and count none."""
+        """Count new files of a household, or raise Trouble and count none. One that was sent before stays a day longer."""
         now_s = time.time()
         with self.lock:
-            self._drop_old(now_s)
-            new = {each: Sent(household, each.stat().st_size, now_s) for each in paths if each.is_file()}
-            new = {path: file for path, file in new.items() if path not in self.sent}
+            files = {each: Sent(household, each.stat().st_size, now_s) for each in paths if each.is_file()}
+            self._drop_old(now_s, files)
+            new = {path: file for path, file in files.items() if path not in self.sent}
             self._require_room(household, sum(each.size for each in new.values()), len(new))
-            self.sent |= new
+            self.sent |= new | {path: replace(self.sent[path], sent_s=now_s) for path in files if path in self.sent}
 
     def discard_unknown(self, paths: Iterable[Path]) -> None:
         """Delete files that were written for a request which was then refused."""
@@ -69,10 +70,12 @@ class GuestFiles:
             if path not in self.sent and self.folder.resolve() in path.resolve().parents:
                 path.unlink(missing_ok=True)
 
-    def _drop_old(self, now_s: float) -> None:
+    def _drop_old(self, now_s: float, sent_again: Collection[Path] = ()) -> None:
+        """Forget files that are a day old or gone, and delete them, except what was just sent again: its path is the same."""
         for path in [each for each, file in self.sent.items() if now_s - file.sent_s > UPLOADS_S or not each.exists()]:
             del self.sent[path]
-            path.unlink(missing_ok=True)
+            if path not in sent_again:
+                path.unlink(missing_ok=True)
 
     def _require_room(self, household: str, more: int, files: int = 1) -> None:
         own = [each.size for each in self.sent.values() if each.household == household]

@@ -151,6 +151,14 @@ def spend(read: Callable[[Path], object], path: Path) -> float:
     return time.thread_time() - begun_s
 
 
+@pytest.mark.parametrize(("channels", "rate"), [(sound.CHANNELS_MOST + 1, 8000), (1, sound.RATE_MOST + 1)])
+def test_an_unusual_sound_is_refused_for_what_is_unusual(tmp_path: Path, channels: int, rate: int) -> None:
+    file = tmp_path / "short.wav"
+    soundfile.write(file, np.zeros((10, channels)), rate)
+    with pytest.raises(Trouble, match=f"{channels} channels at {rate} Hz"):
+        uploads.check_upload(file, weights=False)
+
+
 def test_headers_in_millions_of_pieces(tmp_path: Path) -> None:
     """A PNG of a million chunks, a JPEG of a million markers, a WAV of a million parts: Python would walk over each for half a minute."""
     png, jpeg = make_picture("PNG"), make_picture("JPEG")

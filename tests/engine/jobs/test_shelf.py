@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import sqlite3
@@ -362,3 +363,27 @@ def test_a_creation_that_is_deleted_while_its_file_comes_goes_whole(
     deleting[0].join()
     (binned,) = shelf.find(Search(binned=True))
     assert not binned.condition and not shelf.find(Search()) and [*shelf.folder.rglob("*.wav")] == [binned.path]
+
+
+def test_a_creation_that_is_restored_while_the_bin_is_emptied_comes_back_or_goes_whole(
+    shelf: Shelf, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kept,) = shelf.keep(journal.queue(PictureRequest("boats"), Choice()), [made(tmp_path)], MADE)
+    shelf.delete(kept.id)
+    real, restoring = Path.unlink, list[threading.Thread]()
+
+    def restore() -> None:
+        with contextlib.suppress(Trouble):  # It is gone for good.
+            shelf.restore(kept.id)
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if not restoring:
+            restoring.append(threading.Thread(target=restore))
+            restoring[0].start()
+            restoring[0].join(0.3)  # it ends here only if nothing holds it back
+        real(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    shelf.empty_bin()
+    restoring[0].join()
+    assert [*shelf.folder.rglob("*.wav")] == [each.path for each in shelf.find(Search())]

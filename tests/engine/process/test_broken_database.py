@@ -28,7 +28,7 @@ from app.engine.process import open_database as opening
 from app.engine.process.open_database import open_database
 from app.paths import Home, home
 from app.sentence import Trouble
-from tests.support.database_damage import DAMAGES
+from tests.support.database_damage import DAMAGES, execute
 
 SEED = 20261122
 
@@ -97,6 +97,35 @@ def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
     again = open_database(place, alone=True)
     assert len(shelf_of(place, again)) == 8 and notices.list_notices() == told, "it is mended and told once"
     again.close()
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_database_that_breaks_on_a_full_disk_is_made_anew_once_there_is_room(
+    place: Home, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    execute("UPDATE jobs SET runner='of a process that is gone'")(place.database, random.Random())
+    DAMAGES[name](place.database, random.Random(SEED))
+    real = opening._fill
+
+    def find_no_room(made: Path, home: Home) -> tuple[int, int]:
+        fault = sqlite3.OperationalError("database or disk is full")
+        fault.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise fault
+
+    monkeypatch.setattr(opening, "_fill", find_no_room)
+    opened = open_database(place, alone=True)
+    Journal(opened).mark_interrupted()
+    if opened.stands_in:
+        with pytest.raises(sqlite3.OperationalError):
+            Journal(opened).queue(SpeechRequest("[S1] And on."), Choice())
+    monkeypatch.setattr(opening, "_fill", real)
+    job = Journal(opened).queue(SpeechRequest("[S1] And on."), Choice())
+    opened.close()
+    opened = open_database(place, alone=True)
+    found = shelf_of(place, opened)
+    assert sorted(each.text for each in found) == [f"a red boat, number {number}" for number in range(8)]
+    assert Journal(opened).find(job.id) is not None and not any(each.condition for each in found)
+    opened.close()
 
 
 def test_what_a_file_says_of_itself_counts_over_a_damaged_row(place: Home) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -15,11 +16,12 @@ from app import atomic_write, notices
 from app.compat.planning.types import Choice
 from app.disk_faults import PLENTY_BYTES
 from app.engine.jobs import database
-from app.engine.jobs.events import END, Event, Failed, Finished
+from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import child, disk_room
+from app.engine.process.disk_room import DiskRoom
 from app.engine.process.keeper import Keeper
 from app.engine.process.open_database import open_database
 from app.engine.session.run_errors import describe_failure
@@ -91,6 +93,22 @@ def test_an_end_that_cannot_be_stored_though_there_is_room_is_told_and_stored_on
     until(lambda: keeper.state.obstacle is None, 10)
 
 
+def test_an_engine_that_dies_while_an_end_waits_for_room_starts_nothing_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, told = refuse(monkeypatch, Shelf, "_insert", break_sqlite()), list[Event]()
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
+    with keeper.watch(job, told.append):
+        until(lambda: keeper.state.obstacle is not None, 60)
+        child = keeper._engine.child
+        assert child is not None
+        child._process.kill()
+        until(lambda: keeper.state.restarts == 1 and keeper.state.ready, 60)
+        assert keeper.journal.get(job).state == "running"
+        calls.clear()
+        until(lambda: keeper.get_progress(job).end is not None, 60)
+    assert isinstance(told[-1], Finished) and not any(isinstance(each, Adjusted) for each in told)
+    assert len(keeper.shelf.find(Search())) == 1 and keeper.journal.get(job).state == "finished"
+
+
 def test_a_job_that_meets_a_quota_waits_is_told_and_is_tried_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     """Free space tells nothing of a quota, so time has to do."""
     monkeypatch.setattr(disk_room, "AGAIN_S", 1.5)
@@ -111,6 +129,22 @@ def test_a_job_that_meets_a_quota_waits_is_told_and_is_tried_again(keeper: Keepe
     until(lambda: keeper.get_progress(job).end is not None, 60)
     assert isinstance(keeper.get_progress(job).end, Finished) and failed[1] - failed[0] > 1.5
     until(lambda: keeper.state.obstacle is None, 10)
+
+
+def test_a_job_that_fills_the_disk_after_it_met_a_quota_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = [2 * PLENTY_BYTES]
+    monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: free[0])
+    monkeypatch.setattr(disk_room, "AGAIN_S", 0.0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free[0]))  # type: ignore[attr-defined]
+    room = DiskRoom(home(tmp_path), waits=True)
+    room.note_full(describe_failure(QUOTA, tmp_path))
+    assert room.find_lack() is None, "it is tried again"
+    free[0] = PLENTY_BYTES // 2
+    room.note_full(describe_failure(OSError(errno.ENOSPC, "No space left on device"), tmp_path))
+    lack = room.find_lack()
+    assert lack is not None and lack.key == "disk.full" and room.find_obstacle() == lack
+    free[0] += disk_room.ROOM_BYTES
+    assert room.find_lack() is None
 
 
 def tmp_folder(keeper: Keeper) -> Path:
@@ -137,8 +171,6 @@ def test_an_input_error_is_told_with_its_file_and_what_to_do(tmp_path: Path) -> 
 def test_a_write_that_failed_is_named_by_its_error_and_the_free_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, free: int, key: str
 ) -> None:
-    import shutil
-
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free))  # type: ignore[attr-defined]
     assert describe_failure(OSError(number, "words", "file"), tmp_path).sentence.key == key
 
