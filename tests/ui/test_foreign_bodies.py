@@ -154,3 +154,8 @@ def test_nothing_that_queues_can_be_run_past_the_queue(owner: httpx.Client) -> N
     assert len(queued) == 2, "speak and paint, for Gradio's own client; guests have no such functions"
     for id_ in queued:
         assert owner.post("/gradio_api/run/predict", json={"fn_index": id_, "data": [], "session_hash": "x"}).status_code == 404
+
+
+def test_the_apis_names_are_not_taken_by_the_page(owner: httpx.Client) -> None:
+    events = owner.get("/config").json()["dependencies"]
+    assert {each["api_name"] for each in events if each["api_visibility"] == "public"} == {"speak", "paint", "stop", "machine"}

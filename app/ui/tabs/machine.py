@@ -126,7 +126,7 @@ def connect(tab: MachineTab) -> None:
     force.use.click(tab.keep_choice, {plan.model, *force.choices}, force.objections, **QUICK)
     machine.test.click(tab.run_selftest, None, None, **QUICK)
     chunk.tune.click(tab.run_tune, plan.model, None, **QUICK)
-    hidden.stop.click(tab.desk.measuring.stop, None, None, **QUICK)
+    hidden.stop.click(tab.desk.measuring.stop, None, None, api_name="stop_on_page", **QUICK)
     hidden.forget.click(tab.desk.machine.forget, plan.model, None, **QUICK).then(**look)
     machine.free.click(tab.desk.keeper.free, None, None, **QUICK)
     machine.report.click(tab.write_report, None, machine.report_text, **QUICK).then(

@@ -159,7 +159,7 @@ def connect(tab: PaintTab) -> None:
     """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
-    fields.go.stop.click(tab.shared.stop, None, None, **QUICK)
+    fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.reuse.click(tab.last_seed, None, own.seed, **QUICK)
     hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)

@@ -153,7 +153,7 @@ def connect(tab: SpeakTab) -> None:
     """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
-    fields.go.stop.click(tab.shared.stop, None, None, **QUICK)
+    fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hidden.redo.click(tab.redo_part, hidden.part, message, **EACH)
     hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)
     own.dice.click(roll_seed, None, own.seed, **QUICK)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from app.engine.text import starter_words
+from app.engine.text import caption, starter_words
 from app.engine.text.caption import ALIKE
 from app.engine.text.nearest_caption import find_nearest
 from app.paths import assets
@@ -112,3 +115,17 @@ def test_any_heap_of_words_is_painted_as_something_learned() -> None:
 
 def test_several_of_a_thing_that_it_learned_once_stand_in_one_place() -> None:
     assert find_nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"
+
+
+def test_a_long_prompt_of_words_that_are_nearly_known_is_split_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    real = difflib.get_close_matches
+
+    def compare(word: str, possibilities: Sequence[str], *limits: Any) -> list[str]:
+        compared.extend([word] * bool(possibilities))
+        return real(word, possibilities, *limits)
+
+    monkeypatch.setattr(difflib, "get_close_matches", compare)
+    prompt = " ".join(f"circl{number}e" for number in range(2000)) + " cirkle cirkle"
+    assert len(caption.split_phrases("a cirkle " + prompt, GRAMMAR)) > 1000
+    assert compared.count("cirkle") == 1 and len(compared) == caption.UNKNOWN_MOST
