@@ -84,8 +84,8 @@ def launch(options: LaunchOptions) -> int:
         page = start_failure.write_page(place, fault, options.language or "en")
         if options.browser and not start_failure.is_supervised():
             webbrowser.open(page.as_uri())
-        if isinstance(fault, Trouble):
-            raise
+        if known := start_failure.explain(place, fault):
+            raise Trouble(*known) from fault
         raise Trouble(
             say(
                 "open.failed",

@@ -61,22 +61,27 @@ def hand_over(place: Home, failed: Failed) -> None:
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
     """Word a failure, with a report for a bug."""
-    if isinstance(fault, Trouble):
-        sentences, trace = (fault.sentence, *fault.objections), ""
-    elif isinstance(fault, OSError) and place.root in Path(fault.filename or "").parents:
-        sentences, trace = (_explain_folder(place, fault),), ""
-    else:
-        sentences, trace = (UNKNOWN,), "".join(traceback.format_exception(fault))
+    known = explain(place, fault)
+    sentences, trace = (known, "") if known else ((UNKNOWN,), "".join(traceback.format_exception(fault)))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
     report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(place.logs / log)}"
     return failure.describe(report, *sentences)
 
 
+def explain(place: Home, fault: BaseException) -> tuple[Sentence, ...]:
+    """Say what stands in the way and what to do; nothing where that is not known."""
+    if isinstance(fault, Trouble):
+        return fault.sentence, *fault.objections
+    if isinstance(fault, OSError) and place.root in Path(fault.filename or "").parents:
+        return (_explain_folder(place, fault),)
+    return ()
+
+
 def _explain_folder(place: Home, fault: OSError) -> Sentence:
     return say(
         "start.folder",
-        "Hearth cannot use {file} ({fault}). See that its disk works and is not read-only, and that your account may write in {folder}; or choose another "
-        "folder with --home.",
+        "Hearth cannot use {file} ({fault}). If something else stands in its place, move that away. See that its disk works and is not read-only, and "
+        "that your account may write in {folder}; or choose another folder with --home.",
         file=str(fault.filename),
         fault=word_fault(fault),
         folder=str(place.root),

@@ -21,6 +21,7 @@ from app.launcher import failure
 from app.paths import home
 from app.sentence import Trouble, say
 from app.ui import start_failure
+from app.ui.launch import LaunchOptions, launch
 from app.ui.single_instance import Instance
 from tests.support.denied import denied
 from tests.support.places import TOP
@@ -114,6 +115,14 @@ def test_a_start_that_fails_leaves_a_page(tmp_path: Path) -> None:
     page = (folder / "logs" / "hearth-did-not-start.html").read_text("utf-8")
     assert "--certificate and --key" in page and "repair" in page and "Hearth did not start" in page
     assert "the start failed" in (folder / "logs" / "hearth.log").read_text()
+
+
+@pytest.mark.parametrize("name", ["logs", "scratch", "models"])
+def test_a_file_in_the_place_of_a_folder_is_told_with_what_to_do(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(Trouble, match="move that away"):
+        launch(LaunchOptions(home(tmp_path), browser=False))
+    assert (tmp_path / name).read_text() == "mine"
 
 
 def test_a_folder_that_may_not_be_written_is_told_with_what_to_do(tmp_path: Path) -> None:
