@@ -23,6 +23,9 @@ from app.ui.state.json_routes import answer_full_disk
 from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
+SESSIONS_MOST: Final = 128
+"""Of pages whose configuration Gradio keeps, 350 KB each, long after they were closed. The oldest goes, and a page of it that is still open
+would choose among the models and voices there were at the start."""
 QUEUE_REST_S: Final = 0.1
 """Gradio polls its queue, used only by programs here, a thousand times a second: 4 % of a core."""
 
@@ -111,8 +114,8 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
     _, address, _ = window.launch(
         server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
         favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-        strict_cors=True, share=False, max_file_size=how.most_bytes, ssl_verify=False, ssl_certfile=how.tls and how.tls[0],
-        ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.places,
+        strict_cors=True, share=False, state_session_capacity=SESSIONS_MOST, max_file_size=how.most_bytes, ssl_verify=False,
+        ssl_certfile=how.tls and how.tls[0], ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.places,
         app_kwargs={
             "routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None,
             "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},

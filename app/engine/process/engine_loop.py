@@ -23,7 +23,7 @@ from app.engine.process.deaths import DeathRecord, measure_progress
 from app.engine.process.disk_room import FULL_MET, DiskRoom
 from app.engine.process.engine_life import EngineLife
 from app.engine.process.job_end import JobEnds, Stores
-from app.engine.process.job_folder import End, drop_sounds
+from app.engine.process.job_folder import End, drop_sounds, remove_old_folders
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import Death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
 from app.engine.process.state import EngineState, Sample
@@ -148,8 +148,10 @@ class EngineLoop:
             self._hand_next_if_room()
         self._listen()
         self._watch()
-        while self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
-            drop_sounds(self._ended_at_s.popleft()[1])
+        if self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
+            _, folder = self._ended_at_s.popleft()
+            drop_sounds(folder)
+            remove_old_folders(folder.parent, {each.id for each in (*self._stores.journal.list_live(), *self.interrupted)})
 
     def _recover(self, fault: Exception) -> None:
         """Report a fault of the keeper and rebuild its state from journal and folders. The engine's messages meanwhile

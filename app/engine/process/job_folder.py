@@ -79,12 +79,17 @@ def drop_sounds(folder: Path) -> None:
 def tidy_folders(jobs: Path, live: Collection[str], interrupted: Collection[str]) -> None:
     """Remove old folders of ended jobs, and sound pieces that nobody listens to any more. `live`: jobs waiting or
     running, here or in another process."""
-    folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
-    for folder in [each for each in folders if each.name not in live and each.name not in interrupted][:-FOLDERS_KEPT]:
-        shutil.rmtree(folder, ignore_errors=True)
-    for folder in folders:
+    remove_old_folders(jobs, {*live, *interrupted})
+    for folder in jobs.iterdir() if jobs.is_dir() else ():
         if folder.name not in live:
             drop_sounds(folder)
+
+
+def remove_old_folders(jobs: Path, needed: Collection[str]) -> None:
+    """Remove the folders of jobs that ended, but for the newest."""
+    folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
+    for folder in [each for each in folders if each.name not in needed][:-FOLDERS_KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def tidy_uploads(uploads: Path, needed: str) -> None:

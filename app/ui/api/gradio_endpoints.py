@@ -159,6 +159,16 @@ async def run(desk: Desk, make_request: Callable[[], Request], asked: gr.Request
             sent = progress
     except Trouble as trouble:
         raise gr.Error(str(redact_for(person, trouble)), print_exception=False) from trouble
+    finally:
+        forget_session(asked)
+
+
+def forget_session(asked: gr.Request | None) -> None:
+    """Drop what Gradio would keep for good of a call's session, mostly a new one each time: a copy of the page's configuration, 350 KB."""
+    if asked is not None and asked.request is not None:
+        holder = asked.request.app.state_holder
+        for table in (holder.session_data, holder.time_last_used):
+            table.pop(asked.session_hash, None)
 
 
 @contextmanager

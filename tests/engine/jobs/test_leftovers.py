@@ -76,6 +76,9 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         folder.mkdir(parents=True)
         for name in ("sound-000-000.wav", "sound-000-001.wav", "part-000.wav", "part-000.json", "speech.wav"):
             (folder / name).write_bytes(b"x")
+        for number in range(job_folder.FOLDERS_KEPT + 2):
+            (folder.parent / f"old{number:03d}").mkdir()
+            os.utime(folder.parent / f"old{number:03d}", (number, number))
         for place in range(2):
             keeper._loop._handle_event(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
         assert len(keeper.get_progress(job.id).sounds) == 2
@@ -92,6 +95,10 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
             assert time.monotonic() < limit
             time.sleep(0.02)
         assert names(folder) == ["part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
+        while "old002" in names(folder.parent):
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        assert len(names(folder.parent)) == job_folder.FOLDERS_KEPT, "a day of jobs leaves no more than a start"
     finally:
         keeper.close()
 
