@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -40,13 +40,11 @@ PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "
 API_PREFIXES: Final = ("/v1/", "/sdapi/")
 """The only paths where the API key works: browsers never send one by themselves."""
 LOGINS_MOST: Final = 40
-IDLE_S: Final = 600.0
-"""A guest idle for this long may be logged out to make room for another."""
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
 YEAR_S: Final = 365 * 86400
 WORDS_IN_PASSWORD: Final = 6
-STATUS: Final = {"login.wait": 429, "login.closed": 410, "login.full": 503}
+STATUS: Final = {"login.wait": 429, "login.closed": 410}
 """HTTP status by the sentence of a refused login; any other is 401."""
 
 
@@ -92,6 +90,8 @@ class Logins:
     """Served through a tunnel, which tells a guest's address."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     """Turns addresses into households, so that none is stored."""
+    list_busy: Callable[[], Collection[str]] = tuple
+    """Names of those who have a job that waits or runs."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -117,25 +117,21 @@ class Logins:
                 return say("login.wrong", "Wrong password. Check it and try again.")
             self.guesses.forget(household)
             person = OWNER if self.owner else Person(new_guest(household), False)
-            if len(self.by_token) >= LOGINS_MOST and not self._make_room(household_of(person.name), now_s):
-                return say("login.full", "This share is full ({most} guests). Try again later.", most=LOGINS_MOST)
+            if len(self.by_token) >= LOGINS_MOST:
+                self._make_room(household_of(person.name))
             token = secrets.token_urlsafe(32)
             self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
             return token
 
-    def _make_room(self, household: str, now_s: float) -> bool:
-        """Log out the one idle longest: of the household with most logins if it has more than this one; else a guest
-        only after IDLE_S, because a guest's open page asks every few seconds."""
+    def _make_room(self, entering: str) -> None:
+        """Log out one of the household with most logins, counting the one that enters: of those without a job, who was idle
+        longest."""
         homes = {key: household_of(login.person.name) for key, login in self.by_token.items()}
-        logins = Counter(homes.values())
-        largest, most = logins.most_common(1)[0]
-        crowded = most > max(1, logins[household])
-        candidates = [key for key in homes if homes[key] == largest] if crowded else [*homes]
-        longest_idle = min(candidates, key=lambda each: self.by_token[each].seen_s)
-        removable = self.owner or crowded or now_s - self.by_token[longest_idle].seen_s > IDLE_S
-        if removable:
-            del self.by_token[longest_idle]
-        return removable
+        logins = Counter([*homes.values(), entering])
+        most = max(logins[home] for home in homes.values())
+        busy = self.list_busy()
+        candidates = [key for key, home in homes.items() if logins[home] == most]
+        del self.by_token[min(candidates, key=lambda key: (self.by_token[key].person.name in busy, self.by_token[key].seen_s))]
 
     def find_person(self, token: str) -> Person | None:
         key = digest_token(token)
