@@ -46,6 +46,37 @@ async def ask_key(asked: httpx.AsyncClient, given: str, address: str = "192.0.2.
     return (await asked.get("/v1/models", headers=headers)).status_code, time.monotonic() - began
 
 
+COMPOSED, DECOMPOSED = "caf\u00e9 kiln of nine", "cafe\u0301 kiln of nine"
+
+
+@pytest.mark.parametrize("chosen", [COMPOSED, DECOMPOSED, f" {COMPOSED} \n"])
+@pytest.mark.parametrize("given", [COMPOSED.encode(), DECOMPOSED.encode(), COMPOSED.encode("latin-1")])
+def test_a_secret_with_accents_is_the_same_however_it_is_encoded(
+    chosen: str, given: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PASSWORD_VARIABLE, chosen)
+    monkeypatch.setenv(KEY_VARIABLE, chosen)
+    guards, shown = build_guards(home(tmp_path), "0.0.0.0")
+    logins = guards[1].kwargs["logins"]
+    assert isinstance(logins, Logins) and shown == ""
+
+    async def ask() -> None:
+        async with client(logins) as asked:
+            answer = await asked.get("/v1/models", headers=[(b"Authorization", b"Bearer " + given)])
+            assert answer.status_code == 200
+            if given != COMPOSED.encode("latin-1"):  # forms are UTF-8
+                assert (await ask_password(asked, given.decode()))[0] == 303
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("variable", [PASSWORD_VARIABLE, KEY_VARIABLE])
+def test_a_secret_that_is_no_text_is_refused(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "caf\udce9 kiln of nine")
+    with pytest.raises(Trouble, match=f"{variable} is not valid UTF-8 text"):
+        build_guards(home(tmp_path), "0.0.0.0")
+
+
 @pytest.mark.parametrize("variable", [PASSWORD_VARIABLE, KEY_VARIABLE])
 @pytest.mark.parametrize(
     "soon", ["a", "short one", "1234567890", "0987654321", "aaaaaaaaaaaaaaaa", "hahahahahahaha", "abcabcabcabc", "Password123456", "p a s s w o r d",

@@ -9,6 +9,7 @@ import html
 import secrets
 import threading
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
@@ -59,8 +60,26 @@ def make_password() -> str:
 
 
 def digest_password(words: str) -> bytes:
-    """Hash a password so that hyphens, capitals and extra spaces make no difference."""
-    return hashlib.sha256(" ".join(words.casefold().replace("-", " ").split()).encode()).digest()
+    """Hash a password so that hyphens, capitals, extra spaces and how accents are encoded make no difference."""
+    return hashlib.sha256(" ".join(compose(words).casefold().replace("-", " ").split()).encode()).digest()
+
+
+def digest_key(key: str) -> bytes:
+    """Hash an API key; spaces around it and how accents are encoded make no difference."""
+    return digest_token(compose(key).strip())
+
+
+def compose(words: str) -> str:
+    """Compose letters and accents (NFC): keyboards and systems differ in it."""
+    return unicodedata.normalize("NFC", words)
+
+
+def read_header(value: str) -> str:
+    """Decode a header, which starlette reads as Latin-1 and most programs send as UTF-8."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +99,7 @@ class Logins:
     until_s: float | None = None
     """By `clock`; all logins end then."""
     api_key_digest: bytes | None = None
-    """SHA-256 of the API key."""
+    """By `digest_key`."""
     secure: bool = False
     """Served to the outside over https: the cookie is then marked Secure."""
     clock: Callable[[], float] = time.monotonic
@@ -145,7 +164,7 @@ class Logins:
     def check_key(self, given: str) -> bool:
         """Return whether the API key is right; after the share's end none is."""
         known = self.api_key_digest
-        return known is not None and not self.closed and hmac.compare_digest(digest_token(given), known)
+        return known is not None and not self.closed and hmac.compare_digest(digest_key(given), known)
 
     async def hold_wrong(self, address: str) -> Sentence | None:
         """Hold back the answer to a wrong guess; return what to answer instead if too many are held already."""
@@ -195,7 +214,7 @@ class LoginRequired:
     async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and given:
-            if self._logins.check_key(given):
+            if self._logins.check_key(read_header(given)):
                 scope[KEY] = OWNER
                 await self._app(scope, receive, send)
                 return
