@@ -25,8 +25,8 @@ from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
 from app.ui.access.gradio_fence import GradioFence
-from app.ui.access.guesses import require_hard_to_guess
-from app.ui.access.login import LoginRequired, Logins, digest_password, digest_token, make_password
+from app.ui.access.guesses import require_hard_to_guess, require_text
+from app.ui.access.login import LoginRequired, Logins, digest_key, digest_password, make_password
 from app.ui.access.request_guard import OWNER_BYTES, Guard, OwnerOnly, is_loopback, recognise_hosts
 from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
@@ -246,8 +246,9 @@ def build_guards(place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | No
     given, key = os.environ.get(PASSWORD_VARIABLE, ""), os.environ.get(KEY_VARIABLE, "")
     for variable, secret in ((PASSWORD_VARIABLE, given), (KEY_VARIABLE, key)):
         if secret:
-            require_hard_to_guess(variable, secret)
+            require_text(variable, secret)
+            require_hard_to_guess(variable, secret.strip())
     password = given or make_password()
-    logins = Logins(digest_password(password), owner=True, api_key_digest=digest_token(key) if key else None, secure=tls is not None)
+    logins = Logins(digest_password(password), owner=True, api_key_digest=digest_key(key) if key else None, secure=tls is not None)
     guard = Middleware(Guard, is_own_host=recognise_hosts(host))
     return [guard, Middleware(LoginRequired, logins=logins), uploads, Middleware(GradioFence)], "" if given else password

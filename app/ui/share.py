@@ -70,6 +70,7 @@ class Share:
                 until_s=time.monotonic() + hours * 3600,
                 secure=is_loopback(self._host) or bool(self._tls),
                 behind_tunnel=is_loopback(self._host),
+                list_busy=lambda: {job.owner for job in self._desk.keeper.journal.list_live()},
             )
             self._public_host = ""
             server = self._serve(logins)

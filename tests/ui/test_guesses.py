@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 
 from app.engine.jobs.owners import household_of
 from app.paths import home
-from app.sentence import Sentence, Trouble
+from app.sentence import Trouble
 from app.ui.access import guesses
 from app.ui.access.address import find_address
 from app.ui.access.guesses import DELAY_MOST_S, DELAY_S, FORGET_S, HOUSEHOLDS_MOST, Guesses
@@ -44,6 +44,37 @@ async def ask_key(asked: httpx.AsyncClient, given: str, address: str = "192.0.2.
     began = time.monotonic()
     headers = {"X-Forwarded-For": address, "Authorization": f"Bearer {given}"}
     return (await asked.get("/v1/models", headers=headers)).status_code, time.monotonic() - began
+
+
+COMPOSED, DECOMPOSED = "caf\u00e9 kiln of nine", "cafe\u0301 kiln of nine"
+
+
+@pytest.mark.parametrize("chosen", [COMPOSED, DECOMPOSED, f" {COMPOSED} \n"])
+@pytest.mark.parametrize("given", [COMPOSED.encode(), DECOMPOSED.encode(), COMPOSED.encode("latin-1")])
+def test_a_secret_with_accents_is_the_same_however_it_is_encoded(
+    chosen: str, given: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PASSWORD_VARIABLE, chosen)
+    monkeypatch.setenv(KEY_VARIABLE, chosen)
+    guards, shown = build_guards(home(tmp_path), "0.0.0.0")
+    logins = guards[1].kwargs["logins"]
+    assert isinstance(logins, Logins) and shown == ""
+
+    async def ask() -> None:
+        async with client(logins) as asked:
+            answer = await asked.get("/v1/models", headers=[(b"Authorization", b"Bearer " + given)])
+            assert answer.status_code == 200
+            if given != COMPOSED.encode("latin-1"):  # forms are UTF-8
+                assert (await ask_password(asked, given.decode()))[0] == 303
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("variable", [PASSWORD_VARIABLE, KEY_VARIABLE])
+def test_a_secret_that_is_no_text_is_refused(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "caf\udce9 kiln of nine")
+    with pytest.raises(Trouble, match=f"{variable} is not valid UTF-8 text"):
+        build_guards(home(tmp_path), "0.0.0.0")
 
 
 @pytest.mark.parametrize("variable", [PASSWORD_VARIABLE, KEY_VARIABLE])
@@ -152,13 +183,40 @@ def test_one_address_cannot_take_every_login() -> None:
     logins = Logins(digest_password("a b"), owner=False, clock=lambda: now_s)
     for _ in range(LOGINS_MOST):
         log_in(logins, "192.0.2.1")
-    assert isinstance(logins.log_in("a b", "", "192.0.2.1"), Sentence)
+    log_in(logins, "192.0.2.1")
     for n in range(2, 12):
         log_in(logins, f"192.0.2.{n}")
     assert len(logins.by_token) == LOGINS_MOST
     assert {household_of(each.person.name) for each in logins.by_token.values()} == {
         household_of(f"visitor-{logins.find_household(f'192.0.2.{n}')}-") for n in range(1, 12)
     }
+
+
+def test_the_right_password_enters_when_every_login_is_taken() -> None:
+    """By as many addresses, all of them seen just now."""
+    now_s, busy = 0.0, set[str]()
+    logins = Logins(digest_password("a b"), owner=False, clock=lambda: now_s, list_busy=lambda: busy)
+    names = []
+    for n in range(LOGINS_MOST):
+        now_s += 1
+        names.append(log_in(logins, f"2001:db8:0:{n:x}::"))
+    busy.update(names[:3])
+    for n in range(4):
+        log_in(logins, f"192.0.2.{n}")
+    left = {each.person.name for each in logins.by_token.values()}
+    assert len(left) == LOGINS_MOST and busy <= left and left.isdisjoint(names[3:7]), "who has a job stays, and the idlest leave"
+    log_in(logins, "192.0.2.0")
+    assert left - {each.person.name for each in logins.by_token.values()} == {
+        each for each in left if household_of(each) == household_of(f"visitor-{logins.find_household('192.0.2.0')}-")
+    }, "an address that has a place pays with its own"
+
+
+def test_the_last_place_is_had_even_from_guests_with_jobs() -> None:
+    logins = Logins(digest_password("a b"), owner=False)
+    logins.list_busy = lambda: {each.person.name for each in logins.by_token.values()}
+    for n in range(LOGINS_MOST + 2):
+        log_in(logins, f"192.0.2.{n}")
+    assert len(logins.by_token) == LOGINS_MOST
 
 
 def test_what_guests_hold_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

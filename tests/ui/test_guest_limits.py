@@ -21,13 +21,14 @@ from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed
+from app.engine.jobs.owners import household_of, new_guest
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.live_view import guest_view
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST
+from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, QUEUE_MOST
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import shared_controls
@@ -145,6 +146,24 @@ def test_what_the_queue_refuses_is_told_in_the_same_way(
             with pytest.raises(Trouble) as caught:
                 way(desk, person)
             assert str(caught.value) == str(said)
+
+
+def test_who_has_no_job_may_queue_one_when_the_common_places_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def queue(household: str) -> str:
+        try:
+            desk.jobs.begin(REQUEST, Person(new_guest(household), owner=False))
+        except Trouble as trouble:
+            return trouble.sentence.key
+        return ""
+
+    with desk_at(tmp_path) as desk:
+        monkeypatch.setattr(JobsDesk, "_grant", lambda self, request, person: self.check_turn(person) or request)
+        assert {queue(household) for household in "abcd" for _ in range(2)} == {""}
+        assert [queue("e"), queue("e"), queue("a")] == ["", "guest.full", "guest.waiting"]
+        order = [household_of(job.owner).removeprefix("visitor-") for job in desk.keeper.journal.list_waiting()]
+        assert order == [*"abcde", *"abcd"], "the late one has a turn before any second job"
+        told = [queue(f"other{n}") for n in range(QUEUE_MOST)]
+        assert told == [""] * (QUEUE_MOST - 9) + ["guest.full"] * 9, "but not without end"
 
 
 def test_the_pages_own_buttons_tell_in_the_same_way() -> None:

@@ -32,10 +32,11 @@ from app.engine.models import catalog
 from app.sentence import Trouble, say
 from app.ui import routes
 from app.ui.access import request_guard, uploads
-from app.ui.access.login import IDLE_S, LOGINS_MOST, Logins, digest_password, make_password, password_words
+from app.ui.access.login import LOGINS_MOST, Logins, digest_password, make_password, password_words
 from app.ui.launch import build_guards
 from app.ui.state import guest_files
 from app.ui.state.desk import Desk
+from app.ui.state.guest_limits import QUEUE_MOST
 from app.ui.state.person import NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf
 from tests.support.guests import desk_at, guest_client, plain, press, shared
@@ -146,7 +147,7 @@ def test_passwords_are_words_and_never_the_same() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("owner", [True, False])
 def test_room_for_logins(owner: bool) -> None:
-    """An owner who logs in every day is never shut out; guests are, but for those who are long gone."""
+    """Who logs in every day is never shut out: the one longest gone makes room."""
     now_s = 0.0
     logins, tokens = Logins(digest_password("words"), owner=owner, clock=lambda: now_s), []
     for _ in range(LOGINS_MOST):
@@ -154,8 +155,6 @@ def test_room_for_logins(owner: bool) -> None:
         tokens.append(logins.log_in("words", ""))
     assert all(isinstance(each, str) for each in tokens)
     assert logins.find_person(tokens[0])  # was seen just now, so the second is the one longest gone
-    assert isinstance(logins.log_in("words", ""), str) == owner
-    now_s += IDLE_S
     assert isinstance(logins.log_in("words", ""), str)
     assert logins.find_person(tokens[0]) and not logins.find_person(tokens[1])
 
@@ -479,7 +478,7 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
         except Trouble:
             refused += 1
     waiting = desk.keeper.journal.list_waiting()
-    assert refused >= 490 and len(waiting) <= 10
+    assert len(waiting) == QUEUE_MOST and refused >= 500 - QUEUE_MOST, "one of each address, up to a bound"
     mine = desk.jobs.begin(SpeechRequest("hello"), OWNER)
     assert desk.keeper.journal.list_waiting()[0].id == mine, "the owner's goes first"
     for job in desk.keeper.journal.list_waiting():

@@ -85,6 +85,16 @@ def test_one_guest_who_logs_in_again_takes_no_more_places(desk: Desk) -> None:
         desk.keeper.stop(job.id)
 
 
+@pytest.mark.parametrize("number", [None, 0, 2**63, -(2**70)])
+@pytest.mark.parametrize("button", ["paint-restore", "speak-restore", "speak-again"])
+def test_any_number_may_be_asked_for(button: str, number: int | None, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    with shared(desk) as (address, words, _), guest_client(address, words) as guest:
+        answer = press(guest, button, dict.fromkeys(("paint-from", "speak-from", "speak-again-index"), number))
+    assert answer.status_code == 200
+    assert ("no finished part" if button == "speak-again" else "is not on the shelf") in answer.text
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_time_ends_it() -> None:
     now_s = 0.0
     logins = Logins(digest_password("a b"), owner=False, until_s=3600.0, clock=lambda: now_s)

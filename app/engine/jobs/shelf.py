@@ -25,6 +25,8 @@ from app.sentence import Trouble, say
 
 BIN = ".bin"
 NUMBERED = re.compile(r" \d{1,9}$")
+ID_LIMIT = 2**63
+"""SQLite has no larger numbers."""
 TRIGRAM = 3
 """Full-text search needs this many letters; shorter words are searched row by row."""
 
@@ -142,7 +144,7 @@ class Shelf:
         return self._read_all(self._db.query(query, *values, search.most, search.skip))
 
     def get(self, id_: int) -> Creation:
-        found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_))
+        found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_)) if 0 < id_ < ID_LIMIT else []
         if not found:
             raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=id_))
         return found[0]

@@ -63,6 +63,17 @@ class Guesses:
         return True
 
 
+def require_text(variable: str, secret: str) -> None:
+    """Raise Trouble for a password or key that is no text, which nobody could type or send: Python reads such bytes as
+    surrogates."""
+    try:
+        secret.encode()
+    except UnicodeEncodeError as fault:
+        raise Trouble(
+            say("open.not-text", "{variable} is not valid UTF-8 text. Set it again, or leave it out.", variable=variable)
+        ) from fault
+
+
 def require_hard_to_guess(variable: str, secret: str) -> None:
     """Raise Trouble for a password or key of the owner's own, given in a variable, that is soon guessed."""
     if count_letters(secret) < LETTERS_LEAST:

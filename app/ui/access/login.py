@@ -9,8 +9,9 @@ import html
 import secrets
 import threading
 import time
+import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -40,13 +41,11 @@ PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "
 API_PREFIXES: Final = ("/v1/", "/sdapi/")
 """The only paths where the API key works: browsers never send one by themselves."""
 LOGINS_MOST: Final = 40
-IDLE_S: Final = 600.0
-"""A guest idle for this long may be logged out to make room for another."""
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
 YEAR_S: Final = 365 * 86400
 WORDS_IN_PASSWORD: Final = 6
-STATUS: Final = {"login.wait": 429, "login.closed": 410, "login.full": 503}
+STATUS: Final = {"login.wait": 429, "login.closed": 410}
 """HTTP status by the sentence of a refused login; any other is 401."""
 
 
@@ -61,8 +60,26 @@ def make_password() -> str:
 
 
 def digest_password(words: str) -> bytes:
-    """Hash a password so that hyphens, capitals and extra spaces make no difference."""
-    return hashlib.sha256(" ".join(words.casefold().replace("-", " ").split()).encode()).digest()
+    """Hash a password so that hyphens, capitals, extra spaces and how accents are encoded make no difference."""
+    return hashlib.sha256(" ".join(compose(words).casefold().replace("-", " ").split()).encode()).digest()
+
+
+def digest_key(key: str) -> bytes:
+    """Hash an API key; spaces around it and how accents are encoded make no difference."""
+    return digest_token(compose(key).strip())
+
+
+def compose(words: str) -> str:
+    """Compose letters and accents (NFC): keyboards and systems differ in it."""
+    return unicodedata.normalize("NFC", words)
+
+
+def read_header(value: str) -> str:
+    """Decode a header, which starlette reads as Latin-1 and most programs send as UTF-8."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +99,7 @@ class Logins:
     until_s: float | None = None
     """By `clock`; all logins end then."""
     api_key_digest: bytes | None = None
-    """SHA-256 of the API key."""
+    """By `digest_key`."""
     secure: bool = False
     """Served to the outside over https: the cookie is then marked Secure."""
     clock: Callable[[], float] = time.monotonic
@@ -92,6 +109,8 @@ class Logins:
     """Served through a tunnel, which tells a guest's address."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     """Turns addresses into households, so that none is stored."""
+    list_busy: Callable[[], Collection[str]] = tuple
+    """Names of those who have a job that waits or runs."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -117,25 +136,21 @@ class Logins:
                 return say("login.wrong", "Wrong password. Check it and try again.")
             self.guesses.forget(household)
             person = OWNER if self.owner else Person(new_guest(household), False)
-            if len(self.by_token) >= LOGINS_MOST and not self._make_room(household_of(person.name), now_s):
-                return say("login.full", "This share is full ({most} guests). Try again later.", most=LOGINS_MOST)
+            if len(self.by_token) >= LOGINS_MOST:
+                self._make_room(household_of(person.name))
             token = secrets.token_urlsafe(32)
             self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
             return token
 
-    def _make_room(self, household: str, now_s: float) -> bool:
-        """Log out the one idle longest: of the household with most logins if it has more than this one; else a guest
-        only after IDLE_S, because a guest's open page asks every few seconds."""
+    def _make_room(self, entering: str) -> None:
+        """Log out one of the household with most logins, counting the one that enters: of those without a job, who was idle
+        longest."""
         homes = {key: household_of(login.person.name) for key, login in self.by_token.items()}
-        logins = Counter(homes.values())
-        largest, most = logins.most_common(1)[0]
-        crowded = most > max(1, logins[household])
-        candidates = [key for key in homes if homes[key] == largest] if crowded else [*homes]
-        longest_idle = min(candidates, key=lambda each: self.by_token[each].seen_s)
-        removable = self.owner or crowded or now_s - self.by_token[longest_idle].seen_s > IDLE_S
-        if removable:
-            del self.by_token[longest_idle]
-        return removable
+        logins = Counter([*homes.values(), entering])
+        most = max(logins[home] for home in homes.values())
+        busy = self.list_busy()
+        candidates = [key for key, home in homes.items() if logins[home] == most]
+        del self.by_token[min(candidates, key=lambda key: (self.by_token[key].person.name in busy, self.by_token[key].seen_s))]
 
     def find_person(self, token: str) -> Person | None:
         key = digest_token(token)
@@ -149,7 +164,7 @@ class Logins:
     def check_key(self, given: str) -> bool:
         """Return whether the API key is right; after the share's end none is."""
         known = self.api_key_digest
-        return known is not None and not self.closed and hmac.compare_digest(digest_token(given), known)
+        return known is not None and not self.closed and hmac.compare_digest(digest_key(given), known)
 
     async def hold_wrong(self, address: str) -> Sentence | None:
         """Hold back the answer to a wrong guess; return what to answer instead if too many are held already."""
@@ -199,7 +214,7 @@ class LoginRequired:
     async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and given:
-            if self._logins.check_key(given):
+            if self._logins.check_key(read_header(given)):
                 scope[KEY] = OWNER
                 await self._app(scope, receive, send)
                 return

@@ -21,6 +21,8 @@ from app.ui.state.person import Person
 
 SAVED: Final = "visitors"
 """The key of the guests' limits in the owner's settings, as files have it."""
+QUEUE_MOST: Final = 64
+"""Waiting jobs of all guests beyond which even one who has none must come back later."""
 ONE_HOUSEHOLD: Final = 0.5
 """The part of the guests' time that one household may use."""
 OF_THE_REQUEST: Final = (
@@ -47,7 +49,8 @@ NOT_MADE: Final = say("guest.failed", "This could not be made. Try something sma
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Limits of one guest, over all logins from their address; `waiting_all` and `share` are those of all guests."""
+    """Limits of one guest, over all logins from their address; `share` is that of all guests, and `waiting_all` holds for second jobs: whoever
+    has none may queue one, so that turns can be fair."""
 
     letters: int = 2000
     side: int = 1024
@@ -152,7 +155,7 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
         raise Trouble(
             say("guest.waiting", "You have {most} jobs in the queue already. Wait for one to finish, or stop one.", most=limits.waiting)
         )
-    if len(waiting) >= limits.waiting_all:
+    if len(waiting) >= (limits.waiting_all if household in waiting else QUEUE_MOST):
         raise Trouble(say("guest.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share >= 1:
         return

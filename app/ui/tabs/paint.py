@@ -13,7 +13,7 @@ import gradio as gr
 from app.engine.files import picture_settings
 from app.engine.files.foreign_settings import list_by_hand
 from app.engine.jobs.request import PictureRequest
-from app.sentence import Sentence, Trouble
+from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
@@ -25,6 +25,7 @@ from app.ui.tabs.shared_controls import (
     QUICK,
     JobTab,
     Refresh,
+    asked_number,
     explain,
     hidden_button,
     keep_empty,
@@ -68,8 +69,8 @@ class PaintTab:
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
             width=whole_number(values[own.width]) or whole_number(width), height=whole_number(values[own.height]) or whole_number(height),
             steps=whole_number(values[own.steps]), guidance=values[own.guidance], scheduler=values[own.scheduler] or None,
-            seed=whole_number(values[own.seed]), batch=int(values[own.batch]),
-            strength=values[chosen.start.strength], upscale=int(values[own.upscale]), loras=tuple(loras),
+            seed=whole_number(values[own.seed]), batch=asked_number(values[own.batch]),
+            strength=values[chosen.start.strength], upscale=asked_number(values[own.upscale]), loras=tuple(loras),
         )  # fmt: skip
         image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])  # last: nothing is written for what is refused
         return dataclasses.replace(request, image=image, mask=mask)
@@ -115,10 +116,12 @@ class PaintTab:
 
         return [*restore_or_explain(restore, fields, request), None]
 
-    def restore_creation(self, creation: float, request: gr.Request) -> list[Any]:
+    def restore_creation(self, creation: float | None, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
-            found = self.desk.jobs.find_creation(int(creation), who(request)).request
-            assert isinstance(found, PictureRequest)
+            number = asked_number(creation)
+            found = self.desk.jobs.find_creation(number, who(request)).request
+            if not isinstance(found, PictureRequest):
+                raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
             return self._restore(found, list_by_hand(found), language(request))
 
         return restore_or_explain(restore, len(self.fields.restored), request)
@@ -131,10 +134,10 @@ class PaintTab:
             request.scheduler or "", request.batch, request.upscale, request.strength, views.notes_html([*missing, *notes], spoken),
         ]  # fmt: skip
 
-    def start_from(self, creation: float, request: gr.Request) -> tuple[Any, str]:
+    def start_from(self, creation: float | None, request: gr.Request) -> tuple[Any, str]:
         """Put a creation into the editor; its file is one that the upload guard gives nobody by its path."""
         try:
-            return str(self.desk.jobs.find_creation(int(creation), who(request)).path), ""
+            return str(self.desk.jobs.find_creation(asked_number(creation), who(request)).path), ""
         except Trouble as trouble:
             return gr.skip(), explain(trouble, request)
 

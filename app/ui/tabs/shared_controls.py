@@ -129,6 +129,14 @@ def whole_number(value: Any) -> int | None:
     return None if value in (None, "") else int(value)
 
 
+def asked_number(value: Any) -> int:
+    """Return the number that a hidden field sends; 0, which nothing has, where it is none."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
 def roll_seed() -> int:
     return random.randrange(SEED_LIMIT)
 

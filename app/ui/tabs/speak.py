@@ -22,6 +22,7 @@ from app.ui.tabs.shared_controls import (
     QUICK,
     JobTab,
     Refresh,
+    asked_number,
     explain,
     keep_empty,
     remember_settings,
@@ -82,13 +83,15 @@ class SpeakTab:
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
 
-    def redo_part(self, index: float, request: gr.Request) -> str:
-        return run_or_explain(lambda: self.desk.jobs.redo_part(int(index), who(request)), request)
+    def redo_part(self, index: float | None, request: gr.Request) -> str:
+        return run_or_explain(lambda: self.desk.jobs.redo_part(asked_number(index), who(request)), request)
 
-    def restore_creation(self, creation: float, request: gr.Request) -> list[Any]:
+    def restore_creation(self, creation: float | None, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
-            found = self.desk.jobs.find_creation(int(creation), who(request)).request
-            assert isinstance(found, SpeechRequest)
+            number = asked_number(creation)
+            found = self.desk.jobs.find_creation(number, who(request)).request
+            if not isinstance(found, SpeechRequest):
+                raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
             return self._restore(found, language(request))
 
         return restore_or_explain(restore, len(self.fields.restored), request)
