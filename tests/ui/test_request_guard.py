@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import gradio as gr
@@ -23,10 +24,12 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
+from PIL import Image
 from starlette.responses import Response
 from starlette.routing import Route
 
 from app.engine.jobs.creation import RunSummary
+from app.engine.jobs.owners import new_guest
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models import catalog
 from app.sentence import Trouble, say
@@ -37,7 +40,7 @@ from app.ui.launch import build_guards
 from app.ui.state import guest_files
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, Person, who
-from app.ui.tabs import shelf
+from app.ui.tabs import shelf, start_picture
 from tests.support.guests import desk_at, guest_client, plain, press, shared
 from tests.support.waiting import until
 
@@ -436,6 +439,59 @@ def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> 
     assert not fresh
 
 
+def test_a_starting_picture_has_one_mask(desk: Desk, ada: httpx.Client) -> None:
+    """Twenty layers of 36 million pixels took 3.4 GB, sixty 8 GB: Gradio decoded all before anybody could refuse the request."""
+    large, small = (file_data(uploaded(ada, "a.png", png(side, side))) for side in (6000, 64))
+    folders = set((desk.keeper.home.scratch / "uploads").glob("*/start.png"))
+
+    def paint(picture: object, layers: list[object]) -> str:
+        return press(
+            ada, "paint-go", {"paint-prompt": "a boat", "paint-image": {"background": picture, "layers": layers, "composite": large}}
+        ).text
+
+    with patch.object(Image.Image, "load", side_effect=AssertionError("decoded")):
+        assert "can have one mask, not 5" in paint(large, [large] * 5)
+        assert "names 62 files" in paint(large, [large] * 60)
+        assert "not as large" in paint(large, [small])
+    assert set((desk.keeper.home.scratch / "uploads").glob("*/start.png")) == folders
+
+
+def test_guests_take_turns_at_decoding() -> None:
+    """One picture for each household; the owner waits for nobody but the places."""
+    turns = start_picture.Turns()
+    one, two, other = (Person(new_guest(household), False) for household in ("ada", "ada", "eve"))
+    with turns.take(one):
+        with pytest.raises(Trouble, match="still being read"), turns.take(two):
+            pass
+        with turns.take(other):
+            pass
+        with turns.take(OWNER):
+            pass
+    with turns.take(two):
+        pass
+
+
+def test_a_mask_is_what_was_painted(desk: Desk, tmp_path: Path) -> None:
+    start, layer, empty = (tmp_path / f"{name}.png" for name in ("start", "layer", "empty"))
+    Image.new("RGBA", (64, 64), "red").save(start)
+    drawn = Image.new("RGBA", (64, 64))
+    drawn.save(empty)
+    drawn.paste((184, 66, 15, 153), (0, 0, 32, 64))
+    drawn.save(layer)
+
+    def save(*layers: Path) -> tuple[str | None, str | None]:
+        return start_picture.save_pictures(desk, {"background": str(start), "layers": [*map(str, layers)]}, OWNER)
+
+    picture, mask = save(layer)
+    assert picture and mask
+    assert Image.open(picture).getpixel((0, 0)) == (255, 0, 0)
+    assert Image.open(mask).mode == "L" and Image.open(mask).getcolors() == [(2048, 0), (2048, 255)]
+    assert save(empty)[1] is None and save()[1] is None and start_picture.save_pictures(desk, None, OWNER) == (None, None)
+    start.write_bytes(start.read_bytes()[:60])
+    with pytest.raises(Trouble, match="may be damaged"):
+        save()
+
+
 def test_a_guest_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
     assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
     (job,) = desk.keeper.journal.list_waiting()
@@ -628,6 +684,10 @@ def png(width: int, height: int) -> bytes:
     rows = zlib.compressobj(9)
     data = b"".join(rows.compress(bytes(1 + (width + 7) // 8)) for _ in range(height)) + rows.flush()
     return PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def file_data(path: str) -> dict[str, object]:
+    return {"path": path, "meta": {"_type": "gradio.FileData"}}
 
 
 def uploaded(client: httpx.Client, name: str, body: bytes) -> str:
