@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
+import anyio
 import gradio as gr
 import httpx
 import numpy as np
@@ -27,6 +28,7 @@ import soundfile
 from PIL import Image
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Scope
 
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.owners import new_guest
@@ -39,7 +41,7 @@ from app.ui.access.login import IDLE_S, LOGINS_MOST, Logins, digest_password, ma
 from app.ui.launch import build_guards
 from app.ui.state import guest_files
 from app.ui.state.desk import Desk
-from app.ui.state.person import NOBODY, OWNER, Person, who
+from app.ui.state.person import KEY, NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf, start_picture
 from tests.support.guests import desk_at, guest_client, plain, press, shared
 from tests.support.waiting import until
@@ -610,6 +612,32 @@ def test_bombs(naive: str, owners: str, ada: httpx.Client, desk: Desk) -> None:
     assert not left
 
 
+def test_a_household_holds_one_of_the_threads_that_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another guest's small file waited 19 s for those of one who sent bombs."""
+    checked: list[str] = []
+    ends = threading.Event()
+
+    def check(self: object, scope: Scope, paths: list[Path]) -> None:
+        if (name := uploads.household(scope)) == "visitor-ada":
+            ends.wait(10)
+        checked.append(name)
+
+    monkeypatch.setattr(uploads.CheckUploads, "_check", check)
+
+    async def send() -> None:
+        guard = uploads.CheckUploads(Response(), tmp_path, {})
+        async with anyio.create_task_group() as tasks:
+            for household in ("ada", "ada", "ada"):
+                tasks.start_soon(guard._check_in_time, {KEY: Person(new_guest(household), False)}, [])
+            await anyio.sleep(0.1)
+            with anyio.move_on_after(5):
+                await guard._check_in_time({KEY: Person(new_guest("eve"), False)}, [])
+            ends.set()
+
+    anyio.run(send)
+    assert checked == ["visitor-eve", *["visitor-ada"] * 3]
+
+
 def test_weights_are_the_owners_to_send(owners: str, ada: httpx.Client) -> None:
     header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     file = {"files": ("lora.safetensors", struct.pack("<Q", len(header)) + header + bytes(4))}
@@ -620,10 +648,13 @@ def test_weights_are_the_owners_to_send(owners: str, ada: httpx.Client) -> None:
     assert ada.post("/gradio_api/upload", files=file).status_code == 415 and not Path(path).exists()
 
 
-def test_a_refused_upload_removes_only_what_it_wrote(
-    desk: Desk, ada: httpx.Client, eve: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_upload_removes_only_what_it_wrote(share: tuple[str, str], ada: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two guests send one picture: the second is refused while the first one's is there, checked or still being checked."""
+    with guest_client(*share, "Eve", via="198.51.100.7") as eve:  # of another household: one is checked at a time
+        refuse_one(ada, eve, monkeypatch)
+
+
+def refuse_one(ada: httpx.Client, eve: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     file = {"files": ("a.png", png(7, 9), "image/png")}
     (path,) = ada.post("/gradio_api/upload", files=file).json()
     monkeypatch.setattr(guest_files, "HOUSEHOLD_FILES", 0)
