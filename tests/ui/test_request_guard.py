@@ -16,17 +16,22 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
+import anyio
 import gradio as gr
 import httpx
 import numpy as np
 import pytest
 import soundfile
+from PIL import Image
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Scope
 
 from app.engine.jobs.creation import RunSummary
+from app.engine.jobs.owners import new_guest
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models import catalog
 from app.sentence import Trouble, say
@@ -37,8 +42,8 @@ from app.ui.launch import build_guards
 from app.ui.state import guest_files
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import QUEUE_MOST
-from app.ui.state.person import NOBODY, OWNER, Person, who
-from app.ui.tabs import shelf
+from app.ui.state.person import KEY, NOBODY, OWNER, Person, who
+from app.ui.tabs import shelf, start_picture
 from tests.support.guests import desk_at, guest_client, plain, press, shared
 from tests.support.waiting import until
 
@@ -435,6 +440,59 @@ def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> 
     assert not fresh
 
 
+def test_a_starting_picture_has_one_mask(desk: Desk, ada: httpx.Client) -> None:
+    """Twenty layers of 36 million pixels took 3.4 GB, sixty 8 GB: Gradio decoded all before anybody could refuse the request."""
+    large, small = (file_data(uploaded(ada, "a.png", png(side, side))) for side in (6000, 64))
+    folders = set((desk.keeper.home.scratch / "uploads").glob("*/start.png"))
+
+    def paint(picture: object, layers: list[object]) -> str:
+        return press(
+            ada, "paint-go", {"paint-prompt": "a boat", "paint-image": {"background": picture, "layers": layers, "composite": large}}
+        ).text
+
+    with patch.object(Image.Image, "load", side_effect=AssertionError("decoded")):
+        assert "can have one mask, not 5" in paint(large, [large] * 5)
+        assert "names 62 files" in paint(large, [large] * 60)
+        assert "not as large" in paint(large, [small])
+    assert set((desk.keeper.home.scratch / "uploads").glob("*/start.png")) == folders
+
+
+def test_guests_take_turns_at_decoding() -> None:
+    """One picture for each household; the owner waits for nobody but the places."""
+    turns = start_picture.Turns()
+    one, two, other = (Person(new_guest(household), False) for household in ("ada", "ada", "eve"))
+    with turns.take(one):
+        with pytest.raises(Trouble, match="still being read"), turns.take(two):
+            pass
+        with turns.take(other):
+            pass
+        with turns.take(OWNER):
+            pass
+    with turns.take(two):
+        pass
+
+
+def test_a_mask_is_what_was_painted(desk: Desk, tmp_path: Path) -> None:
+    start, layer, empty = (tmp_path / f"{name}.png" for name in ("start", "layer", "empty"))
+    Image.new("RGBA", (64, 64), "red").save(start)
+    drawn = Image.new("RGBA", (64, 64))
+    drawn.save(empty)
+    drawn.paste((184, 66, 15, 153), (0, 0, 32, 64))
+    drawn.save(layer)
+
+    def save(*layers: Path) -> tuple[str | None, str | None]:
+        return start_picture.save_pictures(desk, {"background": str(start), "layers": [*map(str, layers)]}, OWNER)
+
+    picture, mask = save(layer)
+    assert picture and mask
+    assert Image.open(picture).getpixel((0, 0)) == (255, 0, 0)
+    assert Image.open(mask).mode == "L" and Image.open(mask).getcolors() == [(2048, 0), (2048, 255)]
+    assert save(empty)[1] is None and save()[1] is None and start_picture.save_pictures(desk, None, OWNER) == (None, None)
+    start.write_bytes(start.read_bytes()[:60])
+    with pytest.raises(Trouble, match="may be damaged"):
+        save()
+
+
 def test_a_guest_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
     assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
     (job,) = desk.keeper.journal.list_waiting()
@@ -553,6 +611,32 @@ def test_bombs(naive: str, owners: str, ada: httpx.Client, desk: Desk) -> None:
     assert not left
 
 
+def test_a_household_holds_one_of_the_threads_that_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another guest's small file waited 19 s for those of one who sent bombs."""
+    checked: list[str] = []
+    ends = threading.Event()
+
+    def check(self: object, scope: Scope, paths: list[Path]) -> None:
+        if (name := uploads.household(scope)) == "visitor-ada":
+            ends.wait(10)
+        checked.append(name)
+
+    monkeypatch.setattr(uploads.CheckUploads, "_check", check)
+
+    async def send() -> None:
+        guard = uploads.CheckUploads(Response(), tmp_path, {})
+        async with anyio.create_task_group() as tasks:
+            for household in ("ada", "ada", "ada"):
+                tasks.start_soon(guard._check_in_time, {KEY: Person(new_guest(household), False)}, [])
+            await anyio.sleep(0.1)
+            with anyio.move_on_after(5):
+                await guard._check_in_time({KEY: Person(new_guest("eve"), False)}, [])
+            ends.set()
+
+    anyio.run(send)
+    assert checked == ["visitor-eve", *["visitor-ada"] * 3]
+
+
 def test_weights_are_the_owners_to_send(owners: str, ada: httpx.Client) -> None:
     header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     file = {"files": ("lora.safetensors", struct.pack("<Q", len(header)) + header + bytes(4))}
@@ -563,10 +647,13 @@ def test_weights_are_the_owners_to_send(owners: str, ada: httpx.Client) -> None:
     assert ada.post("/gradio_api/upload", files=file).status_code == 415 and not Path(path).exists()
 
 
-def test_a_refused_upload_removes_only_what_it_wrote(
-    desk: Desk, ada: httpx.Client, eve: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_upload_removes_only_what_it_wrote(share: tuple[str, str], ada: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two guests send one picture: the second is refused while the first one's is there, checked or still being checked."""
+    with guest_client(*share, "Eve", via="198.51.100.7") as eve:  # of another household: one is checked at a time
+        refuse_one(ada, eve, monkeypatch)
+
+
+def refuse_one(ada: httpx.Client, eve: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     file = {"files": ("a.png", png(7, 9), "image/png")}
     (path,) = ada.post("/gradio_api/upload", files=file).json()
     monkeypatch.setattr(guest_files, "HOUSEHOLD_FILES", 0)
@@ -627,6 +714,10 @@ def png(width: int, height: int) -> bytes:
     rows = zlib.compressobj(9)
     data = b"".join(rows.compress(bytes(1 + (width + 7) // 8)) for _ in range(height)) + rows.flush()
     return PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def file_data(path: str) -> dict[str, object]:
+    return {"path": path, "meta": {"_type": "gradio.FileData"}}
 
 
 def uploaded(client: httpx.Client, name: str, body: bytes) -> str:

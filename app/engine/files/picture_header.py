@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from PIL import Image
 
@@ -15,6 +15,11 @@ READS_MOST: Final = 20_000
 """Pillow walks over chunks and markers in Python, a few reads each. A picture has hundreds; a made-up one may have millions."""
 EXIF_MOST_BYTES: Final = 1 << 20
 ENTRIES_MOST: Final = 1000
+PNG: Final = b"\x89PNG\r\n\x1a\n"
+CHUNKS_MOST: Final = 100_000
+"""Of a PNG, pixels included; to walk over that many takes a tenth of a second."""
+PACKED_MOST: Final = {b"iCCP": 1, b"zTXt": 32, b"iTXt": 32}
+"""How many chunks of each kind that Pillow unpacks, up to 1 MB each: 4,000 colour profiles kept a thread busy for 20 s."""
 EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
 
 
@@ -30,11 +35,33 @@ class _BoundedReads(io.BufferedReader):
         return super().read(size)
 
 
+def refuse_bomb(file: IO[bytes]) -> None:
+    """Raise an OSError for a PNG with more to unpack than PACKED_MOST, before Pillow opens it. Only the head of each chunk is read.
+
+    Whatever is no PNG passes: in the header of other formats nothing is packed."""
+    left = dict(PACKED_MOST)
+    if file.read(len(PNG)) == PNG:
+        for _ in range(CHUNKS_MOST):
+            head = file.read(8)
+            if len(head) < 8 or head[4:] == b"IEND":
+                break
+            kind = head[4:]
+            if kind in left:
+                left[kind] -= 1
+                if left[kind] < 0:
+                    raise OSError(f"more than {PACKED_MOST[kind]} {kind.decode()} chunks")
+            file.seek(int.from_bytes(head[:4], "big") + 4, io.SEEK_CUR)
+        else:
+            raise OSError(f"more than {CHUNKS_MOST} chunks")
+
+
 @contextmanager
 def open_header(path: Path, formats: tuple[str, ...]) -> Iterator[Image.Image]:
     """Open a picture without decoding it; raise an OSError for whatever is none.
 
-    What bounds it: the reads counted above, and Pillow's own limits of 1 MB for a compressed text and 64 MB for all texts."""
+    What bounds it: the chunks and reads counted above, and Pillow's own limits of 1 MB for a compressed text and 64 MB for all texts."""
+    with path.open("rb") as plain:
+        refuse_bomb(plain)
     with io.FileIO(path) as raw, _BoundedReads(raw) as file:
         try:
             picture = Image.open(file, formats=formats)

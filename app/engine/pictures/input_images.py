@@ -9,6 +9,7 @@ from typing import Final
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.engine.files.path_checks import is_file
+from app.engine.files.picture_header import refuse_bomb
 from app.engine.models.model import ModelSettings
 from app.sentence import Trouble, say
 
@@ -28,6 +29,8 @@ def open_image(path: str) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
+            with file.open("rb") as opened:
+                refuse_bomb(opened)
             with Image.open(file, formats=FORMATS) as picture:
                 _check_size(path, *picture.size)
                 for name in ("exif", "Raw profile type exif"):  # Pillow copies every entry, however large and many

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.engine.files.bounded_json import Bounds
 from app.engine.jobs.owners import household_of
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 from app.ui.access.gradio_fence import PAGE
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
@@ -27,6 +27,8 @@ BODY: Final = Bounds()
 OPEN_MOST: Final = 32
 HOUSEHOLD_OPEN_MOST: Final = 64
 """Concurrent requests of one login, and of all logins of one household; a page keeps two open and sends a few more."""
+FILES_MOST: Final = 8
+"""Files that one request may name; the page names three. Gradio reads each one whole before anything of Hearth's runs."""
 SESSIONS_MOST: Final = 10_000
 SESSION_LETTERS: Final = 64
 
@@ -74,7 +76,17 @@ class GuestAllowlist:
                 await refusal(scope, 400, trouble.sentence)(scope, receive, send)
                 return
             given = scope[GIVEN]
-            if not set(named_files(given)) <= self._files_of(person):
+            named = list(named_files(given))
+            if len(named) > FILES_MOST:
+                many = say(
+                    "guest.many-files",
+                    "The request names {count} files; guests may send {most} at once.",
+                    count=len(named),
+                    most=FILES_MOST,
+                )
+                await refusal(scope, 400, many)(scope, receive, send)
+                return
+            if not set(named) <= self._files_of(person):
                 await Response(status_code=403)(scope, receive, send)
                 return
             sessions.append(given.get("session_hash", ""))

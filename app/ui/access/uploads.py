@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Final
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -145,6 +146,8 @@ class CheckUploads:
         self._app, self._folder, self._files_by_person, self._guest_files = app, folder, files_by_person, guest_files
         self._one_at_a_time = asyncio.Lock()
         self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """One for each household whose files are being checked, so that nobody holds all threads."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].rstrip("/") != UPLOAD_PATH or scope["method"] != "POST":
@@ -214,9 +217,11 @@ class CheckUploads:
 
     async def _check_in_time(self, scope: Scope, paths: list[Path]) -> None:
         """Check in a thread, so that nobody's page waits. Every reader bounds what it reads; a disk that does not answer ends with the deadline."""
+        turn = self._turns.setdefault(household(scope), asyncio.Lock())
         try:
             with anyio.fail_after(CHECK_S):
-                await anyio.to_thread.run_sync(self._check, scope, paths, abandon_on_cancel=True, limiter=self._checks)
+                async with turn:
+                    await anyio.to_thread.run_sync(self._check, scope, paths, abandon_on_cancel=True, limiter=self._checks)
         except TimeoutError as late:
             raise Trouble(say("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")) from late
 

@@ -35,6 +35,7 @@ OF_THE_REQUEST: Final = (
     "guest.",
     "starter.",
     "paint.no-mask",
+    "editor.",
     "job.missing",
     "smaller.",
     "restore.",

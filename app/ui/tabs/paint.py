@@ -17,7 +17,7 @@ from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
-from app.ui.state.person import who
+from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
 from app.ui.tabs.shared_controls import (
@@ -35,6 +35,7 @@ from app.ui.tabs.shared_controls import (
     run_or_explain,
     whole_number,
 )
+from app.ui.tabs.start_picture import save_pictures
 
 
 def build(desk: Desk, guest: bool = False) -> Refresh:
@@ -60,7 +61,7 @@ class PaintTab:
     fields: PaintFields
     shared: JobTab
 
-    def request_from(self, values: dict[Any, Any]) -> PictureRequest:
+    def request_from(self, values: dict[Any, Any], person: Person) -> PictureRequest:
         """Make a request of the fields' values; an own width or height comes before the size chosen."""
         chosen, own = self.fields, self.fields.settings
         width, height = values[chosen.model.size].split("x") if values[chosen.model.size] else (None, None)
@@ -72,13 +73,13 @@ class PaintTab:
             seed=whole_number(values[own.seed]), batch=asked_number(values[own.batch]),
             strength=values[chosen.start.strength], upscale=asked_number(values[own.upscale]), loras=tuple(loras),
         )  # fmt: skip
-        image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])  # last: nothing is written for what is refused
+        image, mask = save_pictures(self.desk, values[chosen.start.image], person)  # last: nothing is written for what is refused
         return dataclasses.replace(request, image=image, mask=mask)
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         def run() -> None:
             self.desk.jobs.check_turn(who(request))  # before any picture is written for it
-            self.desk.jobs.begin(self.request_from(values), who(request))
+            self.desk.jobs.begin(self.request_from(values, who(request)), who(request))
 
         return run_or_explain(run, request)
 
@@ -89,7 +90,7 @@ class PaintTab:
             return values[axis], paint_form.parse_values(values[axis], values[listed])
 
         def run() -> None:
-            picture = dataclasses.replace(self.request_from(values), batch=1)
+            picture = dataclasses.replace(self.request_from(values, who(request)), batch=1)
             across, down = read_side(grid.across, grid.across_values), read_side(grid.down, grid.down_values)
             self.desk.jobs.begin_grid(picture, across, down, who(request))
 
@@ -100,7 +101,7 @@ class PaintTab:
         prompt = self.fields.prompt.prompt
         asked = {**values, self.fields.start.image: None, prompt: values[prompt] or "?"}
         try:
-            return paint_view.forecast_html(self.desk, self.request_from(asked), who(request), language(request))
+            return paint_view.forecast_html(self.desk, self.request_from(asked, who(request)), who(request), language(request))
         except Trouble as trouble:
             return explain(trouble, request)
 

@@ -24,6 +24,7 @@ from app.ui.tabs.shared_controls import (
     load_on_open,
     model_choices,
 )
+from app.ui.tabs.start_picture import PictureEditor
 
 KIND: Final = "picture"
 MASK: Final = "rgba(184, 66, 15, 0.6)"
@@ -46,7 +47,7 @@ class ModelCard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartCard:
-    image: gr.ImageEditor
+    image: PictureEditor
     strength: gr.Slider
 
 
@@ -162,7 +163,7 @@ def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
 def _build_start(saved: Saved) -> StartCard:
     with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
         gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
-        image = gr.ImageEditor(
+        image = PictureEditor(
             type="pil",
             label=word("paint.image", "Starting picture and mask"),
             show_label=False,

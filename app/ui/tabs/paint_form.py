@@ -1,11 +1,9 @@
-"""Parse Paint's fields into what a request holds: sizes, pictures with masks, LoRAs, values of a grid."""
+"""Parse Paint's fields into what a request holds: sizes, LoRAs, values of a grid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
-
-from PIL import Image
 
 from app.engine.jobs.request import Lora
 from app.engine.models import catalog
@@ -36,24 +34,6 @@ def list_sizes(model: Model) -> list[tuple[str, str]]:
 
 def default_size(model: Model) -> str:
     return f"{model.settings.width}x{model.settings.height}"
-
-
-def save_pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str | None]:
-    """Save the editor's picture and its mask as files, which is how they reach the engine."""
-    background = drawn.get("background") if drawn else None
-    if background is None:
-        return None, None
-    folder = desk.make_upload_folder()
-    start = folder / "start.png"
-    background.convert("RGB").save(start)
-    painted = Image.new("L", background.size, 0)
-    for layer in (drawn or {}).get("layers") or ():
-        painted.paste(255, mask=layer.getchannel("A").point(lambda alpha: 255 if alpha > 16 else 0))
-    if painted.getextrema()[1] == 0:
-        return str(start), None
-    mask = folder / "mask.png"
-    painted.save(mask)
-    return str(start), str(mask)
 
 
 def parse_loras(files: list[str], weights: str) -> list[Lora]:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 
 from app.engine.files import picture_header, picture_settings, safetensors, sound
@@ -171,6 +171,34 @@ def test_headers_in_millions_of_pieces(tmp_path: Path) -> None:
         assert spend(uploads.is_picture, tmp_path / name) < SLOWEST_S
         assert spend(picture_settings.read, tmp_path / name) < SLOWEST_S
     assert spend(sound.read_settings, tmp_path / "a.wav") < SLOWEST_S
+
+
+@pytest.mark.parametrize(("kind", "head", "most"), [(b"iCCP", b"a\0\0", 1), (b"zTXt", b"a\0\0", 32), (b"iTXt", b"a\0\1\0\0\0", 32)])
+def test_chunks_that_each_unpack_to_a_megabyte(tmp_path: Path, kind: bytes, head: bytes, most: int) -> None:
+    """4 MB of colour profiles took 20 s to check, and whoever came next waited."""
+    plain, file = make_picture("PNG", "short"), tmp_path / "a.png"
+    packed = chunk(kind, head + zlib.compress(bytes(1 << 19), 9))
+    file.write_bytes(plain[:33] + packed * most + plain[33:])
+    assert uploads.is_picture(file)
+    input_images.open_image(str(file))
+    for place in (33, len(plain) - 12):  # before the pixels, and after them, where only a decoder would meet them
+        file.write_bytes(plain[:place] + packed * 4000 + plain[place:])
+        began_s = time.process_time()
+        assert not uploads.is_picture(file)
+        with pytest.raises(Trouble, match="not a picture"):
+            picture_settings.read(file)
+        with pytest.raises(Trouble, match="cannot be read"):
+            input_images.open_image(str(file))
+        assert time.process_time() - began_s < 1
+
+
+def test_a_picture_with_a_colour_profile(tmp_path: Path) -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    for kind in ("PNG", "JPEG", "WEBP"):
+        file = tmp_path / f"a.{kind.lower()}"
+        Image.new("RGB", (32, 32), "red").save(file, kind, icc_profile=profile)
+        assert uploads.is_picture(file)
+        assert input_images.open_image(str(file)).size == (32, 32)
 
 
 def test_exif_whose_entries_all_name_the_same_bytes() -> None:

@@ -1,0 +1,131 @@
+"""The editor of the starting picture: Gradio hands over files, and its picture and mask are decoded here, within bounds and by turns."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABCMeta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import gradio as gr
+from gradio.component_meta import ComponentMeta
+from gradio.components.image_editor import EditorData
+from PIL import Image
+
+from app.engine.jobs.owners import household_of
+from app.sentence import Trouble, say
+from app.ui.access import uploads
+from app.ui.state.desk import Desk
+from app.ui.state.person import Person
+
+READ_AT_ONCE: Final = 2
+"""Pictures decoded at the same time; one of 40 million pixels takes up to 400 MB meanwhile."""
+VISIBLE_ALPHA: Final = 16
+
+
+class _WithoutStub(ComponentMeta):
+    """Gradio's metaclass writes a .pyi file beside each new component; this one does not."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> Any:
+        return ABCMeta.__new__(cls, name, bases, attributes)
+
+
+class PictureEditor(gr.ImageEditor, metaclass=_WithoutStub):
+    """Gradio's editor, but it decodes nothing: Gradio would decode every layer of a request before anybody can refuse it."""
+
+    is_template = True
+
+    def preprocess(self, payload: EditorData | None) -> Any:
+        """Return the paths of the picture and its layers."""
+        if payload is None or payload.background is None:
+            return None
+        return {"background": payload.background.path, "layers": [each.path for each in payload.layers], "composite": None}
+
+
+class Turns:
+    """Let READ_AT_ONCE pictures be decoded at a time, and of each household of guests one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._households: set[str] = set()
+        self._places = threading.Semaphore(READ_AT_ONCE)
+
+    @contextmanager
+    def take(self, person: Person) -> Iterator[None]:
+        """Wait for a place; raise a Trouble for a guest whose household has one or waits for one."""
+        if person.owner:
+            with self._places:
+                yield
+            return
+        household = household_of(person.name)
+        with self._lock:
+            if household in self._households:
+                raise Trouble(say("editor.reading", "Your last starting picture is still being read. Try again in a moment."))
+            self._households.add(household)
+        try:
+            with self._places:
+                yield
+        finally:
+            with self._lock:
+                self._households.discard(household)
+
+
+TURNS: Final = Turns()
+"""One for all servers of the process."""
+
+
+def save_pictures(desk: Desk, drawn: dict[str, Any] | None, person: Person) -> tuple[str | None, str | None]:
+    """Save the editor's picture and its mask as files, which is how they reach the engine."""
+    background = drawn.get("background") if drawn else None
+    if drawn is None or background is None:
+        return None, None
+    layers = drawn["layers"]
+    if len(layers) > 1:
+        raise Trouble(say("editor.layers", "A starting picture can have one mask, not {count}. Keep one layer.", count=len(layers)))
+    with TURNS.take(person):
+        return _save(desk, background, *layers)
+
+
+def _save(desk: Desk, background: str, layer: str | None = None) -> tuple[str, str | None]:
+    size = _read_size(background)
+    if layer and _read_size(layer) != size:
+        raise Trouble(say("editor.mask-size", "The mask is not as large as the starting picture. Draw it again."))
+    painted = _read_mask(layer) if layer else None
+    picture = _decode(background, "RGB")
+    folder = desk.make_upload_folder()  # last: nothing is written for what is refused
+    start, mask = folder / "start.png", folder / "mask.png"
+    picture.save(start)
+    if painted is None:
+        return str(start), None
+    painted.save(mask)
+    return str(start), str(mask)
+
+
+def _read_mask(layer: str) -> Image.Image | None:
+    """Return white where something is painted; None where nothing is."""
+    painted = _decode(layer, "RGBA").getchannel("A").point(lambda alpha: 255 if alpha > VISIBLE_ALPHA else 0)
+    return None if painted.getextrema() == (0, 0) else painted
+
+
+def _read_size(path: str) -> tuple[int, int]:
+    """Return the picture's size; raise a Trouble for what is none, or too large to decode."""
+    if not uploads.is_picture(Path(path)):
+        raise _unreadable()
+    with Image.open(path, formats=sorted(uploads.PICTURES)) as opened:
+        return opened.size
+
+
+def _decode(path: str, mode: str) -> Image.Image:
+    try:
+        with Image.open(path, formats=sorted(uploads.PICTURES)) as opened:
+            return opened.convert(mode)
+    except MemoryError:
+        raise
+    except Exception as fault:  # a decoder of other people's bytes may stumble in any way
+        raise _unreadable() from fault
+
+
+def _unreadable() -> Trouble:
+    return Trouble(say("editor.unreadable", "The starting picture cannot be read; it may be damaged. Choose another one."))
