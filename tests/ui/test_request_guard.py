@@ -442,7 +442,7 @@ def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> 
 
 def test_a_starting_picture_has_one_mask(desk: Desk, ada: httpx.Client) -> None:
     """Twenty layers of 36 million pixels took 3.4 GB, sixty 8 GB: Gradio decoded all before anybody could refuse the request."""
-    large, small = (file_data(uploaded(ada, "a.png", png(side, side))) for side in (6000, 64))
+    large, small = (file_data(uploaded(ada, "large.png", png(side, side))) for side in (6000, 64))
     folders = set((desk.keeper.home.scratch / "uploads").glob("*/start.png"))
 
     def paint(picture: object, layers: list[object]) -> str:
