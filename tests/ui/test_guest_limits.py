@@ -58,7 +58,8 @@ def by_gradios_client(desk: Desk, person: Person) -> None:
 
 
 async def collect(desk: Desk, make_request: Callable[[], SpeechRequest], person: Person) -> list[dict[str, Any]]:
-    asked: Any = SimpleNamespace(request=SimpleNamespace(scope={KEY: person}))
+    gradio = SimpleNamespace(state_holder=SimpleNamespace(session_data={}, time_last_used={}))
+    asked: Any = SimpleNamespace(request=SimpleNamespace(scope={KEY: person}, app=gradio), session_hash="")
     return [event async for event in gradio_endpoints.run(desk, make_request, asked)]
 
 
