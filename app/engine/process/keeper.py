@@ -67,7 +67,8 @@ class Keeper:
         """Finish what a killed process left, and remove what no job needs."""
         with contextlib.suppress(OSError, sqlite3.Error):
             self.shelf.find_moved()
-            for job in self.interrupted:
+        for job in self.interrupted:
+            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # an id of a damaged row names no folder
                 self.shelf.finish_moves(job.id, (self.folder(job.id) / DELIVERED, self.folder(job.id)))
         live = self.journal.list_live()
         tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})

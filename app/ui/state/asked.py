@@ -20,7 +20,7 @@ AT_ONCE_BYTES: Final = 64 << 10
 GIVEN: Final = "hearth.given"
 """The key of a request's JSON object in its scope, once `parse_body` has been there."""
 PARSER: Final = ThreadPoolExecutor(1, "parser")
-"""One for all long bodies: each thread that computes makes the page's own wait 5 ms more for the interpreter, at every step."""
+"""One for all long bodies: each thread that computes makes the page's own wait longer for the interpreter, at every step."""
 Id = Annotated[int, Field(ge=0, lt=2**63)]
 """A number of SQLite's."""
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]

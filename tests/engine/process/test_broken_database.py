@@ -81,8 +81,9 @@ def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
         assert sorted(each.text for each in found) == [f"a red boat, number {number}" for number in range(8)]
         assert sum(each.binned for each in found) == 1 and not any(each.condition for each in found)
         assert sorted(each.request.seed or 0 for each in found) == list(range(8))
-        assert Shelf(opened, place.creations).find(Search("boat")) and Journal(opened).list_live() is not None
-        Journal(opened).queue(SpeechRequest("[S1] And on."), Choice())
+        assert Shelf(opened, place.creations).find(Search("boat"))
+        queued = Journal(opened).queue(SpeechRequest("[S1] And on."), Choice())
+        assert queued.id in {job.id for job in Journal(opened).list_live()}
     finally:
         opened.close()
     aside = list(place.root.glob("hearth.sqlite3.*.damaged"))
