@@ -389,6 +389,24 @@ def test_under_a_panel_no_key_begins_anything(visit: Visit, opened: Open) -> Non
     ended(opened)
 
 
+def test_a_late_answer_leaves_the_focus_where_the_person_went(visit: Visit, opened: Open) -> None:
+    page = visit("paint")
+    paint(page, opened, "a bridge that is deleted late")
+    ended(opened)
+    go(page, "shelf")
+    search, cards, late = page.locator("#h-shelf input[type=search]"), page.locator("#h-shelf .h-creation"), list[Route]()
+    search.fill("deleted late")
+    expect(cards).to_have_count(1)
+    page.route(re.compile("hearth/shelf/.*/delete"), lambda route: late.append(route))
+    cards.get_by_role("button", name="Delete").click()
+    search.focus()
+    while_it_waits(page, late)
+    late[0].continue_()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    expect(cards).to_have_count(0)
+    expect(search).to_be_focused()
+
+
 def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     paint(page, opened, "a tower that nobody needs")
@@ -405,9 +423,11 @@ def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, 
     expect(cards.get_by_role("button", name="Delete")).to_be_focused()
     expect(undo).to_have_count(0)
     cards.get_by_role("button", name="Delete").click()
+    expect(undo).to_be_focused()
     page.check("#h-shelf .h-bin")
-    expect(cards).to_have_count(1)
     empty = page.locator("#h-shelf .h-empty-bin")
+    expect(empty).to_be_visible()
+    expect(cards).to_have_count(1)
     empty.press("Enter")
     asked = page.get_by_role("alertdialog")
     expect(asked).to_contain_text("Permanently")
@@ -421,4 +441,5 @@ def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, 
     empty.click()
     asked.get_by_role("button", name="Empty bin").click()
     expect(cards).to_have_count(0)
+    expect(page.locator("#h-shelf .h-bin")).to_be_focused()
     assert not opened.rows("SELECT id FROM creations WHERE text LIKE '%nobody needs%'")

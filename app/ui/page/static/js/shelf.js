@@ -48,17 +48,23 @@
     text(bin.nextElementSibling, t("shelf.bin", "bin"));
     favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
     bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
-    element.querySelector(".h-empty-bin").addEventListener("click", async () => {
+    const empty = element.querySelector(".h-empty-bin");
+    empty.addEventListener("click", async () => {
       if (!(await Hearth.sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
       await tell(await Hearth.post("hearth/shelf/empty"));
       undoable([]);
       await refresh();
-      bin.focus();
+      follow(bin, empty);
     });
   }
 
+  // Give the focus to what has taken a pressed button's place; whoever went elsewhere meanwhile keeps theirs.
+  function follow(element, from = document.body) {
+    if ([from, document.body].includes(document.activeElement)) element?.focus({ preventScroll: true });
+  }
+
   // Moving to the bin needs no confirmation: it can be undone.
-  function undoable(ids) {
+  function undoable(ids, from) {
     deleted = ids;
     const note = document.querySelector("#h-shelf .h-undo");
     if (!note) return;
@@ -71,9 +77,9 @@
       const back = deleted;
       undoable([]);
       for (const id of back) await act(id, "restore");
-      document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`)?.focus();
+      follow(document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`));
     });
-    undo.focus({ preventScroll: true });
+    follow(undo, from);
   }
 
   // Show what stands in the way, if anything does; return it.
@@ -86,9 +92,10 @@
   }
 
   async function act(id, name) {
+    const from = document.activeElement;
     const answer = await Hearth.post(`hearth/shelf/${id}/${name}`);
     const words = await tell(answer);
-    if (name === "delete" && !words) undoable([...deleted, id]);
+    if (name === "delete" && !words) undoable([...deleted, id], from);
     if (name === "restore" && deleted.includes(id)) undoable([]);
     await refresh();
   }
