@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -57,19 +57,18 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
 
 
 def read_text(file: Path) -> str | None:
-    """Return a file's text; None if there is no file. Raise IsADirectoryError for a folder in its place, and OSError, told
-    once, for a file that cannot be read now."""
+    """Return a file's text; None if there is no file. Raise IsADirectoryError for a folder or a pipe in its place, and
+    OSError, told once, for a file that cannot be read now."""
     try:
-        text = file.read_text("utf-8")
+        strange = file.exists() and not file.is_file()  # Windows says of a folder that permission is missing; a pipe never answers
+        text = None if strange else file.read_text("utf-8")
     except FileNotFoundError:
         return None
     except OSError as fault:
-        if isinstance(fault, IsADirectoryError):
-            raise
-        if sys.platform == "win32" and file.is_dir():  # there it counts as a lack of permission
-            raise IsADirectoryError(fault.errno, fault.strerror, str(file)) from fault
         _tell_unreadable(file, fault)
         raise
+    if text is None:
+        raise IsADirectoryError(errno.EISDIR, "it is not a file", str(file))
     if file in _unreadable:
         notices.dismiss(str(_unreadable.pop(file)))
     return text

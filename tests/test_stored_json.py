@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,8 +69,9 @@ def test_a_file_that_is_no_settings_is_put_aside(tmp_path: Path, content: bytes)
     assert read_all(file) == {"greeted": True}
 
 
-def test_a_folder_in_place_of_the_settings(tmp_path: Path) -> None:
-    (tmp_path / "settings.json").mkdir()
+@pytest.mark.parametrize("make", [Path.mkdir, *([] if sys.platform == "win32" else [os.mkfifo])])
+def test_something_else_in_place_of_the_settings(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    make(tmp_path / "settings.json")
     Settings(tmp_path / "settings.json").put({"greeted": True})
     assert read_all(tmp_path / "settings.json") == {"greeted": True}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -47,6 +49,12 @@ def make_folder(file: Path, chance: random.Random) -> None:
     file.mkdir()
 
 
+def make_pipe(file: Path, chance: random.Random) -> None:
+    file.unlink()
+    if sys.platform != "win32":
+        os.mkfifo(file)
+
+
 DAMAGES: Final[dict[str, Damage]] = {
     "cut in half": cut(0.5),
     "cut to its first page": cut(0.01),
@@ -62,6 +70,7 @@ DAMAGES: Final[dict[str, Damage]] = {
     "zero length": lambda file, chance: file.write_bytes(b""),
     "only zeros": lambda file, chance: file.write_bytes(bytes(file.stat().st_size)),
     "a folder in its place": make_folder,
+    "a pipe in its place": make_pipe,
     "gone": lambda file, chance: file.unlink(),
     "another program's database": lambda file, chance: (file.unlink(), execute("CREATE TABLE jobs (a, b)", "INSERT INTO jobs VALUES (1, 2)")(file, chance)),
     "a column is missing": execute("ALTER TABLE jobs DROP COLUMN words"),

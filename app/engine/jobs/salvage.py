@@ -52,6 +52,8 @@ def scan_pages(file: Path, tables: Mapping[str, Sequence[str]]) -> dict[str, lis
     """Return the rows that lie in any page of the file, known by their number of columns, whatever else is damaged. Some
     may be older versions of others. The format is documented at sqlite.org/fileformat2.html."""
     found: dict[str, list[Row]] = {table: [] for table in tables}
+    if not file.is_file():
+        return found
     with suppress(OSError):
         for table, row in _scan(file.read_bytes(), tables):
             found[table].append(row)

@@ -72,10 +72,10 @@ def _require_readable(file: Path, broken: Exception | None = None) -> None:
     made anew."""
     fault = broken if broken is not None and (isinstance(broken, OSError) or is_access_refused(broken)) else None
     try:
-        if file.is_dir():
+        if file.exists() and not file.is_file():  # a folder or a pipe
             return
         for part in (file, *(Path(f"{file}{side}") for side in SIDE_FILES)):
-            if part.exists():
+            if part.is_file():
                 with part.open("rb") as opened:
                     while opened.read(PIECE_BYTES):
                         pass

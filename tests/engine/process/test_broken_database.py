@@ -94,7 +94,7 @@ def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
     assert len(told) == 1 and len(aside) == int(there)
     if aside:
         assert str(aside[0]) in str(told[0])
-        assert aside[0].is_dir() or aside[0].read_bytes() == content, "the old file is kept as it was"
+        assert not aside[0].is_file() or aside[0].read_bytes() == content, "the old file is kept as it was"
     again = open_database(place, alone=True)
     assert len(shelf_of(place, again)) == 8 and notices.list_notices() == told, "it is mended and told once"
     again.close()
