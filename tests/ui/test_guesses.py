@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,7 @@ def test_few_answers_are_held_at_once() -> None:
         (["198.51.100.1, 203.0.113.9"], True, "203.0.113.9"),  # the first one is what the guest sent
         (["198.51.100.1", "198.51.100.2 , 203.0.113.9"], True, "203.0.113.9"),
         (["nonsense, 203.0.113.9, <script>"], True, ""),  # not an address: it counts for the link
-        (["2001:db8:1:2:aaaa::1"], True, "2001:db8:1:2::"),
+        (["2001:db8:1:2:aaaa::1"], True, "2001:db8:1::"),
         (["::ffff:203.0.113.9"], True, "203.0.113.9"),
         ([], True, "127.0.0.1"),
         (["203.0.113.9"], False, "127.0.0.1"),  # without a tunnel anybody could write it
@@ -199,7 +200,7 @@ def test_the_right_password_enters_when_every_login_is_taken() -> None:
     names = []
     for n in range(LOGINS_MOST):
         now_s += 1
-        names.append(log_in(logins, f"2001:db8:0:{n:x}::"))
+        names.append(log_in(logins, f"2001:db8:{n:x}::"))
     busy.update(names[:3])
     for n in range(4):
         log_in(logins, f"192.0.2.{n}")
@@ -268,6 +269,24 @@ def test_a_file_that_is_sent_again_stays_for_another_day(tmp_path: Path, monkeyp
         kept.add("a", [sent])
         assert sent.exists() and list(kept.sent) == [sent]
         let_pass(monkeypatch, later_s)
+
+
+def test_an_old_file_stays_while_a_job_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share lasts three days, and an upload one."""
+    needed = ""
+    kept = GuestFiles(tmp_path, lambda: needed)
+    files = [tmp_path / digest / "image.png" for digest in ("0a1b", "2c3d")]
+    for each in files:
+        each.parent.mkdir()
+        each.touch()
+    kept.add("a", files)
+    needed = json.dumps({"image": str(files[0])})
+    let_pass(monkeypatch, guest_files.UPLOADS_S + 1)
+    kept.add("a", [])
+    assert [each.exists() for each in files] == [True, False] and list(kept.sent) == files[:1], "it stays, and counts"
+    needed = ""
+    kept.add("a", [])
+    assert not files[0].exists() and not kept.sent
 
 
 def let_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

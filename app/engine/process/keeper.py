@@ -72,8 +72,11 @@ class Keeper:
                 self.shelf.finish_moves(job.id, (self.folder(job.id) / DELIVERED, self.folder(job.id)))
         live = self.journal.list_live()
         tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
-        to_come = [to_json(job.request) for job in (*live, *self.interrupted)]
-        tidy_uploads(self.home.scratch / "uploads", json.dumps(to_come))
+        tidy_uploads(self.home.scratch / "uploads", self.describe_to_come())
+
+    def describe_to_come(self) -> str:
+        """Return what jobs that may still run ask for, as text; it names the files they need."""
+        return json.dumps([to_json(job.request) for job in (*self.journal.list_live(), *self.interrupted)])
 
     @property
     def state(self) -> EngineState:

@@ -22,11 +22,12 @@ def find_address(scope: Any, behind_tunnel: bool) -> str:
 
 
 def simplify(address: str) -> str:
-    """Reduce an IPv6 address to its network, all of which one person has; return "" for anything but an address."""
+    """Reduce an IPv6 address to the network of its site, all of which one person may have; return "" for anything but an
+    address."""
     try:
         found = ipaddress.ip_address(address.strip().strip("[]").partition("%")[0])
     except ValueError:
         return ""
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
-    return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False).network_address)
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, 48), strict=False).network_address)

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -35,6 +35,8 @@ class GuestFiles:
     """All files under `folder` that guests sent, or that were written for a job of theirs, until they are a day old."""
 
     folder: Path
+    list_needed: Callable[[], str] = str
+    """What jobs that may still run ask for; it names the folders of their files, which stay however old."""
     sent: dict[Path, Sent] = field(default_factory=dict)
     under_way: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -71,8 +73,13 @@ class GuestFiles:
                 path.unlink(missing_ok=True)
 
     def _drop_old(self, now_s: float, sent_again: Collection[Path] = ()) -> None:
-        """Forget files that are a day old or gone, and delete them, except what was just sent again: its path is the same."""
-        for path in [each for each, file in self.sent.items() if now_s - file.sent_s > UPLOADS_S or not each.exists()]:
+        """Forget files that are a day old or gone, and delete them, except what a job still needs, and what was just sent
+        again: its path is the same."""
+        old = [each for each, file in self.sent.items() if now_s - file.sent_s > UPLOADS_S or not each.exists()]
+        needed = self.list_needed() if old else ""
+        for path in old:
+            if path.exists() and path.parent.name in needed:
+                continue
             del self.sent[path]
             if path not in sent_again:
                 path.unlink(missing_ok=True)

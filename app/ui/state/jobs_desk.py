@@ -67,7 +67,7 @@ class JobsDesk:
     """Job -> the parts of its script, for scripts shown lately."""
 
     def __post_init__(self) -> None:
-        self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads")
+        self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads", self.keeper.describe_to_come)
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None, by_program: bool = False) -> str:
         """Queue a job; every tab of this person shows it from now on."""
