@@ -50,8 +50,8 @@ NOT_MADE: Final = say("guest.failed", "This could not be made. Try something sma
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Limits of one guest, over all logins from their address; `share` is that of all guests, and `waiting_all` holds for second jobs: whoever
-    has none may queue one, so that turns can be fair."""
+    """Limits of one guest, over all logins from their address. `share` is that of all guests. `waiting_all` holds for second
+    jobs: whoever has none may queue one, so that turns can be fair."""
 
     letters: int = 2000
     side: int = 1024

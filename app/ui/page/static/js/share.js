@@ -5,7 +5,7 @@
   const limits = () => [
     ["letters", t("share.letters", "Characters in a script")], ["side", t("share.side", "Pixels per side")], ["steps", t("share.steps", "Steps")],
     ["batch", t("share.batch", "Pictures per job")], ["waiting", t("share.waiting", "Jobs in the queue")],
-    ["waiting_all", t("share.waiting-all", "Jobs in the queue, all guests")], ["share", t("share.share", "Share of each hour (up to 1)")],
+    ["waiting_all", t("share.waiting-all", "Jobs of all guests in the queue (beyond it, one each)")], ["share", t("share.share", "Share of each hour (up to 1)")],
   ];
   let panel = null, password = "", timer = 0;
 
