@@ -192,6 +192,22 @@ def test_chunks_that_each_unpack_to_a_megabyte(tmp_path: Path, kind: bytes, head
         assert time.process_time() - began_s < 1
 
 
+def test_exif_in_hundreds_of_parts(tmp_path: Path) -> None:
+    """Pillow copies all that it has for each part more: 400 of 64 KB took seven seconds."""
+    plain, file = make_picture("JPEG"), tmp_path / "a.jpg"
+    part = b"\xff\xe1" + struct.pack(">H", 65_000) + b"Exif\0\0" + bytes(64_992)
+    file.write_bytes(plain[:2] + part * 17 + plain[2:])
+    assert uploads.is_picture(file), "what a real picture may have passes"
+    file.write_bytes(plain[:2] + part * 400 + plain[2:])
+    began_s = time.process_time()
+    assert not uploads.is_picture(file)
+    with pytest.raises(Trouble, match="not a picture"):
+        picture_settings.read(file)
+    with pytest.raises(Trouble, match="cannot be read"):
+        input_images.open_image(str(file))
+    assert time.process_time() - began_s < 1
+
+
 def test_a_picture_with_a_colour_profile(tmp_path: Path) -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     for kind in ("PNG", "JPEG", "WEBP"):
