@@ -102,5 +102,8 @@ def test_a_full_disk(small_disk: Path, left_kb: int) -> None:
         assert len(live["interrupted"]) == 2
         drafts = client.post("/hearth/drafts", json={"speak-text": "x" * 190_000})
         assert drafts.status_code in (200, 507) and (drafts.status_code == 200 or drafts.json()["trouble"])
+        if left_kb == 0:
+            asked = client.post("/sdapi/v1/txt2img", json={"prompt": "a red circle"})
+            assert asked.status_code == 507 and asked.json()["error"]["type"] == "server_error", asked.text
         ballast.unlink()
         assert client.post("/hearth/drafts", json={"speak-text": "kept"}).status_code == 200

@@ -101,7 +101,8 @@ class Keeper:
         try:
             job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         except sqlite3.Error as fault:
-            raise Trouble(explain_database_fault(self.home.database, fault).sentence) from fault
+            told, known = explain_database_fault(self.home.database, fault).sentence, self.state.obstacle
+            raise Trouble(told, *([known] if known not in (None, told) else [])) from fault
         self._board.open(job.id)
         self._loop.wake()
         return job

@@ -25,7 +25,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person, who
 
-STATUS: Final = {"api.no-model": 404, "programs.owner": 401, "queue.full": 503}
+STATUS: Final = {"api.no-model": 404, "programs.owner": 401, "queue.full": 503, "keeper.database": 507, "keeper.database-broken": 507}
 """HTTP status by the sentence; any other error is 400."""
 RETRY: Final = {"Retry-After": "10"}
 """In seconds: a job takes longer, but clients give up after a few tries."""
@@ -117,5 +117,5 @@ def error_answer(asked: Asked, trouble: Trouble) -> JSONResponse:
     """Write an error so that both OpenAI's and A1111's clients can read it, and know whether to try again later."""
     status = STATUS.get(trouble.sentence.key, 400)
     words = " ".join(translate(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
-    error = {"message": words, "type": "invalid_request_error", "code": trouble.sentence.key, "param": None}
+    error = {"message": words, "type": "invalid_request_error" if status < 500 else "server_error", "code": trouble.sentence.key, "param": None}
     return JSONResponse({"error": error, "detail": words}, status, RETRY if status == 503 else None)

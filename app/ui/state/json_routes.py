@@ -18,7 +18,7 @@ from app.ui.state.asked import Asked, read_asked
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import who
 
-STATUS: Final = {"asked.": 400, "programs.": 400, "disk.not-kept": 507, "choice.not-kept": 507}
+STATUS: Final = {"asked.": 400, "programs.": 400, "disk.not-kept": 507, "choice.not-kept": 507, "keeper.database": 507}
 """HTTP status by how the sentence's key begins; any other Trouble is 409."""
 Handler = Callable[..., Any]
 """Takes what the route belongs to, the request and, if the route has a schema, what was asked; may be a coroutine."""
