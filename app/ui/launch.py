@@ -159,7 +159,7 @@ def start_server(
     with window:
         gradio_endpoints.build(desk)
     configure_queue(window)
-    gradio_endpoints.answer_when_begun(window)
+    gradio_endpoints.answer_when_begun(window, desk)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
         *openai.routes(desk), *a1111.routes(desk),

@@ -186,24 +186,33 @@ def report_begin(asked: gr.Request | None) -> Iterator[None]:
             begun.set_result(outcome)
 
 
-def answer_when_begun(window: gr.Blocks) -> None:
+def answer_when_begun(window: gr.Blocks, desk: Desk) -> None:
     """Make Gradio's queue answer a call once its job is in the journal. Gradio by itself answers at once, and loses the
-    calls that wait for one of its places when the process ends."""
+    calls that wait for one of its places when the process ends. Once Hearth's queue is full, Gradio's is not asked: it
+    takes far longer to come to the same answer."""
     queue = window._queue
     push = queue.push
 
     async def push_and_wait(body: Any, request: Any, username: str | None) -> Any:
         if body.fn_index is None or get_fn(window, None, body).api_name not in JOB_ENDPOINTS:
             return await push(body, request, username)
+        try:
+            await work(desk.jobs.check_turn, who(request), by_program=True)
+        except Trouble as trouble:
+            raise refusal(trouble, request) from trouble
         begun: asyncio.Future[Trouble | None] = asyncio.get_running_loop().create_future()
         request.scope[BEGUN] = begun
         answer = await push(body, request, username)
         while answer[0] and not begun.done() and answer[1] in queue.event_ids_to_events:
             await asyncio.wait([begun], timeout=BEGUN_POLL_S)  # a call that Gradio cannot read never begins
-        trouble = begun.result() if begun.done() else None
-        if trouble is not None and (status := STATUS.get(trouble.sentence.key)):
-            raise HTTPException(status, translate(trouble.sentence, language(request)), RETRY)
+        outcome = begun.result() if begun.done() else None
+        if outcome is not None and outcome.sentence.key in STATUS:
+            raise refusal(outcome, request)
         return answer  # any other trouble is told on the call's own stream
+
+    def refusal(trouble: Trouble, request: Any) -> HTTPException:
+        status = STATUS[trouble.sentence.key]
+        return HTTPException(status, translate(trouble.sentence, language(request)), RETRY if status == 503 else None)
 
     queue.push = push_and_wait  # type: ignore[method-assign]
 

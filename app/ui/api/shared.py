@@ -117,5 +117,10 @@ def error_answer(asked: Asked, trouble: Trouble) -> JSONResponse:
     """Write an error so that both OpenAI's and A1111's clients can read it, and know whether to try again later."""
     status = STATUS.get(trouble.sentence.key, 400)
     words = " ".join(translate(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
-    error = {"message": words, "type": "invalid_request_error" if status < 500 else "server_error", "code": trouble.sentence.key, "param": None}
+    error = {
+        "message": words,
+        "type": "invalid_request_error" if status < 500 else "server_error",
+        "code": trouble.sentence.key,
+        "param": None,
+    }
     return JSONResponse({"error": error, "detail": words}, status, RETRY if status == 503 else None)

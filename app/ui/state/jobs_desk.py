@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
 import threading
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest, to_json
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_best
 from app.engine.process.keeper import Keeper
@@ -72,10 +71,10 @@ class JobsDesk:
     def begin(self, request: Request, person: Person, choice: Choice | None = None, by_program: bool = False) -> str:
         """Queue a job; every tab of this person shows it from now on."""
         with self.beginning:
-            if not person.owner:
+            if person.owner:
+                self.check_turn(person, by_program)
+            else:
                 request, choice = self._grant(request, person), None
-            elif self.keeper.journal.count_waiting() >= (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
-                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=most))
             try:
                 job = self.keeper.submit(request, choice or self.machine.read_choice(person), person.name)
             except Trouble as trouble:
@@ -94,16 +93,17 @@ class JobsDesk:
             granted = grant_request(request, person, self.keeper, limits, chosen)
             self.guest_files.add(household_of(person.name), files)
         except Trouble:
-            open_jobs = (*self.keeper.journal.list_live(), *self.keeper.interrupted)
-            needed = json.dumps([to_json(job.request) for job in open_jobs])
+            needed = self.keeper.describe_to_come()
             self.guest_files.discard_unknown(each for each in files if each.parent.name not in needed)
             raise
         return granted
 
-    def check_turn(self, person: Person) -> None:
-        """Raise Trouble if this guest may not queue anything now."""
+    def check_turn(self, person: Person, by_program: bool = False) -> None:
+        """Raise Trouble if this person may not queue anything now."""
         if not person.owner:
             check_turn(person, self.keeper, read_allowance(self.settings.get(SAVED, {})))
+        elif self.keeper.journal.count_waiting() >= (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
+            raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=most))
 
     def begin_grid(self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person) -> None:
         """Queue one job for each pair of values, all with one seed, so that only these two settings differ."""
