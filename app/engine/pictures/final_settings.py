@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from PIL import Image
 
@@ -15,6 +16,9 @@ from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.text import starter_words
 from app.sentence import Sentence, Trouble, say
+
+STEPS_FOR_ONE: Final = 50
+"""Of the steps planned for one that is computed; LCM cannot plan more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,24 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
     image = input_images.open_image(request.image) if request.image else None
     width, height = input_images.choose_size(request.width, request.height, settings, image)
     notes += _describe_size(request, model, settings, width, height)
+    asked = settings.steps if request.steps is None else request.steps, request.strength
+    starts = image is not None and (family.uses_strength or bool(request.mask))
+    steps, strength = leave_a_step(*asked) if starts else asked
+    if (steps, strength) != asked:
+        notes.append(
+            say(
+                "paint.no-step-left",
+                "With so little to change, no step would be left, so {steps} are planned, of which one is computed.",
+                steps=steps,
+            )
+        )
     resolved = replace(
         request,
         model=request.model or model.id,
         width=width,
         height=height,
-        steps=settings.steps if request.steps is None else request.steps,
+        steps=steps,
+        strength=strength,
         guidance=settings.guidance if request.guidance is None else request.guidance,
         scheduler=scheduler or settings.scheduler or None,
         seed=draw_seed(request, job),
@@ -69,6 +85,13 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         tuple(notes),
     )
+
+
+def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
+    """Plan more steps, or more to change, if a starting picture would leave no step to compute: diffusers rounds their product down."""
+    while int(steps * strength) < 1 and steps < STEPS_FOR_ONE:
+        steps += 1
+    return steps, strength if int(steps * strength) else 1 / steps
 
 
 def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:

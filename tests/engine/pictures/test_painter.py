@@ -20,6 +20,7 @@ from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
+from app.engine.pictures.final_settings import STEPS_FOR_ONE, leave_a_step
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import (
     SMALL,
@@ -80,6 +81,29 @@ def test_paints_into_a_mask_and_leaves_the_rest_alone(family: str, folders: dict
         before = np.asarray(opened.convert("RGB").resize((64, 64), Image.Resampling.LANCZOS)) / 255
     assert np.array_equal(np.round(made[:, :32] * 255), np.round(before[:, :32] * 255))
     assert np.abs(made[:, 40:] - before[:, 40:]).mean() > 0.05
+
+
+@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "z-image"])
+@pytest.mark.parametrize(("steps", "strength"), [(1, 0.6), (3, 0.3), (4, 0.02)])
+def test_a_starting_picture_leaves_a_step_to_compute(
+    family: str, steps: int, strength: float, folders: dict[str, Path], tmp_path: Path, gradient: Path
+) -> None:
+    """Diffusers rounds steps times strength down, to none."""
+    mask = tmp_path / "mask.png"
+    Image.new("L", (96, 96), 255).save(mask)
+    paints, _ = load_painter(folders[family])
+    for kind in ("", str(mask)):
+        request = PictureRequest("a", image=str(gradient), mask=kind, strength=strength, **{**SMALL, "steps": steps, "guidance": 1.0})
+        events = list(paints.run(request, Control(), None, tmp_path / f"job {bool(kind)}"))
+        assert isinstance(events[-1], Finished) and "no step would be left" in str([each for each in events if isinstance(each, Note)])
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 49, 50, 200])
+def test_steps_are_planned_until_one_is_left(steps: int) -> None:
+    for percent in range(1, 101):
+        planned, strength = leave_a_step(steps, percent / 100)
+        assert int(planned * strength) >= 1 and planned <= max(steps, STEPS_FOR_ONE)
+        assert (planned, strength) == (steps, percent / 100) or int(steps * percent / 100) < 1
 
 
 def test_weights_in_the_prompt_change_the_picture_and_weight_one_does_not(
