@@ -137,11 +137,17 @@ def test_bodies_that_are_refused(body: bytes) -> None:
     str(trouble.value).encode()
 
 
-async def read(method: str, query: bytes, body: bytes) -> Everything:
+@pytest.mark.parametrize(("path", "said"), [("/hearth/check", "larger than 4 MB"), ("/sdapi/v1/img2img", "not valid JSON")])
+def test_the_pages_own_routes_take_less_than_those_for_pictures(path: str, said: str) -> None:
+    with pytest.raises(Trouble, match=said):
+        asyncio.run(read("POST", b"", bytes(5 << 20), path))
+
+
+async def read(method: str, query: bytes, body: bytes, path: str = "/") -> Everything:
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    scope = {"type": "http", "method": method, "query_string": query, "headers": [], "path": "/", "path_params": {"id": "7"}}
+    scope = {"type": "http", "method": method, "query_string": query, "headers": [], "path": path, "path_params": {"id": "7"}}
     return await asked.read_asked(Request(scope, receive), Everything)
 
 

@@ -85,10 +85,10 @@ async def answer_img2img(desk: Desk, asked: Request, person: Person, given: Pain
     starts = given.init_images or []
     if len(starts) != 1:
         raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))
-    image = await work(save_picture, desk, decode_base64(starts[0]), "start.png")
+    image = await work(save_picture, desk, await work(decode_base64, starts[0]), "start.png")
     mask = None
     if given.mask:
-        mask = str(await work(save_mask, desk, decode_base64(given.mask), False))
+        mask = str(await work(save_mask, desk, await work(decode_base64, given.mask), False))
     return await paint(desk, asked, person, given, str(image), mask)
 
 

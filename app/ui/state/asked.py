@@ -13,8 +13,10 @@ from starlette.types import Message, Receive, Scope
 from app.engine.files.bounded_json import Bounds, parse_json
 from app.sentence import Sentence, Trouble, say
 
-JSON: Final = Bounds(most_bytes=128 << 20, depth=64, values=20_000)
-"""128 MB carry a picture of 40 million pixels as base64. Guests may send less: GuestAllowlist."""
+JSON: Final = Bounds(most_bytes=48 << 20)
+"""48 MB carry a picture's file of 36 MB as base64; parsing more keeps the page waiting. Guests may send less: GuestAllowlist."""
+PAGE: Final = Bounds(most_bytes=4 << 20)
+"""Of the page's own routes, to which no picture is sent."""
 AT_ONCE_BYTES: Final = 64 << 10
 """A longer body is parsed in a thread, away from everybody's page."""
 GIVEN: Final = "hearth.given"
@@ -46,11 +48,12 @@ async def read_asked(request: Request, schema: type[A]) -> A:
     return fit(schema, {**given, **request.path_params})
 
 
-async def parse_body(scope: Scope, receive: Receive, bounds: Bounds = JSON) -> Receive:
+async def parse_body(scope: Scope, receive: Receive, bounds: Bounds | None = None) -> Receive:
     """Parse a request's body into its scope; return a channel that yields the body again. The guards and the route all call this, the first one
     parses."""
     if GIVEN in scope:
         return receive
+    bounds = bounds or (PAGE if scope["path"].startswith("/hearth/") else JSON)
     body = await read_body(Request(scope, receive), bounds.most_bytes)
     scope[GIVEN] = await parse_apart(body, bounds)
     return replay([{"type": "http.request", "body": body, "more_body": False}], receive)
