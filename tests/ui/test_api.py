@@ -184,6 +184,9 @@ def test_edits(client: openai.OpenAI) -> None:
     assert distance(kept, "blue") < distance(new, "blue"), "only what was clear is painted anew"
     with pytest.raises(openai.BadRequestError, match="not a picture"):
         client.images.edit(model="tiny-painter", image=("a.png", b"PK\3\4 zip"), prompt="x")
+    for kind in ("multipart/form-data", "multipart/form-data; boundary=b"):
+        broken = httpx.post(f"{client.base_url}images/edits", content=b"--b\r\n\r\n", headers={"Content-Type": kind})
+        assert broken.status_code == 400 and "form cannot be read" in broken.json()["error"]["message"], broken.text
 
 
 def distance(picture: Image.Image, colour: str) -> float:

@@ -14,7 +14,7 @@ import soundfile
 from pydantic import field_validator
 from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -137,8 +137,9 @@ async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
         async with asked.form(max_files=4, max_part_size=1 << 20) as form:
             given = fit(PictureAsked, {key: value for key, value in form.items() if isinstance(value, str)})
             first, second = [await read_upload(form.get(each) or form.get(f"{each}[]")) for each in ("image", "mask")]
-    except (LookupError, ValueError, MultiPartException) as fault:  # an unknown charset, a part that breaks off
-        raise Trouble(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=str(fault))) from fault
+    except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
+        said = fault.detail if isinstance(fault, HTTPException) else str(fault)
+        raise Trouble(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=said)) from fault
     if first is None:
         raise Trouble(say("api.no-image", "An edit needs a picture to start from. Send it as image."))
     image = await work(save_picture, desk, first, "start.png")
