@@ -185,7 +185,7 @@ class Shelf:
         """Export several creations as one zip, atomically."""
         with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
             for creation in map(self.get, ids):
-                if creation.condition != "missing":
+                if creation.path.is_file() and not creation.path.is_symlink():
                     bundle.write(creation.path, creation.path.name)
         return target
 

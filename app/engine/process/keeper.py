@@ -27,7 +27,7 @@ from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
 from app.engine.process.job_folder import tidy_folders, tidy_uploads
-from app.engine.process.open_database import open_database
+from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
 from app.engine.process.state import EngineState, Sample
@@ -71,6 +71,9 @@ class Keeper:
             with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # an id of a damaged row names no folder
                 self.shelf.finish_moves(job.id, (self.folder(job.id) / DELIVERED, self.folder(job.id)))
         live = self.journal.list_live()
+        if not any(job.state == "running" for job in live):  # here or in another process: its file comes before its row
+            with contextlib.suppress(OSError, sqlite3.Error):
+                relist(self.home, self.database)
         tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
         tidy_uploads(self.home.scratch / "uploads", self.describe_to_come())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -26,6 +27,7 @@ from app.put_aside import put_aside
 from app.sentence import Trouble, say
 
 SIDE_FILES: Final = ("-wal", "-shm")
+WAL_STARTS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 PIECE_BYTES: Final = 1 << 20
 FILLED_IN: Final[Mapping[str, object]] = {
     "attempts": 0, "runner": "", "words": "", "rate": 0.0, "unit": "", "elapsed_s": 0.0, "highest_bytes": 0, "favourite": 0, "plan": "{}",
@@ -42,6 +44,8 @@ def open_database(home: Home, alone: bool) -> Database:
         if not file.exists() and not any(home.creations.glob("*.*")) and not backups.list_backups(home):
             return Database(file)
         if file.is_file() and file.stat().st_size:
+            if alone:
+                _drop_broken_wal(file)
             return Database(file)
         _require_readable(file)
         fault = "it is missing or empty"
@@ -65,6 +69,35 @@ def open_database(home: Home, alone: bool) -> Database:
             say("database.window-open", "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
                 file=str(file), fault=fault)
         ) from None  # fmt: skip
+
+
+def relist(home: Home, database: Database) -> None:
+    """Put on the shelf what lies in its folders without a row, as a backup was put in the database's place, and tell it."""
+    listed = {str(row["path"]) for row in database.query("SELECT path FROM creations")}
+    lost = list(find_unlisted(home.creations, listed, with_settings=True))
+    if lost:
+        known = {os.path.realpath(path) for path in listed}  # the same folder may have two names
+        with database.transaction():
+            before = database.query("SELECT COUNT(*) AS rows FROM creations")[0]["rows"]
+            _add(database, list_columns(), {"creations": [row for row in lost if os.path.realpath(row["path"]) not in known]})
+            more = database.query("SELECT COUNT(*) AS rows FROM creations")[0]["rows"] - before
+        if more:
+            notices.tell(say("database.relisted", "The list of your creations lacked {more} of those in {folder}. They are on the shelf again.",
+                             more=more, folder=str(home.creations)))  # fmt: skip
+
+
+def _drop_broken_wal(file: Path) -> None:
+    """Put aside a file of latest changes that SQLite would ignore without a word, and tell it."""
+    wal = Path(f"{file}{SIDE_FILES[0]}")
+    if not wal.is_file():
+        return
+    with wal.open("rb") as opened:
+        start = opened.read(len(WAL_STARTS[0]))
+    if start and start not in WAL_STARTS:
+        notices.tell(
+            say("database.wal", "The latest changes to the list of your jobs and creations could not be read, so jobs added just before are missing. "
+                "The damaged file is kept as {aside}.", aside=str(put_aside(wal)))
+        )  # fmt: skip
 
 
 def _require_readable(file: Path, broken: Exception | None = None) -> None:

@@ -182,6 +182,10 @@ def test_export_is_whole_or_not_there(shelf: Shelf, journal: Journal, tmp_path: 
         assert sorted(bundle.read(name) for name in bundle.namelist()) == [b"\0", b"\1", b"\2"]
     with pytest.raises(Trouble):
         shelf.export([99], tmp_path / "bad.zip")
+    kept[0].path.unlink()
+    kept[0].path.symlink_to(kept[1].path)
+    with zipfile.ZipFile(shelf.export([each.id for each in kept], tmp_path / "out.zip")) as bundle:
+        assert len(bundle.namelist()) == 2, "a link is no creation"
     assert not list(tmp_path.glob("bad.zip*"))
 
 

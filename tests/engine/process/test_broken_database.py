@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -261,6 +262,63 @@ def test_a_copied_home_is_made_anew_from_its_own_files(place: Home, tmp_path: Pa
         assert len(found) == 8 and all(each.path.is_relative_to(copied.root) and not each.condition for each in found)
         assert {each.model for each in found} == {"starter-painter"}, "by their rows, which know more than the files"
         opened.close()
+
+
+def test_an_older_database_in_its_place_gets_back_what_came_since(place: Home) -> None:
+    """As a person does who puts a backup there by hand."""
+    older = Database(place.root / "older.sqlite3")
+    older.close()
+    (place.root / "older.sqlite3").replace(place.database)
+    stranger = place.creations / "holiday.png"
+    Image.new("RGB", (16, 16)).save(stranger)
+    (place.creations / "linked.png").symlink_to(stranger)
+    opened = open_database(place, alone=True)
+    opening.relist(place, opened)
+    found = shelf_of(place, opened)
+    assert (
+        sorted(each.text for each in found) == [f"a red boat, number {number}" for number in range(8)]
+        and sum(each.binned for each in found) == 1
+    )
+    assert ["8 of those" in str(each) for each in notices.list_notices()] == [True]
+    opening.relist(place, opened)
+    assert len(shelf_of(place, opened)) == 8 and len(notices.list_notices()) == 1, "once"
+    opened.close()
+    alias = place.root.with_name("alias")
+    alias.symlink_to(place.root)
+    opened = open_database(home(alias), alone=True)
+    opening.relist(home(alias), opened)
+    assert len(shelf_of(place, opened)) == 8, "the same files by another name"
+    opened.close()
+
+
+def test_a_salvaged_row_takes_its_size_from_the_file(place: Home) -> None:
+    kept = Database(place.database)
+    (row, *_) = map(dict, kept.query("SELECT * FROM creations"))
+    kept.close()
+    assert opening.correct({**row, "bytes": row["bytes"] ^ 1 << 20, "text": "another"}) == row, "a flipped bit made it somebody else's file"
+
+
+def test_latest_changes_that_sqlite_ignores_are_told(place: Home) -> None:
+    wal = place.database.with_name(place.database.name + "-wal")
+    wal.write_bytes(random.Random(SEED).randbytes(50_000))
+    opened = open_database(place, alone=True)
+    assert len(shelf_of(place, opened)) == 8
+    (aside,) = place.root.glob("*-wal.*.damaged")
+    assert aside.stat().st_size == 50_000 and str(aside) in str(notices.list_notices())
+    Journal(opened).queue(SpeechRequest("[S1] And on."), Choice())
+    assert wal.read_bytes()[:4] in opening.WAL_STARTS, "what SQLite itself writes passes"
+    open_database(place, alone=True).close()
+    assert len(notices.list_notices()) == 1
+    opened.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_pipe_among_the_creations_holds_nobody_up(place: Home) -> None:
+    os.mkfifo(place.creations / "x.mp3")
+    DAMAGES["zero length"](place.database, random.Random(SEED))
+    opened = open_database(place, alone=True)
+    assert len(shelf_of(place, opened)) == 8
+    opened.close()
 
 
 def test_a_new_home_says_nothing(tmp_path: Path) -> None:
