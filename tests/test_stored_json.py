@@ -116,7 +116,7 @@ def test_a_window_is_built_of_damaged_settings(tmp_path: Path, where: tuple[str,
     with desk_at(tmp_path) as desk:
         build(desk).close(verbose=False)
         desk.machine.read_choice(OWNER)
-        desk.models.list_all()
+        assert desk.models.list_all()
 
 
 def test_the_schema_has_the_fields_of_the_tabs(tmp_path: Path) -> None:

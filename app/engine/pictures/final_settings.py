@@ -63,7 +63,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         notes.append(
             say(
                 "paint.no-step-left",
-                "With so little to change, no step would be left, so {steps} are planned, of which one is computed.",
+                "With so few steps and so little to change, no step would be left, so {steps} are planned, of which one is computed.",
                 steps=steps,
             )
         )
