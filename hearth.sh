@@ -43,6 +43,11 @@ find_python() { # a Finder gives hardly any PATH
 
 bring_python() {
   local build sum at got
+  if [ "$(uname -s)" = Darwin ] && [ "$machine" = arm64 ] && [ "$(sw_vers -productVersion | cut -d . -f 1)" -lt 14 ]; then
+    echo "This Mac runs macOS $(sw_vers -productVersion), and torch, which computes for Hearth, needs macOS 14. Every Mac with Apple" \
+      "silicon can be updated: open System Settings, General, Software Update, then start Hearth again." >&2
+    return 1
+  fi
   read -r build sum <<<"$(uv_build)"
   if [ -z "$build" ]; then
     echo "Hearth needs Python 3.11 to 3.14, and none was found. Install one from python.org and start again." >&2

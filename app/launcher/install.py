@@ -15,29 +15,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.languages import word_for
-from app.launcher import slots, torch_build
+from app.launcher import machine_facts, slots, torch_build
 from app.launcher.console import Halted, Refused, clock, fit_line, tell
+from app.launcher.proof import describe_remark, describe_trouble, prove_torch
 from app.launcher.slots import TOP, Requirements, python_of
+from app.launcher.torch_build import torch_version
 from app.sentence import Sentence, say
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
-PROOF = """
-import json, torch
-def product(device):
-    x = torch.arange(4096, dtype=torch.float32).reshape(64, 64) / 4096
-    y = x.to(device)
-    return (y @ y.T).softmax(-1).cpu()
-kind = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-name, trouble = kind, ""
-try:
-    if kind == "cuda":
-        name = torch.cuda.get_device_name()
-    if not torch.allclose(product(kind), product("cpu"), atol=1e-4):
-        trouble = "a matrix product is wrong"
-except Exception as fault:
-    trouble = str(fault).strip().splitlines()[0]
-print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
-"""
+SPACE = {"cu": CUDA_BYTES, "ro": 20 << 30}  # by a build's first letters; ROCm brings kernels for all cards
 REASONS = (
     (r"No space left|not enough space|Errno 28", say("pip.disk", "The disk is full. Free some space and start again; downloads are kept.")),
     (
@@ -121,25 +107,15 @@ def describe_progress(log: Path) -> tuple[Sentence, ...]:
 def pip_install(slot: Path, log: Path, what: Sentence, *arguments: str) -> None:
     # modules are compiled when first imported
     flags = ["--no-input", "--disable-pip-version-check", "--no-compile", "-c"]
-    run([python_of(slot), "-I", "-m", "pip", "install", *flags, TOP / "constraints.txt", *arguments], log, what)
+    pins = slot / "constraints.txt" if (slot / "constraints.txt").is_file() else TOP / "constraints.txt"
+    run([python_of(slot), "-I", "-m", "pip", "install", *flags, pins, *arguments], log, what)
 
 
-def prove_torch(slot: Path) -> dict[str, str]:
-    done = subprocess.run([python_of(slot), "-I", "-c", PROOF], capture_output=True, text=True)
-    if done.returncode and "Visual C++ Redistributable" in done.stdout:
-        raise Halted(
-            say(
-                "start.redistributable",
-                "torch was installed but cannot be loaded, because Microsoft's Visual C++ Redistributable is missing. "
-                "Install it from {link} and start again.",
-                link="https://aka.ms/vs/17/release/vc_redist.x64.exe",
-            )
-        )
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or [str(done.returncode)])[-1]
-        raise Refused(say("start.no-torch", "torch was installed but cannot be loaded: {why}", why=why))
-    said: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
-    return said
+def write_pins(slot: Path, version: str, build: str) -> None:
+    """Write the slot's own constraints, by which later packages keep this torch too, and a cuDNN that drives old cards."""
+    pins = (TOP / "constraints.txt").read_text("utf-8")
+    pins = re.sub(r"^torch==.*$", f"torch=={version}", pins, flags=re.MULTILINE)
+    (slot / "constraints.txt").write_text(pins + ("nvidia-cudnn-cu12<9.11\n" if build == "cu126" else ""), "utf-8")
 
 
 def make_environment(slot: Path, want: Requirements) -> None:
@@ -153,11 +129,11 @@ def make_environment(slot: Path, want: Requirements) -> None:
                 "On Debian and Ubuntu, run `sudo apt install python3-venv`, then start again.",
             )
         )
-    chosen = torch_build.choose_build(torch_build.detect_facts())
-    builds = [each for each in chosen.builds if not each or torch_build.is_offered(each, want.torch)]
-    require_space(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
+    chosen = torch_build.choose_build(machine_facts.detect_facts())
+    builds = [each for each in chosen.builds if not each or machine_facts.is_offered(each, torch_version(each, want.torch))]
+    require_space(SPACE.get(builds[0][:2], PLAIN_BYTES), slot)
     tell(say("start.makes", "Making Hearth's environment in {slot}. This happens once; later starts take a second.", slot=str(slot)))
-    tell(say("start.torch", "Build of torch {version}: {why}.", version=want.torch, why=chosen.because))
+    tell(say("start.torch", "Build of torch {version}: {why}.", version=torch_version(builds[0], want.torch), why=chosen.because))
     if builds[0] != chosen.builds[0]:
         tell(
             say(
@@ -176,7 +152,7 @@ def make_environment(slot: Path, want: Requirements) -> None:
                 "start.tested-processor",
                 "Tested on the processor only, because of an error on {name}: {trouble}. torch {version} works and computes correctly there.",
                 name=proof["name"],
-                trouble=proof["trouble"].rstrip("."),
+                trouble=describe_trouble(proof),
                 version=proof["torch"],
             )
         )
@@ -189,12 +165,24 @@ def make_environment(slot: Path, want: Requirements) -> None:
                 version=proof["torch"],
             )
         )
+    if (remark := describe_remark(proof)) is not None:
+        tell(remark)
     slots.write_stamp(
         slot, digest=want.digest, extras={}, build=build, because=str(chosen.because), proof=proof, commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
     took = clock(time.monotonic() - began)
     tell(say("start.ready", "Ready after {time}. To add Hearth to your apps: start.py install-app", time=took))
+    if chosen.card and proof["kind"] == "cpu":
+        tell(
+            say(
+                "start.card-unused",
+                "Your {card} is not used: no build of torch for it could be installed here and pass the test, so Hearth computes on the "
+                "processor. {advice}",
+                card=chosen.card,
+                advice=chosen.advice,
+            )
+        )
 
 
 def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
@@ -234,19 +222,21 @@ def install_first_proven(
                 raise
             tell(say("start.build-failed", "{build}: {fault} Trying the next build.", build=name_build(build), fault=fault.sentence))
             continue
-        if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
+        if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not torch_build.is_for_card(build))):
             return build, proof
-        why = proof["trouble"] or say("start.no-card", "it finds no card")
+        why = describe_trouble(proof) if proof["trouble"] else say("start.no-card", "it finds no card")
         tell(say("start.build-wrong", "The {build} build does not work with this card: {why}. Trying the next one.", build=build, why=why))
         removing = say("start.removes", "Removing that build")
-        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, removing)
+        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch", "triton", "triton-rocm"], log, removing)
     raise Refused(say("start.no-build", "There is no build of torch for this machine. Hearth cannot run here."))
 
 
 def install_build(slot: Path, log: Path, want: Requirements, build: str, flags: Sequence[str]) -> dict[str, str]:
     """Install all packages with this build of torch, and test it."""
-    index = ("--extra-index-url", f"{torch_build.WHEELS}/{build}") if build else ()
-    torch = f"torch=={want.torch}" + (f"+{build}" if build else "")
+    index = ("--extra-index-url", f"{machine_facts.WHEELS}/{build}") if build else ()
+    version = torch_version(build, want.torch)
+    torch = f"torch=={version}" + (f"+{build}" if build else "")
+    write_pins(slot, version, build)
     if not build and brings_cuda(slot, torch):
         require_space(CUDA_BYTES, slot)
         tell(
@@ -256,7 +246,7 @@ def install_build(slot: Path, log: Path, want: Requirements, build: str, flags: 
                 "{disk} GB on disk. If {index} can be reached later, a smaller build may be available: stop with Ctrl+C and start again then.",
                 download=CUDA_DOWNLOAD_BYTES >> 30,
                 disk=CUDA_BYTES >> 30,
-                index=torch_build.WHEELS,
+                index=machine_facts.WHEELS,
             )
         )
     pip_install(slot, log, say("start.installs", "Installing"), *flags, *index, torch, *want.core)

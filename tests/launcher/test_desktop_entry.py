@@ -243,6 +243,16 @@ def test_on_apple_silicon_a_python_for_intel_makes_way(desk: Desk) -> None:
     assert desk.run("doctor").stdout.startswith("x86_64\n"), "an Intel Mac, of which start.py says what it needs"
 
 
+def test_macos_13_is_told_before_a_python_is_downloaded(desk: Desk) -> None:
+    desk.tool("uname", '[ "$1" = -s ] && echo Darwin || echo arm64')
+    desk.tool("sysctl", "echo 1")
+    desk.tool("curl", 'echo curl was run >&2; while [ "$1" != -o ]; do shift; done; echo not uv >"$2"')
+    for version, told, downloads in (("13.6.4", "runs macOS 13.6.4, and torch", False), ("14.0", "wrong checksum", True)):
+        desk.tool("sw_vers", f"echo {version}")
+        done = desk.run("doctor")
+        assert done.returncode == 1 and told in done.stderr and ("curl was run" in done.stderr) is downloads, done.stderr
+
+
 def test_the_window_that_closes_is_known_by_its_terminal() -> None:
     script = (TOP / "Hearth.command").read_text()
     assert "contains" not in script and '"$(tty)"' in script, "AppleScript's contains takes whoever has the word in a name"

@@ -14,14 +14,17 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import app.paths
 import start
-from app.launcher import console, install, slots, torch_build
+from app.launcher import console, install, machine_facts, proof, slots
+from app.launcher.torch_build import ComputerFacts
 from app.sentence import say
 from tests.support.checkout import Checkout, wheel
 from tests.support.places import TOP
@@ -281,10 +284,10 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
             raise console.Refused(say("start.failed", "Installing failed."))
 
     monkeypatch.setattr(
-        torch_build, "detect_facts", lambda: torch_build.ComputerFacts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
+        machine_facts, "detect_facts", lambda: ComputerFacts("Linux", "x86_64", machine_facts.parse_cards("Tesla T4, 580.1, 7.5"))
     )
-    monkeypatch.setattr(torch_build, "is_offered", lambda build, version: build != "cpu")
-    monkeypatch.setattr(install, "run", lambda *_: None)
+    monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: build != "cpu")
+    monkeypatch.setattr(install, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
     monkeypatch.setattr(install, "pip_install", pip)
     monkeypatch.setattr(install, "brings_cuda", lambda slot, torch: True)
     monkeypatch.setattr(install, "prove_torch", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
@@ -301,20 +304,125 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
         install.make_environment(tmp_path / "a", slots.read_requirements())
 
 
+@pytest.fixture
+def installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What would be installed on a machine with room and every build, pip and the proof being stand-ins."""
+    installed: list[str] = []
+    monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: True)
+    monkeypatch.setattr(install, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
+    monkeypatch.setattr(install, "pip_install", lambda *words: installed.extend(each for each in words[3:] if each.startswith("torch==")))
+    monkeypatch.setattr(install, "brings_cuda", lambda slot, torch: False)
+    monkeypatch.setattr(install, "prove_torch", lambda slot: {"name": "the card", "torch": "2", "kind": "cuda", "trouble": ""})
+    monkeypatch.setattr(slots, "write_stamp", lambda slot, **what: None)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    return installed
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, system: str, machine: str, told: str = "", **facts: Any) -> None:
+    found = ComputerFacts(system, machine, machine_facts.parse_cards(told), **facts)
+    monkeypatch.setattr(machine_facts, "detect_facts", lambda: found)
+
+
+def test_an_update_keeps_the_last_torch_that_drives_an_old_card(
+    installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """torch 2.15 has no cu126: the way of an update on the day that constraints.txt asks for it."""
+    want = replace(slots.read_requirements(), torch="2.15.0")
+    pretend(monkeypatch, "Linux", "x86_64", "NVIDIA GeForce GTX 1060 6GB, 580.95, 6.1")
+    assert install.renew(tmp_path, want) == tmp_path / "a" and installing == ["torch==2.14.1+cu126"]
+    pins = (tmp_path / "a" / "constraints.txt").read_text()
+    assert re.findall("^(?:torch==|nvidia).*$", pins, re.MULTILINE) == ["torch==2.14.1", "nvidia-cudnn-cu12<9.11"]
+    assert "Build of torch 2.14.1: NVIDIA GeForce GTX 1060 6GB" in capsys.readouterr().err
+    pretend(monkeypatch, "Linux", "x86_64", "NVIDIA GeForce RTX 4090, 580.95, 8.9")
+    install.renew(tmp_path, want)
+    assert installing[1:] == ["torch==2.15.0+cu130"] and "nvidia" not in (tmp_path / "a" / "constraints.txt").read_text()
+
+
+def test_later_packages_keep_the_pins_of_their_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(install, "run", lambda command, *_: commands.append([str(each) for each in command]))
+    install.pip_install(tmp_path, tmp_path / "log", INSTALLING, "pip")
+    install.write_pins(tmp_path, "2.13.0", "cu126")
+    install.pip_install(tmp_path, tmp_path / "log", INSTALLING, "bell")
+    assert [each[each.index("-c", 4) + 1] for each in commands] == [str(TOP / "constraints.txt"), str(tmp_path / "constraints.txt")]
+
+
+def test_a_foreign_cudnn_ends_on_the_processor_and_is_told(
+    installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cudnn = {"step": "convolution", "cudnn": "91300", "cudnn_file": "/opt/libcudnn.so.9", "capability": "6.1"}
+    proofs = [{"kind": "cuda", "trouble": "no engine", **cudnn}, {"kind": "cpu", "trouble": ""}]
+    monkeypatch.setattr(install, "prove_torch", lambda slot: {"name": "the card", "torch": "2.13.0", **proofs.pop(0)})
+    pretend(monkeypatch, "Linux", "x86_64", "NVIDIA GeForce GTX 1060 6GB, 580.95, 6.1")
+    install.make_environment(tmp_path / "a", slots.read_requirements())
+    assert [each.partition("+")[2] for each in installing] == ["cu126", "cpu"]
+    said = capsys.readouterr().err
+    assert "The cu126 build does not work with this card: convolutions fail, because cuDNN 9.13 was loaded (/opt/libcudnn.so.9)" in said
+    assert said.splitlines()[-1].startswith("Your NVIDIA GeForce GTX 1060 6GB is not used: no build of torch for it")
+
+
+def test_a_card_that_computes_without_a_foreign_cudnn_is_used(
+    installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cudnn = {"step": "convolution", "cudnn": "91300", "cudnn_file": "/opt/libcudnn.so.9", "capability": "6.1"}
+    monkeypatch.setattr(
+        install, "prove_torch", lambda slot: {"name": "the card", "torch": "2.13.0", "kind": "cuda", "trouble": "", **cudnn}
+    )
+    pretend(monkeypatch, "Linux", "x86_64", "NVIDIA GeForce GTX 1060 6GB, 580.95, 6.1")
+    install.make_environment(tmp_path / "a", slots.read_requirements())
+    assert [each.partition("+")[2] for each in installing] == ["cu126"]
+    said = capsys.readouterr().err
+    assert "Tested on the card" in said and "cuDNN 9.13 was loaded (/opt/libcudnn.so.9), which has no convolutions for this card" in said
+
+
+def test_a_card_between_builds_is_never_left_idle_silently(
+    installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An RTX 50 with driver 572: cu129 is for Linux only, and may not be there."""
+    processor = {"name": "cpu", "torch": "2.13.0+cpu", "kind": "cpu", "trouble": ""}
+    monkeypatch.setattr(install, "prove_torch", lambda slot: processor)
+    monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: build == "cpu")
+    for system, machine, installed in (("Linux", "x86_64", ["cpu"]), ("Windows", "AMD64", [""])):
+        pretend(monkeypatch, system, machine, "NVIDIA GeForce RTX 5070, 572.16, 12.0")
+        install.make_environment(tmp_path / "a", slots.read_requirements())
+        said = capsys.readouterr().err
+        assert [each.partition("+")[2] for each in installing] == installed
+        assert "Your NVIDIA GeForce RTX 5070 is not used" in said.splitlines()[-1], said
+        assert "driver to 580 or newer, then run start.py repair" in said.splitlines()[-1], said
+        installing.clear()
+
+
+def test_a_radeon_gets_its_build_and_the_room_that_it_needs(installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, "Linux", "x86_64", seen=("AMD Radeon RX 7900 XT/7900 XTX",), gfx_targets=("gfx1100",))
+    install.make_environment(tmp_path / "a", slots.read_requirements())
+    assert [each.partition("+")[2] for each in installing] == ["rocm7.2"]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=12 << 30))
+    with pytest.raises(console.Refused, match="about 20 GB"):
+        install.make_environment(tmp_path / "a", slots.read_requirements())
+
+
+def test_macos_13_is_refused_before_anything_is_fetched(installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "run", lambda *_: pytest.fail("something was run"))
+    pretend(monkeypatch, "Darwin", "arm64", macos=13)
+    with pytest.raises(console.Refused, match=r"macOS 13.*needs macOS 14.*Software Update"):
+        install.make_environment(tmp_path / "a", slots.read_requirements())
+    assert not installing and not (tmp_path / "a").exists()
+
+
 def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As torch says it: on stdout, and then it cannot be imported."""
     torch = (
         "Microsoft Visual C++ Redistributable is not installed, this may lead to the DLL load failure.\n"
         "It can be downloaded at https://aka.ms/vs/17/release/vc_redist.x64.exe"
     )
-    monkeypatch.setattr(install, "PROOF", f"print({torch!r}); raise OSError('[WinError 126] c10.dll')")
-    monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
+    monkeypatch.setattr(proof, "PROOF", f"print({torch!r}); raise OSError('[WinError 126] c10.dll')")
+    monkeypatch.setattr(proof, "python_of", lambda slot: Path(sys.executable))
     installed: list[str] = []
     monkeypatch.setattr(
-        torch_build, "detect_facts", lambda: torch_build.ComputerFacts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
+        machine_facts, "detect_facts", lambda: ComputerFacts("Windows", "AMD64", machine_facts.parse_cards("Tesla T4, 580.1, 7.5"))
     )
-    monkeypatch.setattr(torch_build, "is_offered", lambda build, version: True)
-    monkeypatch.setattr(install, "run", lambda *_: None)
+    monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: True)
+    monkeypatch.setattr(install, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
     monkeypatch.setattr(
         install, "pip_install", lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch=="))
     )

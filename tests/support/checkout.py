@@ -19,7 +19,12 @@ from types import SimpleNamespace
 __version__ = "0.0.1"
 float32 = None
 class Tensor(list):
-    reshape = to = lambda self, *_: self
+    device = "cpu"
+    reshape = lambda self, *_: self
+    def to(self, device):
+        moved = Tensor(self)
+        moved.device = device
+        return moved
     __truediv__ = __matmul__ = lambda self, other: self
     softmax = lambda self, axis: self
     cpu = lambda self: self
@@ -27,6 +32,7 @@ class Tensor(list):
 def arange(count, dtype): return Tensor(range(count))
 def allclose(one, other, atol): return one == other
 cuda = SimpleNamespace(is_available=lambda: False)
+nn = SimpleNamespace(functional=SimpleNamespace(conv2d=lambda x, w: x))
 backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False))
 '''
 MAIN = """
@@ -52,11 +58,25 @@ NEEDED = (
     "start.py",
     "app/__init__.py",
     "app/sentence.py",
+    "app/graphics_cards.py",
     "app/languages.py",
     "app/palette.py",
     *(
         f"app/launcher/{name}.py"
-        for name in ("__init__", "command", "console", "failure", "install", "repair_page", "slots", "supervisor", "torch_build", "update")
+        for name in (
+            "__init__",
+            "command",
+            "console",
+            "failure",
+            "install",
+            "machine_facts",
+            "proof",
+            "repair_page",
+            "slots",
+            "supervisor",
+            "torch_build",
+            "update",
+        )
     ),
     "app/locale/languages.json",
     "app/locale/zh.json",
