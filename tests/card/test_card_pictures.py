@@ -146,7 +146,7 @@ def run_as(
         assert reading.device_bytes == torch.cuda.memory_reserved()
         assert reading.allocated_bytes == torch.cuda.memory_allocated()
         end, peak = painted.events[-1], torch.cuda.max_memory_reserved()
-        (gone,) = (each for each in session._owner.unload() if isinstance(each, Unloaded))
+        (gone,) = (each for each in session._holder.unload() if isinstance(each, Unloaded))
         left = torch.cuda.memory_allocated()
     assert isinstance(end, Finished)
     plan = painted.plans[-1]
@@ -183,7 +183,7 @@ def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp
     with acting("GTX 1060, 6 GB"), opened(tmp_path) as session:
         asked = request(folder("sd15"), "sd15")
         whole = paint(session, asked, tmp_path / "whole")
-        unet, calls = placement.list_modules(session._owner.get("picture")._pipe)["unet"], []
+        unet, calls = placement.list_modules(session._holder.get("picture")._pipe)["unet"], []
 
         def full(*_: Any) -> None:
             calls.append(1)
@@ -217,7 +217,7 @@ def test_parts_that_wait_are_not_on_the_card(folder: Any, tmp_path: Path) -> Non
     with acting("GTX 1060, 6 GB"), opened(tmp_path) as session:
         choice, asked = Choice(offload="model"), request(folder("sd15"), "sd15")
         paint(session, asked, tmp_path / "first", choice)
-        parts = placement.list_modules(session._owner.get("picture")._pipe)
+        parts = placement.list_modules(session._holder.get("picture")._pipe)
         for name, part in parts.items():
             first = part.decoder if name == "vae" else part
             first.register_forward_hook(lambda *_, name=name: held.update({name: torch.cuda.memory_allocated()}))

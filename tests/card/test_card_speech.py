@@ -52,8 +52,8 @@ def watched(watch: Watch, forced: torch.Tensor | None) -> type[Decoding]:
             super().__init__(*given)
             watch.given = given
 
-        def _logits(self) -> torch.Tensor:
-            answer = super()._logits()
+        def compute_logits(self) -> torch.Tensor:
+            answer = super().compute_logits()
             watch.logits.append(answer.float().cpu())
             return answer
 
@@ -175,7 +175,7 @@ def test_every_offload_says_the_same(offload: Any, voice: Path, reference: Refer
 
 def test_memory_that_runs_out_while_it_speaks(voice: Path, reference: Reference, tmp_path: Path) -> None:
     """The card refuses memory at row 60: the same rows continue from there."""
-    real, calls = Decoding._logits, []
+    real, calls = Decoding.compute_logits, []
 
     def full(self: Decoding) -> torch.Tensor:
         calls.append(self.length)
@@ -183,7 +183,7 @@ def test_memory_that_runs_out_while_it_speaks(voice: Path, reference: Reference,
             torch.empty(64 * GIB, dtype=torch.uint8, device=full_size.DEVICE)
         return real(self)
 
-    with acting("GTX 1060, 6 GB"), patch.object(Decoding, "_logits", full), speaking(voice, tmp_path, 120) as spoken:
+    with acting("GTX 1060, 6 GB"), patch.object(Decoding, "compute_logits", full), speaking(voice, tmp_path, 120) as spoken:
         assert [event.fallback for event in spoken.events if isinstance(event, Adjusted)] == ["smaller-chunk"]
         assert calls.count(calls[59]) == 2 and len(calls) == len(set(calls)) + 1
         errors = [off(one, other) for one, other in zip(spoken.watch.logits, reference.logits[:59], strict=False)]

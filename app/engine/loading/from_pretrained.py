@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 import transformers
@@ -14,6 +16,8 @@ from app.compat.planning.types import Plan, Role
 from app.engine.loading import quantise, weights_complete
 from app.engine.loading.awq import unpack_state
 from app.sentence import Sentence
+
+_NO_THREADS: Final = "HF_DEACTIVATE_ASYNC_LOAD"
 
 
 def read_packing(config: object) -> Mapping[str, Any]:
@@ -63,12 +67,27 @@ def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> tuple[An
             **arguments,
         )
     else:
-        model, found = kind.from_pretrained(folder, output_loading_info=True, **arguments)
+        with _in_one_thread() if "device_map" in arguments else nullcontext():
+            model, found = kind.from_pretrained(folder, output_loading_info=True, **arguments)
     notes = weights_complete.check_weights(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
     how = plan.of(role)
     if "device_map" not in arguments and how is not None and plan.runs_on != "cpu":
         model = model.to(how.device)
     return model.eval(), notes
+
+
+@contextmanager
+def _in_one_thread() -> Iterator[None]:
+    """Have transformers load in this thread, which owns the device: its own four would copy weights there all at once."""
+    before = os.environ.get(_NO_THREADS)
+    os.environ[_NO_THREADS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_NO_THREADS]
+        else:
+            os.environ[_NO_THREADS] = before
 
 
 def _read_weights(folder: Path) -> dict[str, Any]:

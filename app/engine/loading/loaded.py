@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from app.compat.planning.types import Plan
+from app.compat.planning.types import Plan, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.sentence import Sentence
@@ -29,5 +30,11 @@ class LoadedModel(Protocol):
 
 
 def same_placement(before: Plan, after: Plan) -> bool:
-    """Tell whether both plans put the weights on the same devices in the same dtypes."""
-    return all(getattr(before, name) == getattr(after, name) for name in ("device", "precision", "offload", "quantised"))
+    """Tell whether both plans put the weights on the same devices in the same dtypes; how many layers stay there may differ."""
+    if _without_kept(before) != _without_kept(after):
+        return False
+    return all(getattr(before, name) == getattr(after, name) for name in ("device", "offload", "quantised"))
+
+
+def _without_kept(plan: Plan) -> tuple[Precision, ...]:
+    return tuple(replace(each, kept_bytes=0) for each in plan.precision)

@@ -39,22 +39,7 @@ def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path],
     return Painter(pipeline, model, plan)
 
 
-@dataclass(frozen=True, slots=True)
-class StepReport:
-    """Sent by the painting thread after a step; events and files are made from it outside that thread."""
-
-    done: int
-    total: int
-    elapsed_s: float
-    """Since the step before."""
-    checkpoint: Checkpoint
-    predict_clean: Callable[[], torch.Tensor]
-    ran: Ran | None
-    """How the largest attention call of this step ran."""
-
-
-Report = Callable[[StepReport | Checkpoint | Image.Image], None]
-"""Sends a step, the final latents or the picture out of the painting thread."""
+Tell = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +49,8 @@ class _Run:
     settings: PictureSettings
     control: Control
     seam: Seam | None
+    tell: Tell
+    """Sends an event out of the painting thread; it holds nothing of the device."""
 
 
 @dataclass(slots=True)
@@ -93,31 +80,37 @@ class Painter:
         self._meter = Meter()
 
     def run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
-        """Paint the pictures that `job` lacks; an interrupted one resumes from its last good step."""
+        """Paint the pictures that `job` lacks; an interrupted one resumes from its last good step. Everything happens in one thread
+        of its own, which alone touches the device until the iterator ends: Metal must not be used by two threads at once (pytorch
+        #197805), and torch keeps a thread pool for every thread that calls it."""
+        return iterate_reports(lambda tell: self._run(request, control, seam, job, tell))
+
+    def _run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path, tell: Tell) -> None:
         started_s = time.monotonic()
         job.mkdir(parents=True, exist_ok=True)
-        run = _Run(resolve_settings(request, self._model, job), control, seam)
-        yield from (Note(sentence) for sentence in run.settings.notes)
+        run = _Run(resolve_settings(request, self._model, job), control, seam, tell)
+        for sentence in run.settings.notes:
+            tell(Note(sentence))
         per_request.apply_loras(self._pipe, run.settings, self._loras)
         files: list[str] = []
         steps_done, stopped = 0, False
         for index in range(request.batch):
             picture = self._start_picture(run.settings, index, job)
             if not picture.path.is_file():
-                yield from self._paint(run, picture)
+                self._paint(run, picture)
                 steps_done += len(picture.elapsed_s)
                 stopped = picture.stopped
             if picture.path.is_file():
                 files.append(str(picture.path))
-                yield PartDone(index, request.batch, str(picture.path), request.prompt, run.settings.seed_for(index))
+                tell(PartDone(index, request.batch, str(picture.path), request.prompt, run.settings.seed_for(index)))
             if stopped:
                 break
         elapsed_s = time.monotonic() - started_s
         if stopped:
-            yield Stopped(tuple(files), elapsed_s)
+            tell(Stopped(tuple(files), elapsed_s))
         else:
             rate = steps_done / max(elapsed_s, 1e-9)
-            yield Finished(tuple(files), elapsed_s, rate, "steps", self._meter.read().highest_bytes)
+            tell(Finished(tuple(files), elapsed_s, rate, "steps", self._meter.read().highest_bytes))
 
     def adapt(self, plan: Plan) -> bool:
         """Switch to a plan that differs only in the VAE's slices and tiles; False: the model has to be loaded again."""
@@ -140,45 +133,34 @@ class Painter:
         fingerprint = hashlib.sha256(made_from.encode()).hexdigest()
         return _Picture(index, settings.request.batch, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", fingerprint)
 
-    def _paint(self, run: _Run, picture: _Picture) -> Iterator[Event]:
-        start = checkpoint.load(picture.checkpoint_path, picture.fingerprint)
-
-        def work(report: Report) -> None:
-            try:
-                self._compute(run, picture, start, report)
-            finally:
-                self._pipe.maybe_free_model_hooks()
-
-        for report in iterate_reports(work):
-            if isinstance(report, StepReport):
-                checkpoint.save(picture.checkpoint_path, report.checkpoint, picture.fingerprint)
-                picture.elapsed_s.append(report.elapsed_s)
-                yield self._make_step(report, picture)
-                yield from self._write_preview(report, run.settings, picture)
-            elif isinstance(report, Checkpoint):
-                checkpoint.save(picture.checkpoint_path, report, picture.fingerprint)
-            else:
-                finished = per_request.finish_picture(report, run.settings)
-                picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
-                picture.checkpoint_path.unlink(missing_ok=True)
+    def _paint(self, run: _Run, picture: _Picture) -> None:
+        try:
+            painted = self._compute(run, picture, checkpoint.load(picture.checkpoint_path, picture.fingerprint))
+        finally:
+            self._pipe.maybe_free_model_hooks()
+        if painted is not None:
+            finished = per_request.finish_picture(painted, run.settings)
+            picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
+            picture.checkpoint_path.unlink(missing_ok=True)
 
     @property
     def _exact(self) -> bool:
         """Whether every part computes in full precision, so that a black picture is no rounding error."""
         return all(part.compute in ("float32", "float64") for part in self._plan.precision)
 
-    def _compute(self, run: _Run, picture: _Picture, start: Checkpoint | None, report: Report) -> None:
-        """Do all computing in this one thread: torch keeps a thread pool for every thread that calls it."""
+    def _compute(self, run: _Run, picture: _Picture, start: Checkpoint | None) -> Image.Image | None:
+        """Return the picture; after Stop the one predicted so far, if any."""
         if run.settings.request.preview_every and self._colours is None:
             self._colours = preview.fit_colours(self._pipe.vae, placement.find_device(self._pipe.vae))
             self._pipe.maybe_free_model_hooks()  # with model offload the VAE is used last, so nothing else would evict it
-        latents = start.latents if start and start.complete else self._denoise(run, picture, start, report)
-        if latents is not None:
-            step = start.done if start else run.settings.request.steps or 0
-            report(per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step))
+        latents = start.latents if start and start.complete else self._denoise(run, picture, start)
+        if latents is None:
+            return None
+        step = start.done if start else run.settings.request.steps or 0
+        return per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step)
 
-    def _denoise(self, run: _Run, picture: _Picture, start: Checkpoint | None, report: Report) -> torch.Tensor | None:
-        """Run the pipeline's own loop and return the final latents; after Stop the clean picture predicted so far, if any."""
+    def _denoise(self, run: _Run, picture: _Picture, start: Checkpoint | None) -> torch.Tensor | None:
+        """Run the pipeline's own loop and return the final latents; after Stop the clean ones predicted so far, if any."""
         generator = torch.Generator("cpu").manual_seed(run.settings.seed_for(picture.index))
         pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)
         last_s = time.perf_counter()
@@ -187,9 +169,13 @@ class Painter:
         def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoint: Callable[[], Checkpoint]) -> None:
             nonlocal last_s, last_prediction
             before_s, last_s, last_prediction = last_s, time.perf_counter(), predict
+            checkpoint.save(picture.checkpoint_path, make_checkpoint(), picture.fingerprint)
+            picture.elapsed_s.append(last_s - before_s)
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
-            ran = run.seam.take_largest() if run.seam else None
-            report(StepReport(done, total, last_s - before_s, make_checkpoint(), predict, ran))
+            run.tell(self._make_step(done, total, picture, run.seam.take_largest() if run.seam else None))
+            every = run.settings.request.preview_every
+            if every and done % every == 0 and done != total:
+                run.tell(self._make_preview(done, predict(), run.settings, picture))
 
         denoiser = getattr(pipe, self._family.denoiser)
         try:
@@ -199,25 +185,22 @@ class Painter:
         except steps.StopRequested:
             picture.stopped = True
             return last_prediction() if last_prediction else None
-        report(Checkpoint(run.settings.request.steps or 0, latents, {}, generator.get_state(), complete=True))
+        whole = Checkpoint(run.settings.request.steps or 0, latents, {}, generator.get_state(), complete=True)
+        checkpoint.save(picture.checkpoint_path, whole, picture.fingerprint)
         return latents
 
-    def _make_step(self, report: StepReport, picture: _Picture) -> Step:
+    def _make_step(self, done: int, total: int, picture: _Picture, ran: Ran | None) -> Step:
         # The first step includes encoding the prompt; it counts only while it is the only one.
         recent = picture.elapsed_s[1:][-5:] or picture.elapsed_s
         each_s = sum(recent) / len(recent)
-        left = report.total - report.done + report.total * (picture.total - picture.index - 1)
+        left = total - done + total * (picture.total - picture.index - 1)
         return Step(
-            report.done, report.total, 1 / max(each_s, 1e-9), "steps", left * each_s, self._meter.read(),
-            part=picture.index, parts=picture.total, ran=report.ran,
-        )  # fmt: skip
+            done, total, 1 / max(each_s, 1e-9), "steps", left * each_s, self._meter.read(), part=picture.index, parts=picture.total, ran=ran
+        )
 
-    def _write_preview(self, report: StepReport, settings: PictureSettings, picture: _Picture) -> Iterator[Event]:
-        every = settings.request.preview_every
-        if not every or report.done % every or report.done == report.total:
-            return
+    def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, picture: _Picture) -> Preview:
         assert self._colours is not None
-        latents = per_request.unpack_latents(self._pipe, self._family, report.predict_clean(), settings)
-        path = picture.path.with_name(f"preview-{picture.index}-{report.done}.jpg")
+        latents = per_request.unpack_latents(self._pipe, self._family, predicted, settings)
+        path = picture.path.with_name(f"preview-{picture.index}-{done}.jpg")
         preview.write(self._colours.draw(latents), path)
-        yield Preview(report.done, str(path))
+        return Preview(done, str(path))

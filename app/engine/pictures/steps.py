@@ -78,6 +78,8 @@ class _StepWatcher:
 
     def step(self, model_output: torch.Tensor, timestep: Any, sample: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if not self._state_before:
+            if sample.device.type == "mps" and hasattr(self._scheduler, "sigmas"):
+                self._scheduler.sigmas = self._scheduler.sigmas.as_subclass(_Sigmas)
             self._state_before = {name: value for name, value in vars(self._scheduler).items() if name != "step"}
         if self._start is not None and self._done < self._skipped:
             return self._skip(self._start, sample)
@@ -110,6 +112,16 @@ class _StepWatcher:
     def _make_checkpoint(self, latents: torch.Tensor) -> Checkpoint:
         state = checkpoint.changed_state(self._scheduler, self._state_before)
         return Checkpoint(self._done, latents.detach(), state, self._generator.get_state())
+
+
+class _Sigmas(torch.Tensor):
+    """Sigmas of which each is copied when it is read: in torch 2.12 and 2.13 Metal reads a processor's scalar at the start of its storage,
+    so sigmas[4] would count as sigmas[0] (pytorch #187117)."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        return super().__getitem__(index).clone()
 
 
 def predict_clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int) -> torch.Tensor:

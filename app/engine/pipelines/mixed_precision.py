@@ -13,6 +13,10 @@ _TIMESTEP: Final = "timestep"
 """Never cast: bfloat16 cannot tell 999 from 1000."""
 
 
+_TWO_STREAMS: Final = ("FluxTransformerBlock", "Flux2TransformerBlock")
+_LARGEST: Final = torch.finfo(torch.float16).max
+
+
 def bridge_dtypes(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, torch.dtype]) -> None:
     """Add the casts that are needed; `computes` maps the name of each part to its dtype."""
     own = computes["denoiser"]
@@ -20,6 +24,13 @@ def bridge_dtypes(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, t
         _cast_inputs(denoiser, own)
     if len(set(computes.values())) > 1:
         _cast_encoding(pipe.vae)
+
+
+def clip_streams(denoiser: torch.nn.Module) -> None:
+    """Keep the picture's stream of FLUX within float16, as diffusers does with the text's and with that of both (ComfyUI PR 8495)."""
+    for block in getattr(denoiser, "transformer_blocks", ()):
+        if type(block).__name__ in _TWO_STREAMS:
+            block.register_forward_hook(lambda _block, _given, streams: tuple(each.clip(-_LARGEST, _LARGEST) for each in streams))
 
 
 def _cast_inputs(denoiser: torch.nn.Module, own: torch.dtype) -> None:

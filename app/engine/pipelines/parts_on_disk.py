@@ -81,6 +81,8 @@ class DiskParts:
     def _release(self, name: str) -> None:
         for tensor in self._tensors[name]:
             tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        if any(tensor.device.type == "mps" for tensor in self._tensors[name]):
+            torch.mps.empty_cache()  # Metal's cache would keep all of the part beside the next one
 
     def _map_in(self, name: str) -> None:
         """Load from the file; on the CPU the tensors stay mapped, so the system may evict and reread them."""

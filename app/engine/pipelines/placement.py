@@ -62,6 +62,8 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
     computes = {name: getattr(torch, find_precision(plan, name).compute) for name in list_modules(pipe)}
     denoiser = "unet" if "unet" in computes else "transformer"
     mixed_precision.bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
+    if computes[denoiser] == torch.float16:
+        mixed_precision.clip_streams(list_modules(pipe)[denoiser])
 
 
 def widen_loras(part: torch.nn.Module) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from app.compat.planning.types import Chunk, Plan
 from app.engine.jobs.control import Dial
 from app.engine.models.planned import note_refused_chunk
+from app.engine.session.release_memory import release
 from app.sentence import Trouble
 
 
@@ -25,7 +26,7 @@ class LivePlan:
         latest = self._decide_for(self.last_chunk)
         if isinstance(latest, Trouble):
             raise latest
-        self._latest = latest
+        self._latest = self._computing = latest
 
     @property
     def refused(self) -> Trouble | None:
@@ -56,4 +57,10 @@ class LivePlan:
         return self._plans[chunk]
 
     def read_chunk(self) -> Chunk:
-        return self.now.chunk_q
+        """Return the size for the next attention call; release the memory of the size before. Called in the thread that computes, which
+        owns the device."""
+        plan = self.now
+        if plan is not self._computing:
+            self._computing = plan
+            release()
+        return plan.chunk_q

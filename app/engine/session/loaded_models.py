@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import psutil
 import torch
 
 from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
-from app.compat.planning.memory_formulas import peak_bytes, weights_bytes
+from app.compat.planning.memory_formulas import held_bytes, peak_bytes
 from app.compat.planning.types import Need, Plan
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.loading.loaded import LoadedModel
@@ -59,6 +60,7 @@ class ModelHolder:
         held = self._held.get(model.kind)
         self._latest = model.kind
         if held is not None and held.model == model and held.loaded.adapt(plan):
+            held.bytes = held_bytes(need, plan)
             torch.set_num_threads(count_threads(need))
             return
         found = on_disk.locate(self._home, model, plan.quantised)
@@ -73,7 +75,8 @@ class ModelHolder:
                 cure=f"get:{model.id}",
             )
         yield from self.unload(model.kind)
-        if peak_bytes(need, plan) > BESIDE * probe().free_bytes:
+        free_bytes = psutil.virtual_memory().available if plan.device == "cpu" else probe().free_bytes
+        if peak_bytes(need, plan) > BESIDE * free_bytes:
             yield from self.unload()
         torch.set_num_threads(count_threads(need))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
@@ -86,7 +89,7 @@ class ModelHolder:
             from app.engine.pictures import painter
 
             loaded = painter.load(found.folder, model, plan, found.companions, self._home.scratch)
-        self._held[model.kind] = Held(model, loaded, 0 if plan.offload != "none" else weights_bytes(need, plan))
+        self._held[model.kind] = Held(model, loaded, held_bytes(need, plan))
         for sentence in loaded.notes:
             yield Note(sentence)
 

@@ -154,7 +154,7 @@ class Decoding:
         """Decode one more row."""
         row = self.length
         # The copy to the CPU is the only sync; drawing there makes a seed mean the same on every device.
-        scores: torch.Tensor = self._logits().float().to("cpu")
+        scores: torch.Tensor = self.compute_logits().float().to("cpu")
         if not bool(torch.isfinite(scores).all()):
             raise NumbersBroke(self.made, "speech")
         scores = self._processors(cast(torch.LongTensor, self._rows[:row].T), cast(torch.FloatTensor, scores))
@@ -170,8 +170,11 @@ class Decoding:
                     drawn[channel] = self._eos if row == self._ended + delay else self._pad
         if row < len(self._fixed):
             drawn = torch.where(self._fixed[row] == self._pad, drawn, self._fixed[row])
-        self._rows[row] = drawn
-        self.length = row + 1
+        self.append(drawn)
+
+    def append(self, row: torch.Tensor) -> None:
+        self._rows[self.length] = row
+        self.length += 1
 
     @torch.inference_mode()
     def _encode(self, text: torch.Tensor) -> torch.Tensor:
@@ -181,7 +184,7 @@ class Decoding:
         encoded: torch.Tensor = self._model.model.encoder(input_ids=ids).last_hidden_state
         return encoded
 
-    def _logits(self) -> torch.Tensor:
+    def compute_logits(self) -> torch.Tensor:
         """Return the logits (batch * channels, vocabulary) of the next row."""
         decoder, caches = self._model.model.decoder, self._caches
         ids = self._rows[caches.length : self.length].to(self._encoded.device)

@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
-from app.compat.planning.types import Offload, Plan, Precision
+from app.compat.planning.types import Plan, Precision
 from app.engine.files import safetensors
 from app.engine.files.bounded_json import read_json
 from app.engine.jobs.control import Control
@@ -21,6 +21,7 @@ from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import same_placement
 from app.engine.speech.codec import Codec
 from app.engine.speech.dia import Dia
+from app.engine.speech.linears import StoredLinears
 from app.engine.speech.run import SpeechRun
 from app.engine.text.voice_limits import read_limits
 from app.sentence import Sentence, Trouble, say
@@ -39,20 +40,25 @@ class _DiaModel(DiaForConditionalGeneration):  # type: ignore[no-untyped-call]
 class Speaker:
     """A loaded voice; one run at a time."""
 
-    def __init__(self, dia: Dia, plan: Plan, notes: tuple[Sentence, ...] = ()) -> None:
+    def __init__(self, dia: Dia, plan: Plan, notes: tuple[Sentence, ...] = (), linears: StoredLinears | None = None) -> None:
         self.limits, self.notes = dia.limits, notes
-        self._dia, self._plan = dia, plan
+        self._dia, self._plan, self._linears = dia, plan, linears
 
     def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
         """Speak the parts that `job` lacks; the last event is Finished or Stopped."""
         yield from SpeechRun(self._dia, request, control, seam, job).events()
 
     def adapt(self, plan: Plan) -> bool:
-        """Tell whether the weights can stay as they are; the attention seam does the rest of a plan."""
-        return same_placement(self._plan, plan)
+        """Tell whether the weights need not be loaded again; the attention seam does the rest of a plan."""
+        if not same_placement(self._plan, plan):
+            return False
+        if self._linears is not None:
+            self._linears.keep(_kept_bytes(plan))
+        self._plan = plan
+        return True
 
     def close(self) -> None:
-        del self._dia
+        del self._dia, self._linears
 
 
 def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
@@ -79,13 +85,22 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     streams = plan.offload in ("group", "sequential")
     model = _load_model(_DiaModel, folder, replace(plan, runs_on="cpu") if streams else plan, speech, notes)
     device = _device_for(plan, speech)
-    if streams:
-        model = _offload(model, plan.offload, device)
+    linears = None
+    if plan.quantised != "none":
+        model = _send_packed(model, device) if streams else model
+    elif streams or speech.storage != speech.compute:
+        linear = getattr(torch, speech.linear or speech.compute)
+        linears = StoredLinears(model, device, linear, getattr(torch, speech.compute))
+        linears.keep(_kept_bytes(plan))
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
-    return Speaker(Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes))
+    return Speaker(Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes), linears)
+
+
+def _kept_bytes(plan: Plan) -> int:
+    return next((how.kept_bytes for how in plan.precision if how.role == "speech"), 0)
 
 
 def _device_for(plan: Plan, how: Precision) -> str:
@@ -132,33 +147,11 @@ def _load_model(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list
             cure="get:dia-1.6b",
         ) from fault
     notes += found
-    model.requires_grad_(False)
-    if how.storage != how.compute and plan.quantised == "none":
-        _cast_while_computing(model, how)
-    return model
+    return model.requires_grad_(False)
 
 
-def _cast_while_computing(model: Any, how: Precision) -> None:
-    """Store weights narrow; cast each layer's while it computes."""
-    from diffusers.hooks.layerwise_casting import apply_layerwise_casting
+def _send_packed(model: Any, device: str) -> Any:
+    """Keep quantised weights on the CPU; each is sent while its layer computes, then dropped. linears.py does it for the others."""
+    from accelerate import cpu_offload
 
-    storage, compute = getattr(torch, how.storage), getattr(torch, how.compute)
-    apply_layerwise_casting(model, storage_dtype=storage, compute_dtype=compute, skip_modules_pattern=())
-    for module in model.modules():
-        if not isinstance(module, torch.nn.Linear | torch.nn.Embedding | torch.nn.Conv1d | torch.nn.ConvTranspose1d):
-            for parameter in module.parameters(recurse=False):
-                parameter.data = parameter.data.to(compute)
-
-
-def _offload(model: Any, how: Offload, device: str) -> Any:
-    """Keep weights on the CPU; they move to the device while their layer computes."""
-    if how == "sequential":
-        from accelerate import cpu_offload
-
-        return cpu_offload(model, torch.device(device))
-    from diffusers.hooks.group_offloading import apply_group_offloading
-
-    # No stream: it learns what to prefetch from calls of the whole model, but decoder.py calls single layers, so it would only pin
-    # all weights in memory.
-    apply_group_offloading(model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=False)
-    return model
+    return cpu_offload(model, torch.device(device))

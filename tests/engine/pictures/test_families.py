@@ -75,13 +75,21 @@ def test_with_the_seam_it_is_right(name: str, kind: str) -> None:
     assert seam.calls == bare.calls > 0
 
 
+WRONG = {
+    "m1-8gb": set(FAMILIES),
+    "m2-16gb": set(FAMILIES),
+    "m3-max-64gb": {"clip", "dia", "pixart", "t5", "z-image"},  # masks; its kernels bear the rest at these sizes
+    "gtx-1660": {"dia", "pixart", "sd15-unet", "sd3", "sdxl-unet", "vae"},  # convolutions
+}
+"""Models that go wrong; on other cards those with grouped heads alone."""
+
+
 @pytest.mark.parametrize("name", SICK)
 def test_without_the_seam_something_goes_wrong(name: str) -> None:
     """Use float16, as on cards and Macs; on Ampere float32, where grouped heads with full scores fail."""
     dtype = torch.float32 if name == "rtx-3060" else torch.float16
     wrong = {kind for kind in FAMILIES if without_the_seam(name, kind, dtype)[0] > TOLERANCE[dtype]}
-    everything_does = name not in ("gtx-1060", "t4", "rtx-3060")
-    assert wrong == (set(FAMILIES) if everything_does else {"dia"})
+    assert wrong == WRONG.get(name, {"dia"})
 
 
 def test_a_healthy_machine_needs_no_cure() -> None:

@@ -36,6 +36,7 @@ from app.sentence import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_gguf, make_lora, read_pixels
+from tests.support.separate_memory import separate_memory
 
 pytest_plugins = ["tests.support.picture_fixtures"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torchao with torch 2.13
@@ -71,6 +72,29 @@ OFFLOADED: dict[str, tuple[dict[str, str], Any]] = {
     "in groups": ({"offload": "group", "device": "cuda"}, _is_group_offload_enabled),
     "layer by layer": ({"offload": "sequential", "device": "cuda"}, lambda part: all(weight.is_meta for weight in part.parameters())),
 }
+
+
+@pytest.mark.parametrize("family", ["flux", "flux2-klein"])
+@pytest.mark.parametrize("offload", ["none", "group"])
+def test_the_pictures_stream_of_flux_stays_within_float16(family: str, offload: str, loaded: Any, tmp_path: Path) -> None:
+    """Its blocks for text and picture overflow with some weights, and diffusers clips the text's stream alone."""
+    folder = tiny.save(family, tmp_path / family)
+    pipe = loaded(folder, dtype="float16", offload=offload)._pipe
+    block = pipe.transformer.transformer_blocks[-1]
+    given: list[torch.Tensor] = []
+    pipe.transformer.single_transformer_blocks[0].register_forward_pre_hook(
+        lambda _block, args, kwargs: given.extend(each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)),
+        with_kwargs=True,
+    )
+
+    def overflow(_module: torch.nn.Module, _given: Any, out: torch.Tensor) -> torch.Tensor:
+        return torch.where(out > 0, torch.inf, out)
+
+    block.ff.register_forward_hook(overflow)
+    pipe(prompt="a", width=64, height=64, num_inference_steps=1, output_type="latent")
+    streams = [each for each in given if each.ndim == 3]
+    assert streams and all(each.isfinite().all() for each in streams)
+    assert max(float(each.abs().max()) for each in streams) == 65504
 
 
 @pytest.mark.parametrize("how", OFFLOADED)
@@ -170,6 +194,21 @@ def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
     (tmp_path / f"{os.getpid()}-mine").mkdir()
     DiskParts(tmp_path).close()
     assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}-mine"]
+
+
+def test_a_part_that_leaves_a_mac_leaves_its_cache_too(tmp_path: Path) -> None:
+    from app.engine.pipelines.parts_on_disk import DiskParts
+
+    with separate_memory("mps") as memory:
+        turns, parts = DiskParts(tmp_path), {}
+        for name in ("one", "two"):
+            parts[name] = torch.nn.Linear(256, 256, bias=False).to("mps")
+            turns.add(name, parts[name])
+            assert memory.driver_bytes < 1 << 10
+        for name in ("one", "two", "one"):
+            turns.activate(name)
+            assert (memory.held_bytes, memory.driver_bytes) == (256 << 10, 256 << 10)
+        turns.close()
 
 
 def test_a_disk_without_room_for_what_waits_is_told_as_that(
@@ -297,7 +336,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
         return events
 
     assert any(isinstance(event, Loading) for event in run(asked, Choice()))
-    pipe = session._owner.get("picture")._pipe
+    pipe = session._holder.get("picture")._pipe
     changes = [
         (asked, Choice(chunk=64), ()),
         (replace(asked, scheduler="Euler"), Choice(), ()),
@@ -323,5 +362,5 @@ def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], 
     (why,) = [each for each in plans[0].because if each.field == "quantised"]
     assert "You asked for bnb-nf4" in str(why.sentence) and "cannot make these weights" in str(why.sentence)
     assert why.sentence in [event.sentence for event in events if isinstance(event, Note)]
-    assert _is_group_offload_enabled(session._owner.get("picture")._pipe.unet)
+    assert _is_group_offload_enabled(session._holder.get("picture")._pipe.unet)
     session.free()

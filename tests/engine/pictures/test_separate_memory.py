@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,34 @@ def load(folders: dict[str, Path], tmp_path: Path) -> Any:
     return load
 
 
+def ask(**more: Any) -> PictureRequest:
+    return PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more})
+
+
 def painted(paints: painter.Painter, job: Path, **more: Any) -> Any:
-    asked = PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more})
+    return paint(paints, job, ask(**more))
+
+
+def paint(paints: painter.Painter, job: Path, asked: PictureRequest) -> Any:
     events = list(paints.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)
     return read_pixels(list_parts(events)[0].path)
+
+
+@pytest.fixture(scope="module")
+def worn(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_lora(folders["sd15"], tmp_path_factory.mktemp("worn") / "one.safetensors", 1)
+
+
+@pytest.fixture(scope="module")
+def plain(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, PictureRequest], Any]:
+    """What a processor paints: once for all offloads."""
+
+    @cache
+    def paint_once(family: str, asked: PictureRequest) -> Any:
+        return paint(picture_fixtures.load_painter(folders[family])[0], tmp_path_factory.mktemp("plain"), asked)
+
+    return paint_once
 
 
 def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
@@ -101,18 +125,16 @@ def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
     [(family, offload) for family in tiny.MAKERS for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])],
 )
 def test_a_card_paints_as_the_processor(
-    family: str, offload: str, folders: dict[str, Path], load: Any, gradient: Path, tmp_path: Path
+    family: str, offload: str, load: Any, plain: Callable[[str, PictureRequest], Any], gradient: Path, worn: Path, tmp_path: Path
 ) -> None:
-    worn = make_lora(folders["sd15"], tmp_path / "one.safetensors", 1)
-    plain, paints, seen = picture_fixtures.load_painter(folders[family])[0], load(family, offload), set()
+    paints, seen = load(family, offload), set()
     modules = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
         module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))
     for index, more in enumerate(forms(family, gradient, worn)):
-        asked = {"guidance": 1.0 if family.startswith("flux") else 3.0, **more}
-        one, other = (painted(each, tmp_path / f"{index}{place}", **asked) for place, each in enumerate((paints, plain)))
-        assert abs(one - other).max() < WITHIN["apart"], more
+        asked = ask(guidance=1.0 if family.startswith("flux") else 3.0, **more)
+        assert abs(paint(paints, tmp_path / str(index), asked) - plain(family, asked)).max() < WITHIN["apart"], more
     assert {place for _, place in seen} == {"cuda"} and {name for name, _ in seen} >= {"vae", paints._family.denoiser}
     paints.close()
 
@@ -138,14 +160,12 @@ def test_a_broken_picture_goes_on_from_its_file(offload: str, scheduler: str, fo
 
 
 @pytest.mark.parametrize("offload", ("none", "group"))
-def test_gguf_paints_on_a_card(offload: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
+def test_gguf_paints_on_a_card(
+    offload: str, folders: dict[str, Path], load: Any, plain: Callable[[str, PictureRequest], Any], tmp_path: Path
+) -> None:
     file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")
     paints = load("flux", offload, "float32", companions={"gguf": file}, quantised="gguf")
-    one, other = (
-        painted(paints, tmp_path / "g", guidance=1.0),
-        painted(picture_fixtures.load_painter(folders["flux"])[0], tmp_path / "p", guidance=1.0),
-    )
-    assert abs(one - other).mean() < 12 / 255
+    assert abs(painted(paints, tmp_path / "job", guidance=1.0) - plain("flux", ask(guidance=1.0))).mean() < 12 / 255
 
 
 @dataclass
@@ -176,8 +196,12 @@ def spoken(voice: Voice, job: Path, device: str, offload: Any = "none", storage:
     return read(Path(part.path))[0]
 
 
+@pytest.fixture(scope="module")
+def here(voice: Voice, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return spoken(voice, tmp_path_factory.mktemp("here"), "cpu")
+
+
 @pytest.mark.parametrize("offload", OFFLOADS)
-def test_a_card_speaks_as_the_processor(offload: str, voice: Voice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
-    there, here = spoken(voice, tmp_path / "card", "cuda", offload), spoken(voice, tmp_path / "here", "cpu")
+def test_a_card_speaks_as_the_processor(offload: str, voice: Voice, here: Any, tmp_path: Path) -> None:
+    there = spoken(voice, tmp_path / "card", "cuda", offload)
     assert len(there) == len(here) and abs(there - here).max() < 1e-3

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from diffusers.hooks import group_offloading
 
 from app.compat.planning.types import Plan, Precision
 from app.engine.files import sound
 from app.engine.speech import loader
 from app.sentence import Trouble
 from tests.support import speech_fixtures
+from tests.support.separate_memory import separate_memory
 from tests.support.speech_fixtures import copy_voice, find_result, run
 
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
@@ -66,17 +66,20 @@ def test_offloaded_voices_say_the_same(
     assert np.array_equal(sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0])
 
 
-def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a stream diffusers records each layer's call until the whole model is called, which decoder.py never does."""
-    told: dict[str, Any] = {}
-    monkeypatch.setattr(group_offloading, "apply_group_offloading", lambda *_, **more: told.update(more))
-    loader._offload(torch.nn.Linear(2, 2), "group", "cuda")
-    assert told["offload_type"] == "leaf_level" and not told["use_stream"]
+def test_packed_weights_are_not_copied_back_either() -> None:
+    with separate_memory() as memory, torch.inference_mode():
+        layer = loader._send_packed(torch.nn.Linear(64, 64).requires_grad_(False), "cuda")
+        for _ in range(2):
+            layer(torch.ones(1, 64, device="cuda"))
+        assert memory.returned_bytes == 0 and memory.sent_bytes >= 2 * 64 * 64 * 4
 
 
-@pytest.mark.parametrize(("storage", "compute"), [("bfloat16", "bfloat16"), ("float16", "float16"), ("float16", "float32")])
-def test_every_precision_speaks(folders: dict[str, Path], plan: Plan, tmp_path: Path, storage: Any, compute: Any) -> None:
-    precision = tuple(Precision(name, role, storage, compute, "cpu") for name, role in (("model", "speech"), ("codec", "codec")))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("storage", "compute", "linear"),
+    [("bfloat16", "bfloat16", None), ("float16", "float16", None), ("float16", "float32", None), ("float16", "float32", "float16")],
+)
+def test_every_precision_speaks(folders: dict[str, Path], plan: Plan, tmp_path: Path, storage: Any, compute: Any, linear: Any) -> None:
+    precision = (Precision("model", "speech", storage, compute, "cpu", linear), Precision("codec", "codec", compute, compute, "cpu"))
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
     kept = {parameter.dtype for parameter in speaker._dia.model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}

@@ -1,0 +1,118 @@
+"""Hold the weights of Dia's linear layers: resident or sent, widened or multiplied as stored. None is ever cast or copied back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import psutil
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+_BLOCK: Final = 1 << 20
+"""Numbers that a processor widens at a time: 4 MiB in float32, which its caches hold. A card widens a whole layer."""
+PINNED_AT_MOST: Final = 0.25
+"""Share of the free memory for weights that are sent for each row; what is locked there cannot be swapped."""
+
+
+class Scratch:
+    """One buffer in which all layers widen their weights, one after another."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._buffer: Tensor | None = None
+
+    def widen(self, weight: Tensor) -> Tensor:
+        if self._buffer is None or self._buffer.numel() < weight.numel():
+            self._buffer = torch.empty(weight.numel(), dtype=self._dtype, device=weight.device)
+        return self._buffer[: weight.numel()].view(weight.shape).copy_(weight)
+
+
+class StoredLinear(torch.nn.Module):
+    """A linear layer without bias, whose weight may lie on the processor and in another dtype than its input."""
+
+    def __init__(self, weight: torch.nn.Parameter, device: torch.device, linear: torch.dtype, scratch: Scratch) -> None:
+        super().__init__()
+        self.weight = weight
+        self._device, self._linear, self._scratch = device, linear, scratch
+        self._kept: Tensor | None = None
+        self._pinned = False
+
+    def keep(self, here: bool) -> None:
+        """Copy the weight to the device to stay, or drop that copy."""
+        if not here:
+            self._kept = None
+        elif self._kept is None:
+            self._kept = self.weight.detach().to(self._device)
+
+    def pin(self, most_bytes: int) -> int:
+        """Lock the weight in memory, from where a card reads it by itself, about twice as fast, if it takes at most `most_bytes`. Return
+        the bytes it takes."""
+        if self._device.type != "cuda" or self.weight.device.type != "cpu" or self.weight.nbytes > most_bytes:
+            return 0
+        if not self._pinned:
+            try:
+                self.weight.data = self.weight.data.pin_memory()
+            except RuntimeError:  # the system allows no more
+                return 0
+            self._pinned = True
+        return self.weight.nbytes
+
+    def forward(self, given: Tensor) -> Tensor:
+        # Without waiting: the product comes after it in the same stream, and nobody changes the weight.
+        weight = self.weight.to(self._device, non_blocking=self._pinned) if self._kept is None else self._kept
+        if weight.dtype == self._linear:
+            return F.linear(given.to(self._linear), weight).to(given.dtype)
+        if weight.device.type != "cpu":
+            return F.linear(given, self._scratch.widen(weight))
+        blocks = torch.split(weight, max(1, _BLOCK // weight.shape[1]))
+        return torch.cat([F.linear(given, self._scratch.widen(block)) for block in blocks], dim=-1)
+
+
+class StoredLinears:
+    """All linear layers of a model, and which of them stay on the device."""
+
+    def __init__(self, model: torch.nn.Module, device: str, linear: torch.dtype, compute: torch.dtype) -> None:
+        """Replace the linear layers; move the rest to the device, where all but embeddings get the compute dtype."""
+        place, scratch = torch.device(device), Scratch(compute)
+        self._layers: dict[str, StoredLinear] = {}
+        for name, module in list(model.named_modules()):
+            if isinstance(module, torch.nn.Linear):
+                assert module.bias is None, name
+                layer = self._layers[name] = StoredLinear(module.weight, place, linear, scratch)
+                model.set_submodule(name, layer)
+        for module in model.modules():
+            if isinstance(module, StoredLinear):
+                continue
+            table = isinstance(module, torch.nn.Embedding)
+            if table:
+                module.register_forward_hook(lambda _module, _given, rows: rows.to(compute))
+            for weight in module.parameters(recurse=False):
+                weight.data = weight.data.to(place, weight.dtype if table else compute)
+            for buffer in module.buffers(recurse=False):  # angles of positions, which keep their precision
+                buffer.data = buffer.data.to(place)
+
+    def keep(self, most_bytes: int) -> None:
+        """Let as many layers stay on the device as fit into `most_bytes`; the others are sent at each call and dropped after it."""
+        kept = choose_kept([(name, layer.weight.nbytes) for name, layer in self._layers.items()], most_bytes)
+        for name in sorted(self._layers, key=kept.__contains__):  # drop before copying
+            self._layers[name].keep(name in kept)
+        spare = int(psutil.virtual_memory().available * PINNED_AT_MOST)
+        for name in sorted((each for each in self._layers if each not in kept), key=runs_once):
+            spare -= self._layers[name].pin(spare)
+
+
+def choose_kept(sizes: Sequence[tuple[str, int]], most_bytes: int) -> frozenset[str]:
+    """Choose the layers that stay on the device: first those that every row runs, then those that run once a part."""
+    kept, left = [], most_bytes
+    for name, size in sorted(sizes, key=lambda each: runs_once(each[0])):
+        if size <= left:
+            kept.append(name)
+            left -= size
+    return frozenset(kept)
+
+
+def runs_once(name: str) -> bool:
+    """Tell whether a layer runs once a part: the encoder's, and what makes keys and values of its output."""
+    return ".encoder." in name or name.endswith(("cross_attention.k_proj", "cross_attention.v_proj"))
