@@ -13,11 +13,11 @@ import pytest
 from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
-from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
+from app.compat.planning.memory_formulas import GIB, held_bytes, needed_bytes, peak_bytes, vae_bytes, weights_bytes
 from app.compat.planning.plan_words import FIELDS
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason, Vae
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need as need_of
 from app.sentence import Trouble
@@ -115,8 +115,8 @@ def objections(plan: Plan, field: str, option: str) -> list[str]:
 # What is known of each machine, by hand and from the facts: dtype, scores, groups, chunk, keys, contiguous, mask, kernels.
 WANTED: dict[str, tuple[object, ...]] = {
     "m1-8gb": ("float16", "float32", "folded", AUTO, 16384, True, True, ("math",)),
-    "m2-16gb": ("float16", "float32", "folded", 512, 16384, True, True, ()),
-    "m3-max-64gb": ("float16", "float32", "native", AUTO, None, False, False, ("math",)),
+    "m2-16gb": ("float16", "float32", "folded", AUTO, 16384, True, True, ("math",)),
+    "m3-max-64gb": ("float16", None, "folded", AUTO, None, False, False, ("math",)),
     "gtx-1060": ("float32", None, "folded", AUTO, None, False, False, ("efficient", "math")),
     "gtx-1660": ("float32", None, "folded", AUTO, None, False, False, ("efficient", "math")),
     "t4": ("float16", None, "folded", AUTO, None, False, False, ("efficient", "math")),
@@ -128,28 +128,29 @@ WANTED: dict[str, tuple[object, ...]] = {
 @pytest.mark.parametrize("name", MACHINES)
 def test_dia_on_each_machine(name: str) -> None:
     plan = decide(MACHINES[name], DIA)
-    chunk = plan.chunk_q if plan.chunk_q == AUTO else 512
-    assert WANTED[name] == (plan.dtype, plan.score_dtype, plan.gqa, chunk, plan.chunk_k, plan.contiguous, plan.explicit_mask, plan.kernels)
+    assert WANTED[name] == (
+        plan.dtype,
+        plan.score_dtype,
+        plan.gqa,
+        plan.chunk_q,
+        plan.chunk_k,
+        plan.contiguous,
+        plan.explicit_mask,
+        plan.kernels,
+    )
     assert not plan.warnings and plan.offload == "none" and plan.quantised == "none"
-    assert (plan.expand_mask, plan.zero_masked_rows) == (MACHINES[name].kind == "mps",) * 2
-    assert plan.pad_value == (name in ("m1-8gb", "m2-16gb"))
+    assert plan.zero_masked_rows == (MACHINES[name].kind == "mps")
+    assert plan.pad_value == plan.expand_mask == (name in ("m1-8gb", "m2-16gb"))
     codec = plan.of("codec")
     assert codec is not None and codec.compute == "float32"
     assert plan.runs_on == "cpu" and plan.device == MACHINES[name].kind
 
 
-def test_a_fixed_chunk_is_the_largest_power_of_two_that_fits() -> None:
-    plan = decide(MACHINES["m2-16gb"], SD15)
-    assert plan.chunk_q != AUTO and plan.score_dtype == "float32"
-    size = scores_bytes(2, 8, plan.chunk_q, 4096, "float32") * 3
-    assert size <= plan.budget_bytes < size * 2
-    assert said(plan, "chunk_q").sentence.key == "quirk.mps-leak"
-
-
 def test_storage_and_compute_are_apart_where_the_card_asks_for_it() -> None:
     pascal = decide(MACHINES["gtx-1060"], DIA)
     assert [(each.storage, each.compute) for each in pascal.precision] == [("float16", "float32"), ("float32", "float32")]
-    assert said(pascal, "precision").source == "instant-ngp #87"
+    assert said(pascal, "dtype").source == "ComfyUI's and Forge's should_use_fp16"
+    assert said(pascal, "precision").sentence.key == "storage.scratch"
     maxwell = replace(MACHINES["gtx-1060"], name="NVIDIA GeForce GTX TITAN X", capability=(5, 2), free_bytes=11 * GIB)
     assert {each.storage for each in decide(maxwell, SD15).precision} == {"float32"}
     # On a processor widening costs time, so it is for weights that would not fit otherwise.
@@ -159,9 +160,103 @@ def test_storage_and_compute_are_apart_where_the_card_asks_for_it() -> None:
     assert tight.precision[0].storage == "bfloat16" and tight.precision[0].compute == "float32"
 
 
+def learnt(fallback: str, failure: RunFailure) -> dict[Subject, Verdict]:
+    subject = Subject.fallback(DIA.model, fallback)
+    return {subject: Verdict(subject, False, seen=failure)}
+
+
+HALF_LINEAR = Subject.path("linear/float16", "float16")
+P40 = replace(MACHINES["gtx-1060"], name="Tesla P40", memory_bytes=24 * GIB, free_bytes=23 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("card", "passed", "choice", "how", "key"),
+    [
+        (MACHINES["gtx-1060"], None, Choice(), ("float16", None), "storage.scratch"),
+        (MACHINES["gtx-1060"], False, Choice(), ("float16", None), "storage.scratch"),
+        (MACHINES["gtx-1060"], True, Choice(), ("float16", "float16"), "linear.half"),
+        (MACHINES["gtx-1660"], True, Choice(), ("float16", "float16"), "linear.half"),
+        (P40, None, Choice(), ("float32", None), "precision.same"),
+        (P40, True, Choice(), ("float16", "float16"), "linear.half"),
+        (P40, True, Choice(dtype="float32"), ("float32", None), "precision.same"),
+        (MACHINES["cpu"], True, Choice(), ("float32", None), "precision.same"),
+    ],
+)
+def test_a_voice_multiplies_in_half_once_this_card_was_seen_to_do_it_right(
+    card: Hardware, passed: bool | None, choice: Choice, how: tuple[str, str | None], key: str
+) -> None:
+    verdicts = {} if passed is None else {HALF_LINEAR: Verdict(HALF_LINEAR, passed, error=0.001 if passed else 0.5)}
+    plan = decide(card, DIA, choice, verdicts)
+    assert plan.dtype == "float32" and (plan.precision[0].storage, plan.precision[0].linear) == how
+    assert said(plan, "precision").sentence.key == key
+    against = {each.option: [reason.sentence.key for reason in each.objections] for each in plan.rejected if each.field == "precision"}
+    if card.kind == "cuda" and how[1] is None:
+        wanted = "plan.yours" if choice.dtype else "linear.untested" if passed is None else "plan.failed"
+        assert wanted in against["linear: float16"]
+    assert decide(card, SD15, choice, verdicts).precision[1].linear is None, "a picture's layers compute for long"
+
+
+def test_a_voice_that_broke_in_half_multiplies_in_float32() -> None:
+    known = {HALF_LINEAR: Verdict(HALF_LINEAR, True), **learnt("float32", RunFailure("numbers", 3, "float16"))}
+    plan = decide(MACHINES["gtx-1060"], DIA, verdicts=known)
+    assert plan.precision[0].linear is None and "linear: float16" in {each.option for each in plan.rejected}
+
+
+def test_as_many_layers_as_fit_stay_on_the_card() -> None:
+    """The others are sent for each row; after memory ran out, half as many stay."""
+    small, large = (replace(MACHINES["gtx-1660"], free_bytes=mib << 20, packages=()) for mib in (3496, 3596))
+    plan, more = decide(small, DIA), decide(large, DIA)
+    kept = plan.precision[0].kept_bytes
+    assert plan.offload == "group" and kept > 1.5 * GIB and more.precision[0].kept_bytes - kept == 100 << 20
+    assert peak_bytes(DIA, plan) <= small.free_bytes < peak_bytes(DIA, plan) + (64 << 20)
+    assert held_bytes(DIA, plan) == kept and said(plan, "offload").sentence.key == "offload.kept"
+    ran_out = decide(small, DIA, verdicts=learnt("offload", RunFailure("memory", 3)))
+    assert kept // 2 - (1 << 20) <= ran_out.precision[0].kept_bytes <= kept // 2
+    assert decide(small, DIA, Choice(offload="sequential")).precision[0].kept_bytes == 0
+    assert decide(MACHINES["gtx-1660"], DIA).offload == "none"
+
+
+SMALL_CARD = replace(
+    MACHINES["gtx-1060"], name="NVIDIA GeForce GTX 1050", memory_bytes=2 * GIB, free_bytes=2 * GIB - (600 << 20), packages=()
+)
+
+
+def test_a_voice_too_large_for_a_card_speaks_on_the_processor() -> None:
+    """With 2 GB under Windows the caches and one layer do not fit: it once was tried, and ran out of memory."""
+    plan = decide(SMALL_CARD, DIA)
+    assert (plan.device, plan.dtype, plan.offload) == ("cpu", "float32", "none")
+    assert {each.device for each in plan.precision} == {"cpu"}
+    assert said(plan, "device").sentence.key == "device.small"
+    assert "1.5 GiB of the card even if its layers are sent for each row, and 1.4 GiB are free" in str(said(plan, "device").sentence)
+    assert objections(plan, "device", "cuda") == ["device.small"]
+    assert peak_bytes(DIA, plan) < SMALL_CARD.ram_bytes // 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "need", "choice"),
+    [
+        ({}, SD15, Choice()),
+        ({"free_bytes": 2 * GIB}, DIA, Choice()),
+        ({"ram_bytes": 6 * GIB}, DIA, Choice()),
+        ({}, DIA, Choice(offload="sequential")),
+        ({"packages": ("bitsandbytes",)}, DIA, Choice()),
+        ({}, need_of(BY_ID["starter-voice"]), Choice()),
+    ],
+    ids=["a picture goes in pieces", "it fits", "the computer is small too", "asked for", "packed it fits", "a small voice"],
+)
+def test_a_small_card_is_used_where_it_can_be(changes: dict[str, Any], need: Need, choice: Choice) -> None:
+    assert decide(replace(SMALL_CARD, **changes), need, choice).device == "cuda"
+
+
 def test_a_processor_with_bfloat16_uses_it() -> None:
     assert decide(replace(MACHINES["cpu"], fast_bf16=True), DIA).dtype == "bfloat16"
     assert said(decide(MACHINES["cpu"], DIA), "dtype").sentence.key == "dtype.cpu-bfloat16"
+
+
+@pytest.mark.parametrize(("offload", "held"), [("none", 3_528_721_152), ("model", 3_222_321_152), ("sequential", 0)])
+def test_a_voice_is_held_between_runs_unless_its_layers_are_sent(offload: Offload, held: int) -> None:
+    assert held_bytes(DIA, decide(MACHINES["t4"], DIA, Choice(offload=offload))) == held
+    assert held_bytes(SD15, decide(MACHINES["t4"], SD15, Choice(offload="model"))) == 0  # a picture's parts go one after another
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -202,6 +297,18 @@ def test_a_picture_is_decoded_in_tiles_where_it_does_not_fit() -> None:
     assert decide(MACHINES["t4"], DIA).vae.slicing is False
     assert 4.2 < vae_bytes(1024, 1024, "float16") / GIB < 4.4  # the facts: 4.3 GiB, in float32 8.8, tiled 1.3
     assert 8.5 < vae_bytes(1024, 1024, "float32") / GIB < 8.9
+
+
+def test_convolutions_without_a_library_leave_less_room() -> None:
+    """torch's own copy every window of a convolution's input: 2.25 GiB more for 512 x 512 pixels in float32."""
+    card = MACHINES["gtx-1060"]
+    plan, without = decide(card, SD15), decide(replace(card, cudnn="9.13"), SD15)
+    assert vae_bytes(512, 512, "float32", Vae(unfolds=True)) - vae_bytes(512, 512, "float32") == 9 * GIB // 4
+    assert (plan.convolution, plan.vae.tile_pixels) == ("library", 0) and without.convolution == "torch" and without.vae.tile_pixels
+    for model in BY_ID.values():
+        needed = need_of(model)
+        its = decide(replace(card, cudnn="9.13"), needed)
+        assert needed_bytes(needed, its.precision, its.quantised, its.offload, its.vae) <= card.free_bytes, model.id
 
 
 def test_quantised_follows_the_table() -> None:

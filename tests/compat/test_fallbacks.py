@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+from app.compat.machine.hardware import as_processor
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
@@ -29,11 +30,12 @@ from app.compat.planning.memory_formulas import (
     scores_bytes,
     vae_bytes,
 )
+from app.compat.planning.metal import parts_on
 from app.compat.planning.offload_fields import SMALLEST
-from app.compat.planning.options import Situation
+from app.compat.planning.options import FieldDecision, Situation
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.quirk_table import QUIRKS
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason, Vae
 from app.engine.jobs import events
 from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import CATALOG
@@ -140,10 +142,10 @@ def decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: dict[object, Any] = {}
     make = decide_module._make_plan
 
-    def remembered(situation: Situation) -> Any:
-        key = situation.need, situation.choice, situation.learned
+    def remembered(situation: Situation, where: FieldDecision) -> Any:
+        key = situation.need, situation.choice, situation.learned, where.option
         if key not in made:
-            made[key] = make(situation)
+            made[key] = make(situation, where)
         return made[key]
 
     monkeypatch.setattr(decide_module, "_make_plan", remembered)
@@ -259,8 +261,8 @@ def test_every_lowered_field_says_what_lowered_it() -> None:
                 assert "Memory ran out at step 3." in str(why.sentence)
                 assert ("budget_bytes", str(plain.budget_bytes)) in [(each.field, each.option) for each in bounded.rejected]
     plan = decide(MACHINES["m2-16gb"], NEEDS["sdxl-turbo"], Choice(), known(verdict("sdxl-turbo", BY_ID["smaller-chunk"], 64)))
-    (why,) = [each for each in plan.because if each.field == "chunk_q"]
-    assert str(why.sentence) == "64 queries at a time instead of 128. Memory ran out at step 3."
+    (why,) = [each for each in plan.because if each.field == "chunk_most"]
+    assert plan.chunk_most == 64 and str(why.sentence) == "Attention processes at most 64 queries at a time. Memory ran out at step 3."
 
 
 def test_a_budget_that_the_machine_itself_limits_is_not_blamed_on_memory() -> None:
@@ -309,8 +311,9 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
                 for most in (None, 512, 32):
                     fallbacks = {} if most is None else known(verdict(asked.model, BY_ID["smaller-chunk"], most))
                     plan = decide(hardware, asked, Choice(), fallbacks)
+                    its = as_processor(hardware) if plan.device == "cpu" else hardware  # a voice too large for its card
                     for reason in objected(plan):
-                        checked.add(checks(reason, plan, asked, free))
+                        checked.add(checks(reason, plan, asked, its.free_bytes))
     assert checked >= {
         "offload.swap", "offload.full", "vae.room", "chunk_q.budget", "budget.quarter", "budget.least", "budget.learned",
         "budget.learned-least",
@@ -318,8 +321,9 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
 
 
 def beside(plan: Plan, asked: Need, free: int) -> int:
-    """What is free beside the model: its weights and its caches are taken off."""
-    weights = max((resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) for part in asked.parts), default=0)
+    """What is free beside the model: its weights and its caches are taken off. On a Mac, of the parts whose attention this plan is for."""
+    parts = parts_on([each.path for each in (plan, *plan.others) if each.path], plan.path, asked)
+    weights = max((resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) for part in parts), default=0)
     return free - weights - asked.cache_bytes * BYTES[plan.dtype] // 2
 
 
@@ -340,7 +344,7 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
         case "vae.room" if option and vae:
             tile = 0 if option == "whole" else int(option)
             room = free - resident_bytes(asked, plan.precision, plan.quantised, plan.offload, vae[0])
-            assert said["gib"] == gib(vae_bytes(asked.width, asked.height, vae[1].compute, tile))
+            assert said["gib"] == gib(vae_bytes(asked.width, asked.height, vae[1].compute, Vae(True, tile)))
             assert said["room"] == gib(max(0, room))
         case "chunk_q.budget" if option:
             rows = asked.queries if option == "whole" else min(int(option), asked.queries)
@@ -501,7 +505,7 @@ def test_every_fallback_has_a_sentence_of_its_own() -> None:
     assert len({fallback.sentence.key for fallback in FALLBACKS}) == len(FALLBACKS) == len(BY_ID)
     fields_of_plan = {each.name for each in fields(Plan)}
     for fallback in FALLBACKS:
-        assert {each.partition("/")[0] for each in fallback.against} <= fields_of_plan | {"decoder"}
+        assert {each.partition("/")[0] for each in fallback.against} <= fields_of_plan | {"decoder", "linear"}
 
 
 @pytest.mark.parametrize(

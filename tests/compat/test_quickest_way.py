@@ -210,7 +210,8 @@ def test_what_is_coarser_than_torch_is_never_the_quickest(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("family", PICTURES)
-def test_what_is_measured_is_short(family: str) -> None:
+def test_what_is_measured_is_short(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)  # whatever this computer has, and tests before this one set
     for call in (*DIA, *(each for size in SIZES for each in picture(family, size, size))):
         shape = call.shape("float32")
         few = reduced(shape, measure.PIECE, 2)

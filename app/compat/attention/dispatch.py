@@ -24,8 +24,9 @@ from app.compat.attention.tiled import (
     workspace_bytes,
 )
 from app.compat.planning.memory_formulas import SCORES_AT_LEAST
+from app.compat.planning.metal import metal_path
 from app.compat.planning.quickest_way import OWN, Shape, Way, choose_by_rule, round_up_lengths
-from app.compat.planning.types import Gqa, Plan
+from app.compat.planning.types import Gqa, Path, Plan
 
 Observe = Callable[..., None]
 """Called for each attention call with its path, number of scores, queries at a time, and number of queries."""
@@ -64,10 +65,15 @@ class Dispatcher:
 
     def __init__(self, plan: Plan, by_torch: Callable[..., Tensor]) -> None:
         self.plan, self.through_torch = plan, ThroughTorch(plan, by_torch)
-        self.on_cpu = plan.device == "cpu"
+        self.others: dict[Path | None, Dispatcher] = {each.path: Dispatcher(each, by_torch) for each in plan.others}
+        """Metal: the remedies for calls that another kernel takes."""
+        self.paths = (plan.path, *self.others)
+        self.on_cpu, self.on_metal = plan.device == "cpu", plan.device == "mps"
         self.workspace = min(workspace_bytes(plan.device), plan.budget_bytes or workspace_bytes(plan.device))
         self.small = self.workspace // (8 * COPIES)
         """Number of scores so small that memory does not matter."""
+        self.most_bytes = plan.budget_bytes or self.workspace if self.on_metal else self.workspace
+        """Most bytes for automatic chunks: on Metal each costs a graph of its own, elsewhere small ones are as fast."""
         self.free = FreeMemory()
         self.ways = dict(plan.ways)
         self.bfloat16_is_fast = torch.cpu._is_avx512_bf16_supported()
@@ -79,11 +85,13 @@ class Dispatcher:
         halves = {torch.bfloat16} if self.on_cpu else set() if plan.score_dtype == "float32" else set(HALVES)
         self.easy = full | halves
         """Dtypes in which torch takes an ungrouped short call unchanged."""
-        if asks or not plan.kernels or plan.chunk_k is not None or plan.chunk_most is not None:
+        if asks or plan.others or not plan.kernels or plan.chunk_k is not None or plan.chunk_most is not None:
             self.easy = set()
 
     def __call__(self, given: AttentionCall, chosen_rows: int | None, observe: Observe) -> Tensor:
         """Return the result in the shape and dtype that torch would give. `chosen_rows`: queries at a time set by hand."""
+        if self.others and (its := self.others.get(self.find_path(given))) is not None:
+            return its(given, chosen_rows, observe)
         dims, dtype = max(given.query.dim(), given.key.dim(), given.value.dim()), given.value.dtype
         call, lead = self.prepare(given)
         if call.key.numel() and call.query.numel() and call.value.numel():
@@ -95,6 +103,13 @@ class Dispatcher:
         if dims > 4:
             return out.reshape(*lead, *out.shape[1:])
         return out if dims == 4 else out[0] if dims == 3 else out[0, 0]
+
+    def find_path(self, given: AttentionCall) -> Path | None:
+        """Return which of Metal's kernels would take a call; None if its shapes are no attention's."""
+        query, value = given.query.shape, given.value.shape
+        if len(query) < 2 or len(value) < 2:
+            return None
+        return metal_path(self.paths, query[-2], value[-2], query[-1], value[-1])
 
     def prepare(self, given: AttentionCall) -> tuple[AttentionCall, tuple[int, ...]]:
         """Make tensors 4D, of one dtype, in a layout that is read correctly; also return the original batch shape."""
@@ -117,7 +132,8 @@ class Dispatcher:
             return given
         if self.on_cpu:
             return torch.float32 if given == torch.float16 else given
-        return torch.float32 if self.plan.score_dtype == "float32" else given
+        # Own arithmetic widens piece by piece: all keys at once would be a new size in Metal's memory at every row of speech.
+        return torch.float32 if self.plan.score_dtype == "float32" and self.plan.kernels else given
 
     def is_laid_out(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
         """Return whether the layouts are safe: a GPU may misread views of one tensor in an unknown layout, a CPU
@@ -128,6 +144,8 @@ class Dispatcher:
 
     def lay_out(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.on_cpu and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1 and not self.plan.contiguous:
+            return query, key, value
+        if not self.plan.kernels:
             return query, key, value
         every = self.plan.contiguous or (not self.on_cpu and find_layout(query, key, value) == "unknown")
         query, key, value = (each.contiguous() if every or wants_copy(each, not self.on_cpu) else each for each in (query, key, value))
@@ -154,7 +172,7 @@ class Dispatcher:
                 observe(", ".join(path) or AS_TORCH, scores, tile.rows, queries)
                 return out
         observe(", ".join([*path, OWN_PATH]), scores, tile.rows, queries)
-        return attend_in_tiles(call, tile, prescale=not self.on_cpu)
+        return attend_in_tiles(call, tile, prescale=not self.on_cpu, contiguous=not self.on_cpu)
 
     def choose_gqa(self, groups: int, way: Way, ours: bool) -> Gqa | None:
         """Choose how grouped heads are handled; None without groups."""
@@ -196,15 +214,19 @@ class Dispatcher:
         fit = min(rows, limit // row_bytes)
         # A chunk set by hand is used as long as one row of all heads fits; own arithmetic splits heads and keys.
         if not ours and fit >= (min(rows, TOO_FEW_ROWS) if chosen_rows is None else 1):
-            return Tile(call.kv_heads, even_rows(fit, queries) if chosen_rows is None else rows, None)
+            return Tile(call.kv_heads, self.automatic_rows(fit, queries) if chosen_rows is None else rows, None)
         return self.own_tile(call, chosen_rows, wanted, cols, limit)
+
+    def automatic_rows(self, fit: int, queries: int) -> int:
+        """Split queries evenly. Metal keeps memory of every size it was asked for, so there a chunk is a power of two."""
+        return 1 << fit.bit_length() - 1 if self.on_metal and fit < queries else even_rows(fit, queries)
 
     def limit_chosen_rows(self, chosen_rows: int | None, queries: int, row: int) -> int | None:
         """Limit a chunk set by hand to what the plan and Metal allow; it may change during a run, after decide()."""
         if chosen_rows is None:
             return None
         chosen_rows = min(chosen_rows, self.plan.chunk_most or queries)
-        return min(chosen_rows, max(1, METAL_SCORES // row)) if self.plan.device == "mps" else chosen_rows
+        return min(chosen_rows, max(1, METAL_SCORES // row)) if self.on_metal else chosen_rows
 
     def wanted_rows(self, chosen_rows: int | None, way: Way, queries: int) -> int | None:
         """Return the queries at a time, as set by hand, by the way or by the plan's limit; None: as many as fit."""
@@ -217,7 +239,7 @@ class Dispatcher:
         tiles of one key would take forever."""
         free = max(self.free(device) // 4, SCORES_AT_LEAST)
         limit = min(self.plan.budget_bytes or self.workspace, free)
-        return limit if by_hand else min(limit, self.workspace)
+        return limit if by_hand else min(limit, self.most_bytes)
 
     def own_tile(self, call: AttentionCall, chosen_rows: int | None, wanted: int | None, cols: int | None, limit: int) -> Tile:
         """Choose the tile for own arithmetic."""

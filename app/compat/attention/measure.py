@@ -16,6 +16,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.dispatch import Observe, ignore
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.attention_fields import allows_way
+from app.compat.planning.metal import plan_for
 from app.compat.planning.quickest_way import Shape, Way, choose_by_rule, round_up_lengths, way_subject, way_words
 from app.compat.planning.types import AUTO, Plan
 
@@ -134,7 +135,7 @@ def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
 
 def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
     """Yield None after each short piece of work, so that the caller can stop, and finally the verdict."""
-    small = reduced(shape, PIECE, torch.get_num_threads())
+    plan, small = plan_for(plan, shape.queries, shape.keys, shape.head_dim), reduced(shape, PIECE, torch.get_num_threads())
     given = made(small, device)
     fast = bool(torch.cpu._is_avx512_bf16_supported())
     first = choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat.attention.call import AttentionCall
+from app.compat.attention.tiled import wants_gradients
+from app.compat.planning.memory_formulas import keeps_no_scores
 from app.compat.planning.types import Kernel, Plan
 
 BACKENDS: dict[Kernel, SDPBackend] = {
@@ -85,8 +87,9 @@ def through(torch_attention: Callable[..., Tensor], kernels: Collection[Kernel])
 
 
 def streams(plan: Plan, call: AttentionCall) -> bool:
-    """Return whether torch would use a kernel that never stores all scores; always False on Metal, which cannot
-    tell."""
+    """Return whether torch would use a kernel that never stores all scores."""
+    if plan.device == "mps":  # torch 2.13 cannot tell there: only later ones answer _fused_sdp_choice
+        return keeps_no_scores(plan.kernels, plan.path) and not call.dropout and not wants_gradients(*call[:4])
     choose = getattr(torch, "_fused_sdp_choice", None)
     if choose is None or plan.device not in EXIST or not plan.kernels:
         return False

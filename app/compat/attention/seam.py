@@ -64,12 +64,25 @@ class Seam:
             self._outer._observe(path, scores, rows, queries)
 
 
+def read_split_sums() -> tuple[bool, bool]:
+    """Return whether a card may round parts of a product's sums to float16 and to bfloat16."""
+    products = torch.backends.cuda.matmul
+    return products.allow_fp16_reduced_precision_reduction, products.allow_bf16_reduced_precision_reduction
+
+
+def set_split_sums(allowed: tuple[bool, bool]) -> None:
+    products = torch.backends.cuda.matmul
+    products.allow_fp16_reduced_precision_reduction, products.allow_bf16_reduced_precision_reduction = allowed
+
+
 class _World:
     """Global settings that a seam changes besides the function, as they were before the first seam."""
 
     def __init__(self) -> None:
         self.fast_path = torch.backends.mha.get_fastpath_enabled()
         self.switches = sdpa_kernels.switches()
+        self.library = torch.backends.cudnn.enabled
+        self.split_sums = read_split_sums()
         self.force_gqa = os.environ.get(FORCE_GQA)
 
     def put(self, plan: Plan | None) -> None:
@@ -77,6 +90,8 @@ class _World:
         torch.backends.mha.set_fastpath_enabled(self.fast_path and plan is None)
         limited = plan is not None and sdpa_kernels.restricts(plan)
         sdpa_kernels.switch(*(sdpa_kernels.allowed(plan.kernels) if plan is not None and limited else self.switches))
+        torch.backends.cudnn.enabled = self.library and (plan is None or plan.convolution == "library")
+        set_split_sums(self.split_sums if plan is None else (False, False))
         force = self.force_gqa if plan is None else "1"
         if force is None:
             os.environ.pop(FORCE_GQA, None)

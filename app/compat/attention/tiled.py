@@ -132,6 +132,8 @@ class Block(NamedTuple):
     causal: bool
     scale: float
     dropout: float
+    contiguous: bool
+    """Copy keys and values that lie apart."""
 
     @property
     def stop(self) -> int:
@@ -146,11 +148,11 @@ class Block(NamedTuple):
         return visible_mask(self.mask, self.causal, self.start, self.stop, first, last, self.lines.device)
 
 
-def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
+def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool, contiguous: bool = False) -> Tensor:
     """Compute attention tile by tile with Hearth's own arithmetic. Grouped heads share K and V without copies. Widen
     half precision per tile: rounded scores gave 2 to 20 times the error of torch's kernels, rounded weights alone 2
     times. `prescale`: scale the queries first, because Metal's baddbmm multiplies memory it should not read
-    (mps-baddbmm)."""
+    (mps-baddbmm). `contiguous`: copy keys and values that lie apart, piece by piece."""
     query, key, value, *_ = call
     batch, heads, queries, width = query.shape
     few, dtype, factor = key.shape[1], widened_dtype(query.dtype), call.factor
@@ -161,8 +163,9 @@ def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
     out = value.new_empty(batch, queries, heads, value.shape[-1]).transpose(1, 2)
     for part, some in head_slices(1 if together else batch, few, tile.heads):
         part = slice(None) if together else part
-        keys = widen("keys", key[part, some].flatten(0, 1), dtype, scratch)
-        values = widen("values", value[part, some].flatten(0, 1), dtype, scratch)
+        keys, values = key[part, some].flatten(0, 1), value[part, some].flatten(0, 1)
+        if tile.cols is None:
+            keys, values = widen("keys", keys, dtype, scratch, contiguous), widen("values", values, dtype, scratch, contiguous)
         grouped, result = by_group(query, groups)[part, some], by_group(out, groups)[part, some]
         visible = None if mask is None else slice_mask(mask, part, some)
         for start in range(0, queries, tile.rows):
@@ -171,7 +174,7 @@ def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
             # baddbmm leaves its result unwritten if alpha and beta are 0 (bfloat16 on a CPU).
             scale, lines = (1.0, lines * factor) if prescale or not factor else (factor, lines)
             shape = (grouped.shape[0], grouped.shape[1], groups, stop - start)
-            block = Block(lines, keys, values, visible, shape, start, call.causal, scale, call.dropout)
+            block = Block(lines, keys, values, visible, shape, start, call.causal, scale, call.dropout, contiguous)
             found = whole_rows(block, scratch) if tile.cols is None else running_rows(block, tile.cols, scratch)
             result[:, :, :, start:stop].copy_(found.view(*shape, -1))
     return out
@@ -245,12 +248,16 @@ def running_rows(block: Block, cols: int, scratch: Scratch) -> Tensor:
     total, sums = torch.zeros_like(highest), lines.new_zeros((*lines.shape[:2], values.shape[-1]))
     for first in range(0, block.length, cols):
         last = min(first + cols, block.keys.shape[1])
-        found = compute_scores(block, block.keys[:, first:last], block.mask_over(first, last), scratch)
+        some, their = (
+            widen(name, each[:, first:last], lines.dtype, scratch, block.contiguous)
+            for name, each in (("keys", block.keys), ("values", values))
+        )
+        found = compute_scores(block, some, block.mask_over(first, last), scratch)
         higher = torch.maximum(highest, found.detach().amax(-1, keepdim=True))
         base = higher.masked_fill(higher == -torch.inf, 0)
         weights, fade = found.sub_(base).exp_(), torch.exp(highest - base)
         total = total * fade + weights.sum(-1, keepdim=True)
-        sums = sums * fade + torch.bmm(drop(weights, block.dropout), values[:, first:last])
+        sums = sums * fade + torch.bmm(drop(weights, block.dropout), their)
         highest = higher
     return sums / total.masked_fill(total == 0, 1)
 
@@ -286,8 +293,11 @@ def attend_step(query: Tensor, key: Tensor, value: Tensor, scale: float | None) 
     return torch.bmm(torch.softmax(found.transpose(1, 2), -1), values).view(query.shape)
 
 
-def widen(name: str, tensor: Tensor, dtype: torch.dtype, scratch: Scratch) -> Tensor:
-    if tensor.dtype == dtype:
+def widen(name: str, tensor: Tensor, dtype: torch.dtype, scratch: Scratch, contiguous: bool = False) -> Tensor:
+    """Convert to the dtype of scores, in reused memory. `contiguous`: copy what lies apart in memory too."""
+    if tensor.dtype == dtype and (tensor.is_contiguous() or not contiguous):
         return tensor
     place = scratch(name, tensor, *tensor.shape, dtype=dtype)
-    return tensor.to(dtype) if place is None else place.copy_(tensor)
+    if place is not None:
+        return place.copy_(tensor)
+    return tensor.to(dtype).contiguous() if contiguous else tensor.to(dtype)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from app.compat.machine.hardware import Kind
+from app.compat.machine.verdicts import Subject
 from app.compat.planning.chunk_fields import decide_budget, decide_chunk_k, decide_chunk_most, decide_chunk_q
+from app.compat.planning.memory_formulas import keeps_no_scores
 from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
@@ -23,7 +26,7 @@ from app.compat.planning.options import (
 )
 from app.compat.planning.quickest_way import Shape, Way, parse_shape, parse_way
 from app.compat.planning.quirk import version
-from app.compat.planning.types import Dtype, Kernel, Reason, Rejected
+from app.compat.planning.types import Dtype, Kernel, Path, Reason, Rejected
 from app.sentence import Sentence, say
 
 _NO, _YES = "no", "yes"
@@ -86,7 +89,9 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
     names = ", ".join(taken) or "own"
     why = Reason(
-        "kernels", say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=names), "torch's sdp_utils.cpp"
+        "kernels",
+        say("kernels.all", "torch chooses among {kernels}: none is known to be wrong here.", kernels=names),
+        "torch's sdp_utils.cpp",
     )
     first = next((reason for name in here for reason in as_reasons("kernels", against[name])), None)
     if forced is not None:
@@ -125,6 +130,9 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
                 "measured on torch 2.13, Dia's decoding step",
             )
         )
+    if situation.hardware.kind == "mps":
+        words = say("gqa.metal", "On Metal some releases of torch repeat keys and values for grouped heads; folding copies nothing.")
+        native.append(Objection(words, "torch's attention.cpp"))
     expanded = [Objection(say("gqa.copies", "Expanding copies every key and value once per query head."))]
     options = (
         Option("native", say("gqa.why.native", "torch's own grouped attention is correct and fast here.")),
@@ -177,16 +185,30 @@ def allows_way(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> b
     return bool(kernels) and (way.by in ("torch", gqa) or (way.by == "native" and native))
 
 
-def decide_attention(situation: Situation, dtype: Dtype, beside_bytes: int) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
-    """Return the plan's fields for attention, and the decision for each. `beside_bytes`: memory free once the model is
-    loaded."""
+def take_rows(situation: Situation, *paths: Path) -> Situation:
+    """Return the situation with only the rows and verdicts that concern calls of these kernels of Metal."""
+    rows, retired = (tuple(row for each in its if (row := each.on(*paths)) is not None) for its in (situation.rows, situation.retired))
+    named = [(subject.name.partition("@"), verdict) for subject, verdict in situation.verdicts.items() if subject.kind == "path"]
+    theirs = [(name, verdict) for (name, _, path), verdict in named if path in paths]
+    measured = {Subject("path", name): verdict for name, verdict in sorted(theirs, key=lambda each: not each[1].passed)}
+    return replace(situation, rows=rows, retired=retired, verdicts={**situation.verdicts, **measured})
+
+
+def decide_attention(
+    everywhere: Situation, path: Path | None, dtype: Dtype, beside_bytes: int
+) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
+    """Return the plan's fields for attention, and the decision for each. `path`: Metal's kernel for it; `beside_bytes`:
+    memory free once the model is loaded."""
+    situation = everywhere if path is None else take_rows(everywhere, path)
+    kernels, running = decide_kernels(situation, dtype)
+    if path is not None and not kernels:
+        situation = take_rows(everywhere, path, "graph")  # own arithmetic is made of the same products
     score = decide_score_dtype(situation, dtype)
     score_dtype: Dtype | None = "float32" if score.option == "float32" else None
     widest = score_dtype or dtype
-    kernels, running = decide_kernels(situation, dtype)
     budget, budget_decision = decide_budget(situation, dtype, widest, beside_bytes)
     chunk_k, keys = decide_chunk_k(situation, dtype)
-    chunk_q, rows = decide_chunk_q(situation, dtype, widest, kernels, chunk_k, budget)
+    chunk_q, rows = decide_chunk_q(situation, dtype, widest, keeps_no_scores(kernels, path), chunk_k, budget)
     chunk_most, bound = decide_chunk_most(situation)
     groups = decide_gqa(situation, dtype, kernels)
     native = is_native_right(situation, dtype, kernels, groups.option)

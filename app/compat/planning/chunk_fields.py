@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from app.compat.machine.verdicts import RunFailure
 from app.compat.planning.fallbacks import CHUNK_FALLBACK, Learned, describe_failure
-from app.compat.planning.memory_formulas import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, as_reasons, decide_field
 from app.compat.planning.quirk import Unit
-from app.compat.planning.types import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
+from app.compat.planning.types import AUTO, Chunk, Dtype, Reason, Rejected
 from app.sentence import Sentence, Value, say
 
 
@@ -27,30 +25,28 @@ def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, Fiel
 
 
 def decide_chunk_q(
-    situation: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], keys: int | None, budget: int
+    situation: Situation, dtype: Dtype, score: Dtype, streams: bool, keys: int | None, budget: int
 ) -> tuple[Chunk, FieldDecision]:
+    """`streams`: torch stores no scores, so that memory asks for no chunks."""
     need, forced = situation.need, None if situation.choice.chunk == AUTO else situation.choice.chunk
-    fixed = largest_chunk(need, score, keys, budget)
     words = say("chunk_q.automatic", "The chunk size is taken from free memory at every call; if everything fits, nothing is split.")
     if need.queries == 1 or need.kind == "speech":
         words = say(
             "chunk_q.decode",
             "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.",
         )
+    elif streams and situation.hardware.kind == "mps":
+        words = say("chunk_q.streams", "Metal's kernel for this attention never stores all scores, so it is not split.")
     automatic = Option("automatic", words)
-    options = [
-        automatic,
-        Option(str(fixed), say("chunk_q.fixed", "{chunk} queries at a time, always.", chunk=fixed)),
-        Option("whole", say("chunk_q.whole", "All queries at once.")),
-    ]
-    if forced is not None and str(forced) not in {each.name for each in options}:
+    options = [automatic, Option("whole", say("chunk_q.whole", "All queries at once."))]
+    if forced is not None:
         options.append(Option(str(forced), say("chunk_q.forced", "{chunk} queries at a time, as you asked.", chunk=forced)))
     sizes = {each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic}
-    more = {name: _too_large(situation, dtype, score, kernels, rows, keys, budget) for name, rows in sizes.items()}
+    more = {name: _too_large(situation, dtype, score, streams, rows, keys, budget) for name, rows in sizes.items()}
     decision = decide_field(situation, "chunk_q", options, dtype, more, None if forced is None else str(forced))
     most = _memory_fallback(situation)
     if most is not None and decision.option.isdigit() and int(decision.option) > most.seen.chunk_most:  # type: ignore[operator]
-        decision = _bounded(decision, most, forced is not None)
+        decision = _bounded(decision, most)
     return (int(decision.option) if decision.option.isdigit() else AUTO), decision
 
 
@@ -74,23 +70,14 @@ def _memory_fallback(situation: Situation) -> Learned | None:
     return next((each for each in situation.learned if each.fallback.id == CHUNK_FALLBACK and each.seen.chunk_most), None)
 
 
-def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
-    """Lower a chunk that is larger than memory allowed before."""
+def _bounded(decision: FieldDecision, most: Learned) -> FieldDecision:
+    """Lower a chunk set by hand that is larger than memory allowed before."""
     runs = str(most.seen.chunk_most)
     values: dict[str, Value] = {"asked": int(decision.option), "chunk": most.seen.chunk_most or 0, "seen": describe_failure(most.seen)}
-    if by_hand:
-        why = say("chunk_q.bounded", "You asked for {asked}; {chunk} is used. {seen}", **values)
-    else:
-        why = say("chunk_q.lowered", "{chunk} queries at a time instead of {asked}. {seen}", **values)
+    why = say("chunk_q.bounded", "You asked for {asked}; {chunk} is used. {seen}", **values)
     because = Reason("chunk_q", why, LEARNED_HERE)
     gone = tuple(each for each in decision.rejected if each.option != runs)
     return FieldDecision(runs, because, (*gone, Rejected("chunk_q", decision.option, (because,))), decision.warnings)
-
-
-def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> int:
-    """Return the largest power of two, 16 to 4096, whose scores fit the budget."""
-    row = scores_bytes(need.batch, need.heads, 1, min(need.keys, keys or need.keys), score) * COPIES_OF_SCORES
-    return max(16, min(4096, 1 << max(0, (budget // max(1, row)).bit_length() - 1)))
 
 
 def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, FieldDecision]:
@@ -156,7 +143,7 @@ def _row_limits(situation: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Ob
 
 
 def _too_large(
-    situation: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
+    situation: Situation, dtype: Dtype, score: Dtype, streams: bool, rows: int, keys: int | None, budget: int
 ) -> list[Objection]:
     need = situation.need
     rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)
@@ -164,7 +151,7 @@ def _too_large(
     sizes: dict[Unit, int] = {"elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys}
     sizes["free"] = sizes["bytes"]
     found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, dtype, unit) if size > most]
-    if not FUSED & set(kernels) and (needed := sizes["bytes"] * COPIES_OF_SCORES) > budget:
+    if not streams and (needed := sizes["bytes"] * COPIES_OF_SCORES) > budget:
         words = say(
             "chunk_q.budget", "Its scores and their copies take {mib} MiB; attention may take {most} MiB.",
             mib=-(-needed // MIB), most=budget // MIB,

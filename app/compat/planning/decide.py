@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
-from app.compat.machine.hardware import Hardware
+from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.attention_fields import decide_attention
 from app.compat.planning.fallbacks import before_each_fallback, learned
-from app.compat.planning.memory_formulas import BYTES, free_bytes, resident_bytes
+from app.compat.planning.memory_formulas import BYTES, free_bytes, gib, needed_bytes, resident_bytes
+from app.compat.planning.metal import metal_paths, need_path, parts_on
 from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
@@ -22,16 +23,19 @@ from app.compat.planning.options import (
     retired_sentence,
 )
 from app.compat.planning.plan_words import FIELDS
-from app.compat.planning.precision_fields import decide_dtype
+from app.compat.planning.precision_fields import decide_dtype, list_dtypes
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
-from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason, Rejected
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, ModelPart, Need, Offload, Plan, Quantised, Reason, Rejected
 from app.compat.planning.weight_fields import decide_weights
+from app.compat.planning.wrong_parts import MOVED_KEYS, object_to_device
 from app.sentence import Trouble, say
 
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"
-_NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
+CARDS: Final = ("cuda", "rocm")
+"""Kinds whose makers have a library for convolutions: cuDNN, MIOpen."""
+_NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right", "path", "others")
 DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_DECIDED)
 """The fields that have a reason, in order."""
 _SINGLE: Final = tuple(field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment"))
@@ -49,40 +53,66 @@ def decide(
     """Return the best plan that is correct on this machine. Raise Trouble if a choice cannot work, or nothing can."""
     check_machine(hardware, rows)
     check_choice(choice, need)
+    situation = _situate(hardware, need, choice, verdicts, rows)
+    where = _decide_device(situation)
+    if where.option != hardware.kind:
+        # What was seen of the device, or chosen for it, says nothing about the processor; what runs taught, stays.
+        of_runs = {subject: each for subject, each in verdicts.items() if subject.kind == "rung"}
+        situation = _situate(as_processor(hardware), need, Choice(chunk=choice.chunk), of_runs, rows)
+    plan, decisions = _make_plan(situation, where)
+    return replace(plan, rejected=(*plan.rejected, *_replaced_by_fallbacks(situation, where, decisions)))
+
+
+def _situate(hardware: Hardware, need: Need, choice: Choice, verdicts: Verdicts, rows: tuple[Quirk, ...]) -> Situation:
     here = [row for each in rows if (row := each.here(hardware)) is not None]
     shows = tuple(row for row in here if not is_retired(row, verdicts))
     retired = tuple(row for row in here if is_retired(row, verdicts))
-    situation = Situation(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
-    plan, decisions = _make_plan(situation)
-    return replace(plan, rejected=(*plan.rejected, *_replaced_by_fallbacks(situation, decisions)))
+    return Situation(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
 
 
-def _make_plan(situation: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
+def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[str, FieldDecision]]:
     hardware = situation.hardware
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
-    decisions = {"device": _decide_device(situation), "dtype": decide_dtype(situation), "attention": _decide_implementation(situation)}
+    decisions = {"device": where, "dtype": decide_dtype(situation), "attention": _decide_implementation(situation)}
     dtype: Dtype = decisions["dtype"].option  # type: ignore[assignment]
-    weights, weight_decisions = decide_weights(situation, dtype, device)
-    attention, attention_decisions = decide_attention(situation, dtype, _beside(situation, weights, dtype))
+    convolution = _decide_convolution(situation)
+    unfolds = hardware.kind in CARDS and convolution.option == "torch"
+    weights, weight_decisions = decide_weights(situation, dtype, device, unfolds)
+    paths = metal_paths(hardware)
+    path = need_path(paths, situation.need)
+    beside = {each: _beside(situation, weights, dtype, parts_on(paths, each, situation.need)) for each in (path, *paths)}
+    attention, attention_decisions = decide_attention(situation, path, dtype, beside[path])
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in situation.rows for pair in row.sets))
-    decisions |= weight_decisions | attention_decisions | {"environment": _decide_environment(situation)}
+    decisions |= weight_decisions | attention_decisions | {"environment": _decide_environment(situation), "convolution": convolution}
     plan = Plan(
-        device=device, dtype=dtype, **attention, **weights, attention="sdpa", environment=environment,
-        because=tuple(decisions[field].because for field in DECIDED_FIELDS),
-        rejected=tuple(each for field in DECIDED_FIELDS for each in decisions[field].rejected),
-        warnings=(*_unseen(hardware), *(each for field in DECIDED_FIELDS for each in decisions[field].warnings)),
+        device=device, dtype=dtype, **attention, **weights, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
+        environment=environment, **_explain(situation, decisions),
         retired=tuple(Reason(row.id, retired_sentence(row), MEASURED_HERE) for row in situation.retired),
-        runs_on="cpu" if hardware.pretended else device,
+        runs_on="cpu" if hardware.pretended else device, path=path,
     )  # fmt: skip
-    return plan, decisions
+    elsewhere = replace(situation, choice=replace(situation.choice, chunk=AUTO))  # a size by hand reaches every call as it is made
+    others = []
+    for other in (each for each in paths if each != path):
+        attention, of_other = decide_attention(elsewhere, other, dtype, beside[other])
+        others.append(replace(plan, path=other, **attention, **_explain(situation, decisions | of_other)))
+    return replace(plan, others=tuple(others)), decisions
 
 
-def _replaced_by_fallbacks(situation: Situation, decisions: dict[str, FieldDecision]) -> Iterator[Rejected]:
+def _explain(situation: Situation, decisions: Mapping[str, FieldDecision]) -> dict[str, Any]:
+    of_fields = [decisions[field] for field in DECIDED_FIELDS]
+    return {
+        "because": tuple(each.because for each in of_fields),
+        "rejected": tuple(gone for each in of_fields for gone in each.rejected),
+        "warnings": (*_unseen(situation.hardware), *_moved(decisions["device"]), *(said for each in of_fields for said in each.warnings)),
+    }
+
+
+def _replaced_by_fallbacks(situation: Situation, where: FieldDecision, decisions: dict[str, FieldDecision]) -> Iterator[Rejected]:
     """Yield what each fallback replaced: every field as it would be without that fallback's last step."""
     said = {(each.field, each.option) for its in decisions.values() for each in its.rejected}
     for fallback, less in before_each_fallback(situation.learned):
         try:
-            _, before = _make_plan(replace(situation, learned=less))
+            _, before = _make_plan(replace(situation, learned=less), where)
         except Trouble:
             continue  # That fallback was required: without it the request cannot work, so there was nothing to replace.
         for field in _SINGLE:
@@ -172,7 +202,27 @@ def _decide_device(situation: Situation) -> FieldDecision:
         return decide_field(situation, "device", (own,), None)
     processor = Option("cpu", say("device.cpu", "The processor is used."))
     slower = Objection(say("device.slower", "The processor is slower than {machine}.", machine=situation.hardware.name))
-    return decide_field(situation, "device", (own, processor), None, {"cpu": [slower]})
+    against = object_to_device(situation, list_dtypes(situation.hardware)) or _object_to_small_card(situation)
+    return decide_field(situation, "device", (own, processor), None, {kind: against} if against else {"cpu": [slower]})
+
+
+def _object_to_small_card(situation: Situation) -> list[Objection]:
+    """Object to a card on which a voice does not fit even if its layers are sent for each row, where the computer's memory holds it."""
+    hardware, need, choice = situation.hardware, situation.need, situation.choice
+    if need.kind != "speech" or hardware.unified or choice.offload is not None or choice.quantised is not None:
+        return []
+    dtype: Dtype = decide_dtype(situation).option  # type: ignore[assignment]
+    made, _ = decide_weights(situation, dtype, hardware.kind, unfolds=False)
+    needed, free = needed_bytes(need, made["precision"], made["quantised"], made["offload"], made["vae"]), free_bytes(hardware)
+    halves = sum(part.parameters for part in need.parts) * BYTES["bfloat16"]
+    if needed <= free or halves > free_bytes(as_processor(hardware)):
+        return []
+    words = say(
+        "device.small",
+        "The voice needs {gib} GiB of the card even if its layers are sent for each row, and {free} GiB are free, so it computes on the processor.",
+        gib=gib(needed), free=gib(free),
+    )  # fmt: skip
+    return [Objection(words)]
 
 
 def _decide_implementation(situation: Situation) -> FieldDecision:
@@ -188,6 +238,14 @@ def _decide_implementation(situation: Situation) -> FieldDecision:
     return decide_field(situation, "attention", (other, sdpa), None, {insisted: [own]})
 
 
+def _decide_convolution(situation: Situation) -> FieldDecision:
+    """Decide by float32: a library without code for the card fails in every dtype. Where one dtype alone fails, another is taken."""
+    own = Option("torch", say("convolution.torch", "torch computes convolutions itself."))
+    words = say("convolution.library", "The library of the card's maker computes convolutions: the fastest way.")
+    options = (Option("library", words), own) if situation.hardware.kind in CARDS else (own,)
+    return decide_field(situation, "convolution", options, "float32")
+
+
 def _decide_environment(situation: Situation) -> FieldDecision:
     words = say("environment.gqa", "transformers passes key heads unchanged, which avoids needless copies.")
     because = Reason("environment", words, "transformers' sdpa_attention.py")
@@ -195,11 +253,16 @@ def _decide_environment(situation: Situation) -> FieldDecision:
     return FieldDecision("environment", reason)
 
 
-def _beside(situation: Situation, weights: Mapping[str, Any], dtype: Dtype) -> int:
-    """Return the memory left once weights and caches are loaded."""
+def _beside(situation: Situation, weights: Mapping[str, Any], dtype: Dtype, parts: tuple[ModelPart, ...]) -> int:
+    """Return the memory left beside weights and caches while the largest of these parts runs."""
     need, how = situation.need, (weights["precision"], weights["quantised"], weights["offload"])
-    resident = max((resident_bytes(need, *how, each) for each in need.parts), default=0)
+    resident = max((resident_bytes(need, *how, each) for each in parts), default=0)
     return free_bytes(situation.hardware) - resident - need.cache_bytes * BYTES[dtype] // 2
+
+
+def _moved(where: FieldDecision) -> tuple[Reason, ...]:
+    """Warn of a device that is not used because it computes wrongly or is too small."""
+    return (where.because,) if where.because.sentence.key in MOVED_KEYS else ()
 
 
 def _unseen(hardware: Hardware) -> tuple[Reason, ...]:
@@ -207,7 +270,8 @@ def _unseen(hardware: Hardware) -> tuple[Reason, ...]:
         return ()
     sentence = say(
         "device.unseen",
-        "This machine has a {card}, but the installed torch cannot use it. Run start.py repair to install one that can.",
+        "This machine has a {card}, but the installed torch cannot use it, so Hearth computes on the processor. start.py repair says why, "
+        "and installs one that can where there is one.",
         card=hardware.unseen_card,
     )
-    return (Reason("device", sentence, "nvidia-smi"),)
+    return (Reason("device", sentence, "the system's list of cards"),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict, Verdicts
-from app.compat.planning.memory_formulas import COPIES_OF_SCORES, FUSED, peak_bytes, scores_bytes
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, keeps_no_scores, peak_bytes, scores_bytes
 from app.compat.planning.types import AUTO, Need, Plan, Role
 from app.sentence import Sentence, say
 
@@ -49,7 +49,7 @@ FALLBACKS: Final[tuple[Fallback, ...]] = (
         say("fallback.own-arithmetic", "Hearth computes attention itself instead of torch's kernels."),
     ),
     Fallback(
-        "float32", frozenset({"numbers"}), ("dtype/float16", "dtype/bfloat16"),
+        "float32", frozenset({"numbers"}), ("dtype/float16", "dtype/bfloat16", "linear/float16"),
         say("fallback.float32", "The whole model computes in float32."),
     ),
     Fallback(
@@ -155,6 +155,7 @@ def choices(plan: Plan) -> Plan:
     done = replace(plan, because=(), rejected=(), warnings=(), retired=())
     if plan.device == "cpu":
         done = replace(done, score_dtype=None)
+    done = replace(done, others=tuple(choices(each) for each in plan.others))
     return done if plan.kernels else replace(done, explicit_mask=False, expand_mask=False, pad_value=False, zero_masked_rows=False)
 
 
@@ -165,7 +166,7 @@ def weights_held(plan: Plan) -> tuple[object, ...]:
 
 def computing_dtype(plan: Plan, where: Role | None) -> str:
     part = plan.of(where) if where is not None else None
-    return part.compute if part is not None else plan.dtype
+    return (part.linear or part.compute) if part is not None else plan.dtype
 
 
 def smaller_chunk(plan: Plan, need: Need) -> int | None:
@@ -182,7 +183,7 @@ def running(plan: Plan, need: Need) -> int:
     """Return how many queries the model's widest attention takes at a time under this plan."""
     rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
     rows = min(rows, plan.chunk_most or rows)
-    if plan.chunk_q == AUTO and not FUSED & set(plan.kernels):
+    if plan.chunk_q == AUTO and not keeps_no_scores(plan.kernels, plan.path):
         keys = min(need.keys, plan.chunk_k or need.keys)
         row = scores_bytes(need.batch, need.heads, 1, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
         rows = min(rows, max(1, plan.budget_bytes // row))

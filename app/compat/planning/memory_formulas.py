@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.planning.types import AUTO, Dtype, ModelPart, Need, Offload, Plan, Precision, Quantised, Vae
+from app.compat.planning.types import AUTO, Dtype, Kernel, ModelPart, Need, Offload, Path, Plan, Precision, Quantised, Vae
 
 BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
@@ -23,10 +24,14 @@ SCORES_AT_MOST: Final = GIB
 SCORES_AT_LEAST: Final = 16 * MIB
 FUSED: Final = frozenset({"flash", "efficient", "cudnn"})
 """Kernels that never store all scores."""
+STREAMING: Final[frozenset[Path]] = frozenset({"vector", "prefill"})
+"""Those among Metal's, which all go by the name of "math"."""
 COPIES_OF_SCORES: Final = 3
 """Copies alive at the peak: scores, softmax, one temporary."""
 VAE_WORK: Final = 2200
 """Bytes to decode one pixel for each byte of the dtype (InvokeAI's rule; encoding takes half)."""
+UNFOLDED: Final = 9 * 256
+"""Numbers for each pixel in the windows of a VAE's widest convolution at full size, all of which torch's own copies first."""
 TILE_PIXELS: Final = 512
 SMALLEST_TILE_PIXELS: Final = 256
 
@@ -35,11 +40,16 @@ def scores_bytes(batch: int, heads: int, queries: int, keys: int, dtype: Dtype) 
     return batch * heads * queries * keys * BYTES[dtype]
 
 
-def vae_bytes(width: int, height: int, dtype: Dtype, tile_pixels: int = 0) -> int:
+def keeps_no_scores(kernels: Collection[Kernel], path: Path | None) -> bool:
+    """Return whether torch computes this attention without storing all scores."""
+    return bool(FUSED & set(kernels)) or bool(kernels and path in STREAMING)
+
+
+def vae_bytes(width: int, height: int, dtype: Dtype, vae: Vae = Vae()) -> int:  # noqa: B008 - frozen
     """Return the working memory to decode one picture, at once or in tiles."""
-    if tile_pixels:
-        width, height = min(width, tile_pixels), min(height, tile_pixels)
-    return width * height * BYTES[dtype] * VAE_WORK
+    if vae.tile_pixels:
+        width, height = min(width, vae.tile_pixels), min(height, vae.tile_pixels)
+    return width * height * BYTES[dtype] * (VAE_WORK + UNFOLDED * vae.unfolds)
 
 
 def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> int:
@@ -78,6 +88,10 @@ def resident_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quan
     size = part_bytes(part, its, quantised)
     if offload == "model":
         return size
+    if part.role == "speech" and quantised == "none":
+        # Embeddings and norms stay, and so do some layers; the others are there one at a time.
+        small = part.parameters - (part.parameters if part.linear is None else part.linear)
+        return min(size, (small + part.widest) * BYTES[its.storage] + its.kept_bytes)
     # A group is about a tenth of a model; one layer, loaded and dropped, is smaller than this.
     return size // 10 if offload == "group" else min(size, 64 * MIB)
 
@@ -90,9 +104,11 @@ def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quanti
             continue
         work = SCRATCH_BYTES[need.kind]
         if part.role == "vae":
-            work = vae_bytes(need.width, need.height, how.compute, vae.tile_pixels)
+            work = vae_bytes(need.width, need.height, how.compute, vae)
         if part.role == "speech":
             work += need.cache_bytes * BYTES[how.compute] // 2
+            if quantised == "none" and how.storage != (how.linear or how.compute):
+                work += part.widest * BYTES[how.compute]  # the buffer in which layers are widened
         most = max(most, resident_bytes(need, precision, quantised, offload, part) + work)
     return most
 
@@ -102,6 +118,15 @@ def weights_bytes(need: Need, plan: Plan) -> int:
     return sum(part_bytes(part, how, plan.quantised) for part, how in zip(need.parts, plan.precision, strict=True))
 
 
+def held_bytes(need: Need, plan: Plan) -> int:
+    """Return the bytes of weights that stay on the device between runs."""
+    if plan.offload == "none":
+        return weights_bytes(need, plan)
+    # Of a picture nothing stays; of a voice all but its codec, or the layers that are not sent.
+    voice = [pair for pair in zip(need.parts, plan.precision, strict=True) if pair[0].role == "speech"]
+    return sum(part_bytes(part, how, plan.quantised) if plan.offload == "model" else how.kept_bytes for part, how in voice)
+
+
 def peak_bytes(need: Need, plan: Plan) -> int:
     """Forecast the peak: weights, caches and working memory, with scores at the plan's limit."""
     base = needed_bytes(need, plan.precision, plan.quantised, plan.offload, plan.vae)
@@ -109,7 +134,7 @@ def peak_bytes(need: Need, plan: Plan) -> int:
     rows, keys = min(rows, plan.chunk_most or rows), min(need.keys, plan.chunk_k or need.keys)
     scores = scores_bytes(need.batch, need.heads, rows, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
     # A chunk set by hand is used whatever is free; fused kernels store no scores and need no more than the rest.
-    kept = plan.chunk_q != AUTO and not FUSED & set(plan.kernels)
+    kept = plan.chunk_q != AUTO and not keeps_no_scores(plan.kernels, plan.path)
     return base + (scores if kept else min(scores, plan.budget_bytes))
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, TILE_PIXELS, free_bytes, gib, needed_bytes, resident_bytes, vae_bytes
+from app.compat.planning.memory_formulas import (
+    MIB,
+    SCRATCH_BYTES,
+    SMALLEST_TILE_PIXELS,
+    TILE_PIXELS,
+    free_bytes,
+    gib,
+    needed_bytes,
+    part_bytes,
+    resident_bytes,
+    vae_bytes,
+)
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
@@ -13,7 +24,8 @@ from app.sentence import say
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 
 
-def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised) -> FieldDecision:
+def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, unfolds: bool = False) -> FieldDecision:
+    """`unfolds`: see Vae."""
     free = free_bytes(situation.hardware)
     names: tuple[Offload, ...] = ("none", "model", "group", "sequential")
     options = (
@@ -24,7 +36,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
     )
     unified, more = situation.hardware.unified, dict[str, list[Objection]]()
     for name in names:
-        needed = needed_bytes(situation.need, how, quantisation, name, SMALLEST)
+        needed = needed_bytes(situation.need, how, quantisation, name, replace(SMALLEST, unfolds=unfolds))
         sizes = {"gib": gib(needed), "free": gib(free)}
         if unified:
             words = say("offload.swap", "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.", **sizes)
@@ -41,14 +53,37 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
     return decide_field(situation, "offload", options, None, more, situation.choice.offload, frugal=True)
 
 
-def _unmoved(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
+def keep_layers(
+    situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, moved: FieldDecision
+) -> tuple[tuple[Precision, ...], FieldDecision]:
+    """Let as many layers of a voice stay on the card as fit, where the others are sent for each row."""
+    need = situation.need
+    voice = next((pair for pair in zip(need.parts, how, strict=True) if pair[0].role == "speech"), None)
+    if voice is None or moved.option != "group" or quantisation != "none":
+        return how, moved
+    spare = SCRATCH_BYTES["speech"] // 2  # for attention's scores, which get a quarter of what is left
+    room = free_bytes(situation.hardware) - needed_bytes(need, how, quantisation, "group", SMALLEST) - spare
+    if any("offload/none" in each.fallback.against for each in situation.learned):
+        room //= 2  # memory ran out although all of it should have fit
+    whole = part_bytes(*voice, quantisation)
+    kept = max(0, min(room, whole)) // MIB * MIB
+    words = say("offload.kept",
+        "{why} {kept} of {whole} GiB of the weights stay on the card; the others are sent for each row and never copied back.",
+        why=moved.because.sentence, kept=gib(kept), whole=gib(whole))  # fmt: skip
+    made = tuple(replace(each, kept_bytes=kept) if each is voice[1] else each for each in how)
+    return made, replace(moved, because=replace(moved.because, sentence=words))
+
+
+def _unmoved(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, now: Offload, unfolds: bool) -> Offload:
     """Return the offload that was used before memory ran out."""
     if not situation.learned or situation.choice.offload is not None:
         return situation.choice.offload or now
-    return decide_offload(replace(situation, learned=()), how, quantisation).option  # type: ignore[return-value]
+    return decide_offload(replace(situation, learned=()), how, quantisation, unfolds).option  # type: ignore[return-value]
 
 
-def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, FieldDecision]:
+def decide_vae(
+    situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload, unfolds: bool
+) -> tuple[Vae, FieldDecision]:
     need = situation.need
     found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
     if found is None or not need.width or not need.height:
@@ -58,7 +93,7 @@ def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Q
     room = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     # Memory freed by offloading after a failed run is not for larger tiles.
     before = free_bytes(situation.hardware) - resident_bytes(
-        need, how, quantisation, _unmoved(situation, how, quantisation, offloading), part
+        need, how, quantisation, _unmoved(situation, how, quantisation, offloading, unfolds), part
     )
     options = [Option("whole", say("vae.whole", "The picture is decoded in one piece: it fits."))]
     more: dict[str, list[Objection]] = {}
@@ -68,7 +103,7 @@ def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Q
         name = str(tile) if tile else "whole"
         if tile:
             options.append(Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile)))
-        needed = vae_bytes(need.width, need.height, each.compute, tile)
+        needed = vae_bytes(need.width, need.height, each.compute, Vae(True, tile, unfolds))
         if room >= needed > before and tile != tiles[-1]:
             kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
             more[name] = [Objection(kept, LEARNED_HERE)]
@@ -79,4 +114,4 @@ def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Q
             more[name] = [Objection(words, "InvokeAI's rule of 2200 bytes a pixel")]
     decision = decide_field(situation, "vae", options, None, more, frugal=True)
     # Decoding one picture of a batch at a time is exact and saves memory: always done.
-    return Vae(True, 0 if decision.option == "whole" else int(decision.option)), decision
+    return Vae(True, 0 if decision.option == "whole" else int(decision.option), unfolds), decision

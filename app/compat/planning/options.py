@@ -134,7 +134,7 @@ def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
 
 
 def second_choice(field: str, taken: str) -> Reason:
-    sentence = say("plan.second", "{taken} is preferred and works here.", taken=taken)
+    sentence = say("plan.second", "{taken} is preferred and works here.", taken=word_option(field, taken))
     return Reason(field, sentence, "Hearth's rule")
 
 

@@ -28,6 +28,7 @@ FIELDS: Final[dict[str, Sentence]] = {
     "vae": say("field.vae", "decoder"),
     "quantised": say("field.quantised", "quantised weights"),
     "attention": say("field.attention", "attention"),
+    "convolution": say("field.convolution", "convolutions"),
     "environment": say("field.environment", "environment"),
 }
 OPTIONS: Final[dict[str, Sentence]] = {
@@ -46,6 +47,8 @@ OPTIONS: Final[dict[str, Sentence]] = {
     "contiguous/no": say("option.as-it-lies", "unchanged"),
     "score_dtype/kernel": say("option.kernel", "the kernel's own"),
     "kernels/own": say("word.own", "Hearth's own"),
+    "convolution/library": say("option.library", "the card's library"),
+    "convolution/torch": say("option.torch", "torch's own"),
     "chunk_most/none": say("option.no-limit", "no limit"),
     "ways/rule": say("ways.by-rule", "by rule"),
 }

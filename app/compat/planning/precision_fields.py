@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
-from app.compat.machine.hardware import Kind
-from app.compat.planning.memory_formulas import SCRATCH_BYTES, free_bytes, gib, part_bytes
-from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, as_reasons, decide_field, find_objections
-from app.compat.planning.types import Dtype, ModelPart, Precision, Reason, Rejected
+from app.compat.machine.hardware import Hardware, Kind
+from app.compat.machine.verdicts import Subject
+from app.compat.planning.memory_formulas import BYTES, SCRATCH_BYTES, free_bytes, gib, needed_bytes
+from app.compat.planning.options import (
+    LEARNED_HERE,
+    MEASURED_HERE,
+    FieldDecision,
+    Objection,
+    Option,
+    Situation,
+    as_reasons,
+    decide_field,
+    find_objections,
+)
+from app.compat.planning.types import Dtype, ModelPart, Precision, Reason, Rejected, Vae
+from app.compat.planning.wrong_parts import object_to_codec, object_to_decoder, object_to_dtype, object_to_part, usable_dtypes
 from app.sentence import Sentence, say
 
 DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
@@ -28,15 +40,23 @@ SMALL_MODEL: Final = 50_000_000
 """Models with fewer parameters gain too little memory from half precision to be worth its rounding."""
 
 
+_SMALL_WORDS: Final = say("dtype.small", "The model is so small that half precision would save too little to be worth its rounding.")
+
+
+def list_dtypes(hardware: Hardware) -> tuple[Dtype, ...]:
+    """Return the dtypes that a plan may choose unasked: float64 is for comparing results."""
+    return tuple(each for each in DTYPES[hardware.kind] if each != "float64")
+
+
 def decide_dtype(situation: Situation) -> FieldDecision:
     parameters = sum(part.parameters for part in situation.need.parts)
     # Metal has no float64; elsewhere it works, but nobody wants it by accident.
     words = say("dtype.double", "float64 takes twice the memory and many times the time, for no audible or visible gain.")
-    more: dict[str, list[Objection]] = {"bfloat16": [], "float16": [], "float64": [Objection(words)]}
+    more = {str(each): object_to_dtype(situation, each) for each in get_args(Dtype)}
+    more["float64"].append(Objection(words))
     if 0 < parameters < SMALL_MODEL:
-        words = say("dtype.small", "The model is so small that half precision would save too little to be worth its rounding.")
-        more["bfloat16"].append(Objection(words))
-        more["float16"].append(Objection(words))
+        more["bfloat16"].append(Objection(_SMALL_WORDS))
+        more["float16"].append(Objection(_SMALL_WORDS))
     if situation.hardware.kind == "cpu":
         words = say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")
         more["float16"].append(Objection(words))
@@ -50,18 +70,27 @@ def decide_dtype(situation: Situation) -> FieldDecision:
 def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], FieldDecision]:
     """Decide each part's precision, in the order of the need's parts."""
     computed = [_compute(situation, part, dtype) for part in situation.need.parts]
-    storing = _storage(situation, dtype)
+    linear = _linear(situation, dtype)
+    halves = linear is not None and linear.option == "float16"
+    storing = linear if linear is not None and halves else _storage(situation, dtype)
     made = []
     for part, (compute, _) in zip(situation.need.parts, computed, strict=True):
         narrow = compute == dtype and part.role in ("text", "denoiser", "speech")
         stored: Dtype = storing.option if narrow else compute  # type: ignore[assignment]
-        made.append(Precision(part.name, part.role, stored, compute, device))
-    made = _codec_aside(situation, made)
+        made.append(Precision(part.name, part.role, stored, compute, device, "float16" if halves and part.role == "speech" else None))
+    wrong_codec = object_to_codec(situation) if any(how.role == "codec" and device != "cpu" for how in made) else []
+    if wrong_codec or needed_bytes(situation.need, tuple(made), "none", "none", Vae()) > free_bytes(situation.hardware):
+        made = [replace(how, device="cpu") if how.role == "codec" else how for how in made]  # wrong on the device, or no memory for it
+    aside = tuple(Rejected("precision", f"codec: {device}", as_reasons("precision", wrong_codec)) for _ in wrong_codec[:1])
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
-    narrower = [Rejected("precision", f"storage: {each.option}", each.objections) for each in storing.rejected]
-    because = _explain(made, dtype, wider, storing)
-    return tuple(made), FieldDecision(storing.option, because, (*wider, *narrower), storing.warnings)
+    decided = {"linear": linear} if halves else {"linear": linear, "storage": storing}
+    narrower = [
+        Rejected("precision", f"{name}: {each.option}", each.objections)
+        for name, found in decided.items() if found is not None for each in found.rejected
+    ]  # fmt: skip
+    because = aside[0].objections[0] if aside else _explain(made, dtype, wider, storing)
+    return tuple(made), FieldDecision(storing.option, because, (*aside, *wider, *narrower), storing.warnings)
 
 
 def _explain(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision) -> Reason:
@@ -79,20 +108,41 @@ def _explain(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing
 def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
     if part.role == "codec":
         return "float32", ()
-    broke = find_objections(situation, "decoder", dtype, dtype) if part.role == "vae" else []
-    if broke:
-        return "float32", (Rejected("precision", f"{part.name}: {dtype}", as_reasons("precision", broke)),)
-    if part.half_is_safe or dtype != "float16":
+    broke = find_objections(situation, "decoder", dtype, dtype, object_to_decoder(situation, dtype)) if part.role == "vae" else []
+    unsafe = [] if part.half_is_safe or dtype != "float16" else find_objections(situation, "unsafe", "float16", dtype)
+    if not broke and not unsafe:
         return dtype, ()
-    against = find_objections(situation, "unsafe", "float16", dtype)
-    if not against:
-        return dtype, ()
+    gone = (Rejected("precision", f"{part.name}: {dtype}", as_reasons("precision", broke or unsafe)),)
+    right = [
+        each for each in usable_dtypes(part, list_dtypes(situation.hardware)) if each != dtype and not object_to_part(situation, part, each)
+    ]
+    if broke and "float32" in right:
+        return "float32", gone
     # Use the next of this machine's dtypes that has no objection and does not overflow.
-    wider: Dtype = next(
-        (each for each in DTYPES[situation.hardware.kind] if each != "float16" and not find_objections(situation, "dtype", each, None)),
-        "float32",
-    )
-    return wider, (Rejected("precision", f"{part.name}: float16", as_reasons("precision", against)),)
+    plain = [each for each in right if each != "float16" and not find_objections(situation, "dtype", each, None)]
+    return (*plain, *reversed(right), "float32")[0], gone
+
+
+def _linear(situation: Situation, dtype: Dtype) -> FieldDecision | None:
+    """Decide in which dtype the linear layers of a voice multiply on a card that computes in float32; None elsewhere. Each row reads
+    all weights, so half of the bytes is twice the speed."""
+    need = situation.need
+    if need.kind != "speech" or dtype != "float32" or situation.hardware.kind not in ("cuda", "rocm"):
+        return None
+    right = say("linear.half", "Linear layers multiply weights stored in float16 and sum in float32, which the self-test found right here.")
+    options = (Option("float16", right, MEASURED_HERE), Option("float32", say("linear.wide", "Linear layers multiply in float32.")))
+    against: list[Objection] = []
+    if situation.choice.dtype == dtype:
+        against.append(Objection(say("plan.yours", "You asked for {option}.", option=dtype)))
+    elif 0 < sum(part.parameters for part in need.parts) < SMALL_MODEL:
+        against.append(Objection(_SMALL_WORDS))
+    elif Subject.path("linear/float16", "float16") not in situation.verdicts:
+        words = say(
+            "linear.untested",
+            "Linear layers multiply in float16 once the self-test, which runs while Hearth is idle, has found that right here.",
+        )
+        against.append(Objection(words))
+    return decide_field(situation, "linear", options, "float16", {"float16": against})
 
 
 def _storage(situation: Situation, dtype: Dtype) -> FieldDecision:
@@ -102,25 +152,20 @@ def _storage(situation: Situation, dtype: Dtype) -> FieldDecision:
     options = [Option(name, say("storage.same", "Weights are kept in {dtype}.", dtype=name)) for name in names]
     if dtype != "float32":
         return decide_field(situation, "storage", options, dtype)
-    wide = sum(part.parameters for part in situation.need.parts) * 4 + SCRATCH_BYTES[situation.need.kind]
-    more = []
-    # Widening weights costs a GPU next to nothing, a CPU much.
-    if wide > free_bytes(situation.hardware) // (1 if situation.hardware.unified else 2):
-        more.append(
-            Objection(
-                say(
-                    "storage.tight",
-                    "Weights of {gib} GiB in float32 leave too little memory, so they are stored in half precision and widened layer by layer.",
-                    gib=gib(wide),
-                )
-            )
-        )
+    need, free = situation.need, free_bytes(situation.hardware)
+    wide = sum(part.parameters for part in need.parts) * BYTES[dtype] + SCRATCH_BYTES[need.kind]
+    more: list[Objection] = []
+    if need.kind == "speech":
+        wide += need.cache_bytes * BYTES[dtype] // 2
+        words = say("storage.scratch",
+            "In float32 it would need {gib} GiB, and {free} GiB are free, so weights are stored in half precision; "
+            "each layer is widened in one buffer as it computes.",
+            gib=gib(wide), free=gib(free))  # fmt: skip
+        more = [Objection(words)] if wide > free else []
+    # Widening costs a picture next to nothing: a layer computes for long.
+    elif wide > free // (1 if situation.hardware.unified else 2):
+        words = say("storage.tight",
+            "Weights of {gib} GiB in float32 leave too little memory, so they are stored in half precision and widened layer by layer.",
+            gib=gib(wide))  # fmt: skip
+        more = [Objection(words)]
     return decide_field(situation, "storage", options, dtype, {"float32": more})
-
-
-def _codec_aside(situation: Situation, made: list[Precision]) -> list[Precision]:
-    """Move the codec to the CPU if the speech model leaves no memory for it."""
-    sizes = sum(part_bytes(part, how, "none") for part, how in zip(situation.need.parts, made, strict=True))
-    if sizes + situation.need.cache_bytes + SCRATCH_BYTES["speech"] <= free_bytes(situation.hardware):
-        return made
-    return [replace(how, device="cpu") if how.role == "codec" else how for how in made]

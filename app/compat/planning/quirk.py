@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal
 
 from app.compat.machine.hardware import Hardware, Kind
-from app.compat.planning.types import Dtype, Need
+from app.compat.planning.types import Dtype, Need, Path
 from app.sentence import Sentence
 
 Unit = Literal["keys", "elements", "bytes", "pairs", "free"]
@@ -37,13 +37,20 @@ class Where:
     capability_before: tuple[int, int] | None = None
     names: str = ""
     """Pattern found in the device's name."""
+    gfx: str = ""
+    """Pattern at the beginning of an AMD card's architecture."""
+    cudnn_from: str = ""
+    """Holds only if this cuDNN or a newer one is known to be loaded."""
     arch_missing: bool = False
     """True if this torch has no code for the card."""
     dtypes: tuple[Dtype, ...] = ()
     """Holds only if the model computes in one of these."""
     masked: bool = False
     """Holds only for attention with a mask."""
-    head_dims_other_than: tuple[int, ...] = ()
+    keys_above: int = 0
+    """Holds only for attention over more keys than this."""
+    paths: tuple[Path, ...] = ()
+    """Metal's kernels that have the defect; empty: all, or none in particular."""
 
     def holds(self, hardware: Hardware) -> bool:
         return (
@@ -54,6 +61,8 @@ class Where:
             and _between(hardware.system_version, self.system_from, self.system_before)
             and _capable(hardware.capability, self.capability_from, self.capability_before)
             and (not self.names or re.search(self.names, hardware.name) is not None)
+            and (not self.gfx or re.match(self.gfx, hardware.gfx) is not None)
+            and (not self.cudnn_from or version(hardware.cudnn) >= version(self.cudnn_from))
             and (not self.arch_missing or not has_code(hardware))
         )
 
@@ -62,7 +71,7 @@ class Where:
         return (
             (not self.dtypes or dtype in self.dtypes)
             and (not self.masked or need.masked)
-            and (not self.head_dims_other_than or need.head_dim not in self.head_dims_other_than)
+            and (not self.keys_above or need.keys > self.keys_above)
         )
 
 
@@ -93,7 +102,13 @@ class Quirk:
 
     def here(self, hardware: Hardware) -> Quirk | None:
         """Return this row with only the conditions that hold on this machine; None if none does."""
-        holding = tuple(where for where in self.where if where.holds(hardware))
+        return self._only(tuple(where for where in self.where if where.holds(hardware)))
+
+    def on(self, *paths: Path) -> Quirk | None:
+        """Return this row with only the conditions that concern calls of these kernels; None if none does."""
+        return self._only(tuple(where for where in self.where if not where.paths or set(paths) & set(where.paths)))
+
+    def _only(self, holding: tuple[Where, ...]) -> Quirk | None:
         if len(holding) == len(self.where):
             return self
         return replace(self, where=holding) if holding else None

@@ -16,7 +16,7 @@ from app.compat.planning.quirk import Quirk, Where
 from app.sentence import say
 
 _HALF: Final = ("float16", "bfloat16")
-_GTX16: Final = r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T5[05]0|T600|T1000|T1200|T2000)\b"
+_GTX16: Final = r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T[456]00|T550|T1000|T1200|T2000)\b"
 
 QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
@@ -26,19 +26,19 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         against=("gqa/native",),
     ),
     Quirk(
-        "mps-decode-oob", (Where(("mps",), torch_from="2.8", torch_before="2.11", dtypes=_HALF),),
+        "mps-decode-oob", (Where(("mps",), torch_from="2.8", torch_before="2.11", dtypes=_HALF, paths=("vector",)),),
         say("quirk.mps-decode-oob",
             "Metal's decoding kernel of torch 2.8 to 2.10 reads past its buffer in half precision, "
             "so Hearth computes attention itself."),
         "pytorch #174861, PR 174945", against=("kernels/math",),
     ),
     Quirk(
-        "mps-q-stride", (Where(("mps",), torch_from="2.8", torch_before="2.9", ),),
+        "mps-q-stride", (Where(("mps",), torch_from="2.8", torch_before="2.9", paths=("vector",)),),
         say("quirk.mps-q-stride", "Metal in torch 2.8 misreads transposed queries, so they are made contiguous first."),
         "pytorch #163597, PR 163598", against=("contiguous/no",),
     ),
     Quirk(
-        "mps-batch-stride", (Where(("mps",), torch_from="2.8", torch_before="2.12"),),
+        "mps-batch-stride", (Where(("mps",), torch_from="2.8", torch_before="2.12", paths=("vector",)),),
         say("quirk.mps-batch-stride", "Metal in torch 2.8 to 2.11 misreads permuted tensors in a batch, so they are made contiguous first."),
         "pytorch #181133, PR 181151", against=("contiguous/no",),
     ),
@@ -55,47 +55,48 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "pytorch #176767, PR 176843", against=("pad_value/no",),
     ),
     Quirk(
-        "mps-placeholder", (Where(("mps",)),),
+        "mps-placeholder", (Where(("mps",), paths=("graph",)),),
         say("quirk.mps-placeholder", "A broadcast mask can crash Metal, so masks are expanded to full size."),
         "InvokeAI #7887; pytorch PR 148239", r"Placeholder shape mismatches", against=("expand_mask/no",),
     ),
     Quirk(
-        "mps-4gib", (Where(("mps",), system_before="15.4"),),
+        "mps-4gib", (Where(("mps",), system_before="15.4", paths=("graph",)),),
         say("quirk.mps-4gib", "Arrays over 4 GiB crash this macOS, so scores are computed in pieces."),
         "pytorch #149261, #84039, #134177",
         r"total bytes of NDArray > 2\*\*32|product of dimension sizes > 2\*\*31", limits=(("bytes", 1 << 32),),
     ),
     Quirk(
-        "mps-buffer", (Where(("mps",)),),
+        "mps-buffer", (Where(("mps",), paths=("graph",)),),
         say("quirk.mps-buffer", "Metal refuses a buffer larger than its memory, so scores are computed in pieces."),
         "diffusers #9972", r"Invalid buffer size", limits=(("free", 0),),
     ),
     Quirk(
-        "mps-int32", (Where(("mps",)),),
+        "mps-int32", (Where(("mps",), paths=("graph",)),),
         say("quirk.mps-int32", "Metal counts in 32 bits and silently corrupts larger arrays, so a piece holds at most 2^30 scores."),
         "pytorch #179352, #197636", limits=(("elements", 1 << 30),),
     ),
     Quirk(
-        "mps-long-k", (Where(("mps",), names=r"\bM[12]\b"),),
+        "mps-long-k", (Where(("mps",), names=r"\bM[12]\b", paths=("graph",)),),
         say("quirk.mps-long-k", "M1 and M2 get sums of 32767 or more numbers wrong, so keys are processed 16384 at a time."),
         "pytorch #195163", limits=(("keys", 16384),),
     ),
     Quirk(
-        "mps-half-softmax", (Where(("mps",), dtypes=_HALF),),
-        say("quirk.mps-half-softmax", "Metal's softmax is up to 2.4% off in half precision over long rows, so scores are computed in float32."),
+        "mps-half-softmax", (Where(("mps",), dtypes=_HALF, keys_above=3068, paths=("graph",)),),
+        say("quirk.mps-half-softmax",
+            "Metal's graph of products is up to 2.4% off in half precision over more than 3068 tokens, so scores are computed in float32."),
         "pytorch PR 190791", against=("score_dtype/kernel",),
     ),
     Quirk(
         "mps-quadratic",
-        (Where(("mps",), torch_before="2.13"),
-         Where(("mps",), torch_from="2.13", head_dims_other_than=(32, 64, 72, 80, 96, 128, 256))),
+        (Where(("mps",), paths=("graph",)),),
         say("quirk.mps-quadratic", "Metal stores all scores of this attention at once, so it is computed in pieces."),
         "torch's macOS wheels; pytorch PRs 181575, 191794", against=("chunk_q/whole",), fatal=False,
     ),
     Quirk(
-        "mps-fp16-black", (Where(("mps",), system_from="14.5", dtypes=("float16",)),),
-        say("quirk.mps-fp16-black", "Since macOS 14.5 float16 attention gives black pictures, so scores are computed in float32."),
-        "ComfyUI #3521, #4799, #10681", against=("score_dtype/kernel",),
+        "mps-fp16-black", (Where(("mps",), torch_before="2.10", dtypes=("float16",), paths=("graph",)),),
+        say("quirk.mps-fp16-black",
+            "Metal before torch 2.10 rounds large float16 scores to infinity, which turns pictures black, so scores are computed in float32."),
+        "pytorch #160841, PR 165961; ComfyUI #4799", against=("score_dtype/kernel",),
     ),
     Quirk(
         "masked-rows", (Where(("mps",)),),
@@ -108,9 +109,66 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "diffusers #11229, #14438; pytorch #187521",
     ),
     Quirk(
-        "mps-leak", (Where(("mps",), system_from="15", system_before="16"),),
-        say("quirk.mps-leak", "On macOS 15 memory keeps growing when shapes vary, so the chunk has a fixed size."),
-        "pytorch #152344, #152550", against=("chunk_q/automatic",), fatal=False,
+        "mps-leak", (Where(("mps",), system_from="15", torch_before="2.8", paths=("graph",)),),
+        say("quirk.mps-leak", "From macOS 15 on float32 attention loses memory in torch before 2.8, so Hearth computes attention itself."),
+        "pytorch #152344, PR 152371", against=("kernels/math",), fatal=False,
+    ),
+    Quirk(
+        "mps-allocator",
+        (Where(("mps",), torch_before="2.13", paths=("vector",)), Where(("mps",), torch_before="2.14", system_before="15", paths=("vector",))),
+        say("quirk.mps-allocator",
+            "Metal keeps memory of every size it was asked for, and here torch would copy all keys for each new row of speech, "
+            "so Hearth computes such rows itself, in pieces of one size."),
+        "pytorch #132596, #152550, PR 188045", against=("kernels/math",), limits=(("keys", 1024),), fatal=False,
+    ),
+    Quirk(
+        "mps-slow-path", (Where(("mps",), system_before="15"),),
+        say("quirk.mps-slow-path", "Before macOS 15 Metal's fused attention takes only contiguous tensors, so they are made contiguous first."),
+        "torch's attention.cpp", against=("contiguous/no",), fatal=False,
+    ),
+    Quirk(
+        "mps-vector-mask", (Where(("mps",), torch_from="2.8", torch_before="2.13", masked=True, paths=("vector",)),),
+        say("quirk.mps-vector-mask", "Metal before torch 2.13 reads masks shared by several heads wrongly in short calls, so masks are expanded to full size."),
+        "pytorch PR 184180", against=("expand_mask/no",),
+    ),
+    Quirk(
+        "mps-threads", (Where(("mps",)),),
+        say("quirk.mps-threads", "Two threads that use Metal at once can crash it, so one thread of Hearth does all its work."),
+        "pytorch #197805, PR 197836", r"command encoder is already encoding|addCompletedHandler:|MTLCommandBufferStatusCommitted",
+    ),
+    Quirk(
+        "mps-scalar-view", (Where(("mps",), torch_before="2.14"),),
+        say("quirk.mps-scalar-view",
+            "Metal takes the first number of a list on the processor where another was meant, so Hearth hands over copies of such numbers."),
+        "pytorch #187117, #191929, PR 187229",
+    ),
+    Quirk(
+        "mps-conv-weight", (Where(("mps",), torch_before="2.14", system_from="15"),),
+        say("quirk.mps-conv-weight", "Metal misreads convolution weights that are part of a larger tensor; Hearth's models have none such."),
+        "pytorch #192212, PR 192303",
+    ),
+    Quirk(
+        "mps-conv-chunk", (Where(("mps",), torch_from="2.9"),),
+        say("quirk.mps-conv-chunk",
+            "Metal can misread a convolution's input that is part of a larger tensor, from the second picture of a batch on; "
+            "Hearth's models convolve whole tensors, one picture at a time."),
+        "pytorch #169342",
+    ),
+    Quirk(
+        "mps-out-slice", (Where(("mps",), system_before="15", torch_before="2.14"),),
+        say("quirk.mps-out-slice", "Metal on macOS 14 does not write a product into the middle of a tensor, so Hearth writes only into its beginning."),
+        "pytorch PR 193385",
+    ),
+    Quirk(
+        "mps-graph-26", (Where(("mps",), system_from="26", system_before="27"),),
+        say("quirk.mps-graph-26",
+            "Some models compute wrongly on Metal since macOS 26, so the self-test compares a small one with the processor."),
+        "actions/runner-images #14380; pytorch PR 181742",
+    ),
+    Quirk(
+        "mps-graph-27", (Where(("mps",), system_from="27", torch_before="2.13"),),
+        say("quirk.mps-graph-27", "SDXL paints noise on macOS 27 with torch before 2.13. Run start.py repair to update torch."),
+        "pytorch #187280",
     ),
     Quirk(
         "mps-device-map", (Where(("mps",)),),
@@ -119,8 +177,9 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-stride-zero", (Where(("mps",), torch_from="2.8", torch_before="2.9"),),
-        say("quirk.mps-stride-zero", "Expanded tensors crash Metal in torch 2.8, so they are copied first."),
-        "pytorch #167154", r"buffer is not large enough\. Must be \d+ bytes", against=("contiguous/no",),
+        say("quirk.mps-stride-zero",
+            "Linear layers crash Metal in torch 2.8 if their input is one tensor shown several times. Run start.py repair to update torch."),
+        "pytorch #167154", r"buffer is not large enough\. Must be \d+ bytes",
     ),
     Quirk(
         "mps-bf16", (Where(("mps",), system_before="14"),),
@@ -191,9 +250,14 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "torch's source; diffusers #14129", against=("dtype/bfloat16",), fatal=False,
     ),
     Quirk(
+        "rdna2-bf16", (Where(("rocm",), gfx="gfx(8|90[0-6]|10)"),),
+        say("quirk.rdna2-bf16", "AMD cards before RDNA 3 have no bfloat16 arithmetic of their own, so float16 is faster."),
+        "ComfyUI's should_use_bf16, #15006", against=("dtype/bfloat16",), fatal=False,
+    ),
+    Quirk(
         "pascal-fp16", (Where(("cuda",), capability_from=(6, 1), capability_before=(6, 2)),),
-        say("quirk.pascal-fp16", "This card computes float16 very slowly, so weights are stored in float16 but computed in float32."),
-        "instant-ngp #87", against=("dtype/float16", "storage/float32"), fatal=False,
+        say("quirk.pascal-fp16", "This card computes float16 slowly, at times far slower than float32, so models compute in float32."),
+        "ComfyUI's and Forge's should_use_fp16", against=("dtype/float16",), fatal=False,
     ),
     Quirk(
         "maxwell-fp16", (Where(("cuda",), capability_before=(5, 3)),),
@@ -202,8 +266,8 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "gtx16-fp16", (Where(("cuda",), names=_GTX16),),
-        say("quirk.gtx16-fp16", "float16 gives NaN and black pictures on cards of this family, so they compute in float32."),
-        "pytorch #58123; A1111 #4407; InvokeAI #5971", against=("dtype/float16",),
+        say("quirk.gtx16-fp16", "float16 convolutions give NaN and black pictures on cards of this family, so they compute in float32."),
+        "pytorch #58123, #77955; A1111 PR 4407, #9916", against=("dtype/float16",),
     ),
     Quirk(
         "sdpa-dtype", (Where(),),
@@ -236,6 +300,19 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "uv #14742, #17236",
     ),
     Quirk(
+        "cudnn-old-card", (Where(("cuda",), capability_before=(7, 5), cudnn_from="9.11"),),
+        say("quirk.cudnn-old-card",
+            "The cuDNN found here has no convolutions for this card, so torch computes them itself, which is slower. torch brings one that has "
+            "them: take the other one's folder out of LD_LIBRARY_PATH or PATH, then run start.py repair."),
+        "pytorch #162574; torch's Convolution.cpp", against=("convolution/library",),
+    ),
+    Quirk(
+        "windows-spill", (Where(("cuda",), systems=("windows",)),),
+        say("quirk.windows-spill",
+            "On Windows a full card goes on in the computer's slow memory instead of reporting it, so torch may take no more than is free."),
+        "NVIDIA KB 5490; A1111 #11063",
+    ),
+    Quirk(
         "fused-qkv-stride", (Where(("cuda", "rocm")),),
         say("quirk.fused-qkv-stride", "Fused kernels misread views of one interleaved tensor, so such views are copied unless their layout is known."),
         "TransformerEngine's get_qkv_layout",
@@ -258,7 +335,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "vae-fp16", (Where(dtypes=("float16",)),),
         say("quirk.vae-fp16", "This part overflows in float16 and gives black pictures, so it computes in a wider dtype."),
-        "InvokeAI #7208; A1111 #10227", against=("unsafe/float16",),
+        "InvokeAI #7208, PR 7213; A1111 #10227", against=("unsafe/float16",),
     ),
 )  # fmt: skip
 

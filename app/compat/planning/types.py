@@ -11,8 +11,11 @@ from app.sentence import Sentence
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
 Gqa = Literal["native", "folded", "expanded"]
 Kernel = Literal["flash", "cudnn", "efficient", "math"]
+Path = Literal["vector", "prefill", "graph"]
+"""Which of torch's Metal kernels takes a call: the one for few queries, the one for many, or a graph of products."""
 Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
+Convolution = Literal["library", "torch"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
 Chunk = int | Literal["auto"]
 """Queries that attention takes at a time, or automatic."""
@@ -27,13 +30,15 @@ class ModelPart:
     role: Role
     parameters: int
     half_is_safe: bool = True
-    """False if float16 overflows (SDXL's own VAE, Z-Image's transformer)."""
+    """False if float16 overflows (SDXL's own VAE and FLUX's, Z-Image's transformer)."""
     linear: int | None = None
     """Parameters in linear layers, the only ones quantised while loading; None: nearly all."""
     wide: int = 0
     """Parameters that transformers keeps in float32 when loading float16, and bitsandbytes leaves alone (T5's)."""
     gguf_bytes: int | None = None
     """Size of its GGUF file, if known."""
+    widest: int = 0
+    """Parameters of its largest linear layer, for a voice: what is widened or sent at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,10 @@ class Precision:
     storage: Dtype
     compute: Dtype
     device: str
+    linear: Dtype | None = None
+    """Dtype in which its linear layers multiply, with sums in float32; None: `compute`."""
+    kept_bytes: int = 0
+    """Bytes of its layers that stay on the device while the others are sent for each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +103,8 @@ class Vae:
     slicing: bool = False
     tile_pixels: int = 0
     """Tile size; 0: no tiles."""
+    unfolds: bool = False
+    """Whether each convolution first copies every window of its input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +167,8 @@ class Plan:
     quantised: Quantised
     attention: str
     """Attention for from_pretrained: sdpa."""
+    convolution: Convolution
+    """Whether the card's library (cuDNN, MIOpen) computes convolutions, or torch itself."""
     environment: tuple[tuple[str, str], ...]
     """Environment variables to set before torch is imported."""
     because: tuple[Reason, ...]
@@ -168,6 +181,10 @@ class Plan:
     """Where the tensors are: `device`, or the CPU on a pretended machine."""
     native_right: bool = False
     """Folded for speed, though torch's grouped heads are correct here: short calls may use them."""
+    path: Path | None = None
+    """On Metal the kernel that this plan is for; None elsewhere."""
+    others: tuple[Plan, ...] = ()
+    """On Metal the same plan for calls that other kernels take."""
 
     def of(self, role: Role) -> Precision | None:
         return next((each for each in self.precision if each.role == role), None)

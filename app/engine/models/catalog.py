@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from app import paths
@@ -24,6 +25,8 @@ _T5: Final = ModelPart("text_encoder", "text", 4_762_310_656, linear=4_630_511_6
 _QWEN3_4B: Final = ModelPart("text_encoder", "text", 4_022_468_096, linear=3_633_315_840)
 _VAE: Final = ModelPart("vae", "vae", 83_653_863)
 _VAE_16: Final = ModelPart("vae", "vae", 83_819_683)
+_FLUX_VAE: Final = replace(_VAE_16, half_is_safe=False)
+"""Black in float16: InvokeAI #7208. Z-Image uses it too; FLUX.2's is alike, and nothing shows that it is better."""
 
 _SIZES_512: Final = ((512, 512), (512, 768), (768, 512), (640, 448), (448, 640))
 _SIZES_1024: Final = ((1024, 1024), (896, 1152), (1152, 896), (832, 1216), (1216, 832), (768, 1344), (1344, 768))
@@ -75,7 +78,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "dia-1.6b", "speech", "dia", "Dia 1.6B",
-        parts=(ModelPart("model", "speech", 1_611_160_576, linear=1_572_864_000), ModelPart("codec", "codec", 76_600_000)),
+        parts=(ModelPart("model", "speech", 1_611_160_576, linear=1_572_864_000, widest=33_554_432), ModelPart("codec", "codec", 76_600_000)),
         attention=Attention(16, 4, 128, text_tokens=1024, keys=3072, masked=True),
         source=Source("nari-labs/Dia-1.6B-0626", ("*.json", "*.safetensors", "*.txt"), 6_445 * _MB),
         companions=(Companion("codec", Source("descript/dac_44khz", ("*.json", "model.safetensors"), 307 * _MB), "MIT"),),
@@ -153,7 +156,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "flux1-schnell", "picture", "flux", "FLUX.1 schnell",
         parts=(
-            _CLIP_L, replace(_T5, name="text_encoder_2"), ModelPart("transformer", "denoiser", 11_891_178_560), _VAE_16,
+            _CLIP_L, replace(_T5, name="text_encoder_2"), ModelPart("transformer", "denoiser", 11_891_178_560), _FLUX_VAE,
         ),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=256),
         settings=ModelSettings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
@@ -165,7 +168,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "flux2-klein", "picture", "flux2-klein", "FLUX.2 klein 4B",
-        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 3_875_544_576), ModelPart("vae", "vae", 84_046_115)),
+        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 3_875_544_576), ModelPart("vae", "vae", 84_046_115, half_is_safe=False)),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=ModelSettings(4, 1.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("black-forest-labs/FLUX.2-klein-4B", _WHOLE, 15_980 * _MB, _SAFE),
@@ -176,7 +179,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "z-image-turbo", "picture", "z-image", "Z-Image Turbo",
-        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 6_154_908_736, half_is_safe=False), _VAE_16),
+        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 6_154_908_736, half_is_safe=False), _FLUX_VAE),
         attention=Attention(30, 30, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=ModelSettings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),
@@ -209,6 +212,11 @@ BEST: Final = {
 def choose_best(kind: Kind, there: Callable[[Model], bool]) -> Model:
     """Choose the first installed model of `BEST`; the starters come with Hearth, so there always is one."""
     return next((BY_ID[id_] for id_ in BEST[kind] if there(BY_ID[id_])), BY_ID[BEST[kind][-1]])
+
+
+def name_model(id_: str) -> str:
+    """Return the title of a model by its id. The page asks each second, so no file is read."""
+    return BY_ID[id_].title if id_ in BY_ID else detect.name_path(Path(id_))
 
 
 def find(wanted: str) -> Model:

@@ -55,13 +55,18 @@ def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
         ) from fault
 
 
+def name_path(path: Path) -> str:
+    """Return the title of a local model; nothing is read for it."""
+    return path.stem if path.suffix == ".safetensors" else path.name
+
+
 def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     family = detect_family(path)
     like = catalog[_LIKE[family]]
     # The catalog row's VAE may be a repaired one from elsewhere; here it is the file's.
     parts = tuple(replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts)
     return replace(
-        like, id=str(path), title=path.stem, path=str(path), source=None, single_file=True, plain=None, note=None,
+        like, id=str(path), title=name_path(path), path=str(path), source=None, single_file=True, plain=None, note=None,
         parts=parts, settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False,
     )  # fmt: skip
 
@@ -137,7 +142,7 @@ def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
         like, own = catalog["dia-1.6b"], path / "codec"
         codec = safetensors.describe_part("codec", "codec", own) if own.is_dir() else like.parts[1]
         return replace(
-            like, id=str(path), title=path.name, path=str(path), source=None, companions=(), note=None,
+            like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), note=None,
             parts=(safetensors.describe_part("model", "speech", path), codec),
         )  # fmt: skip
     raise _refuse_unknown(path)
@@ -172,13 +177,16 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
     multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
     settings = replace(recommended, width=width, height=width, sizes=sizes, multiple=multiple)
     return replace(
-        like, id=str(path), title=path.name, path=str(path), source=None, companions=(), plain=None, note=None,
+        like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), plain=None, note=None,
         parts=tuple(parts), attention=attention, settings=settings, licence="", gated=False,
     )  # fmt: skip
 
 
 def _is_safe_in_half(name: str, family: Family) -> bool:
-    return not ((name == "vae" and family in ("sdxl", "pixart-sigma")) or (name == "transformer" and family == "z-image"))
+    return not (
+        (name == "vae" and family in ("sdxl", "pixart-sigma", "flux", "flux2-klein", "z-image"))
+        or (name == "transformer" and family == "z-image")
+    )
 
 
 def _read_scale(path: Path) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from app.compat.machine.hardware import Hardware
+from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import Choice, Offload, Plan, Quantised
@@ -51,17 +51,15 @@ def make_forecast(
 ) -> Forecast:
     """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
     free. `yields`: for a guest, as in `planned`."""
-    need, free = find_need(home, hardware, model, request), free_bytes(hardware)
-
-    def cures_of() -> tuple[Cure, ...]:
-        return tuple(find_cures(home, request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts))
-
+    need = find_need(home, hardware, model, request)
     try:
         plan = make_plan(home, hardware, model, choice, verdicts, request, yields=yields)
     except Trouble as trouble:
-        return Forecast("no", trouble.sentence, None, cures_of())
-    fit, sentence = judge(peak_bytes(need, plan), free)
-    return Forecast(fit, sentence, plan, cures_of() if fit == "no" else ())
+        return Forecast("no", trouble.sentence, None, tuple(find_cures(home, request, model, hardware, hardware, choice, verdicts)))
+    place = as_processor(hardware) if plan.device == "cpu" != hardware.kind else hardware
+    fit, sentence = judge(peak_bytes(need, plan), free_bytes(place))
+    cures = tuple(find_cures(home, request, model, hardware, place, choice, verdicts)) if fit == "no" else ()
+    return Forecast(fit, sentence, plan, cures)
 
 
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
@@ -75,15 +73,18 @@ def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentenc
     return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", **gigabytes)
 
 
-def find_cures(home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts) -> Iterator[Cure]:
-    """Find single changes that make it fit, the mildest first; of each kind the first that works."""
+def find_cures(
+    home: Home, request: Request, model: Model, hardware: Hardware, place: Hardware, choice: Choice, verdicts: Verdicts
+) -> Iterator[Cure]:
+    """Find single changes that make it fit, the mildest first; of each kind the first that works. `place`: the machine as it
+    computes: without its card, where that is wrong."""
     offered: set[str] = set()
-    for sentence, changed, chosen in (*_vary_plan(request, choice, hardware.unified), *_vary_size(request, model, choice)):
+    for sentence, changed, chosen in (*_vary_plan(request, choice, place.unified), *_vary_size(request, model, choice)):
         try:
             plan = make_plan(home, hardware, model, chosen, verdicts, changed)
         except Trouble:
             continue
-        if sentence.key not in offered and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes:
+        if sentence.key not in offered and peak_bytes(find_need(home, hardware, model, changed), plan) <= free_bytes(place):
             offered.add(sentence.key)
             yield Cure(sentence, changed, chosen)
 
@@ -139,7 +140,7 @@ def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], f
         if creation.model != model.id or not 0 < creation.rate < math.inf:
             continue
         if isinstance(request, PictureRequest):
-            ratio = estimate_work(model, request.width, request.height, request.guidance, request.scheduler)
+            ratio = weigh_step(model, request)
             before = creation.settings
             ratio /= estimate_work(model, *(before.get(name) for name in ("width", "height", "guidance", "scheduler")))
             times.append(count_steps(request, model) * request.batch * ratio / creation.rate)
@@ -152,6 +153,13 @@ def count_steps(request: PictureRequest, model: Model) -> int:
     """Count the steps; from a start picture only the last part of them runs."""
     steps = request.steps or model.recommended(request.scheduler).steps
     return max(1, round(steps * request.strength)) if request.image else steps
+
+
+def weigh_step(model: Model, request: Request) -> float:
+    """Weigh one step of a request; rows of speech are alike."""
+    if not isinstance(request, PictureRequest):
+        return 1.0
+    return estimate_work(model, request.width, request.height, request.guidance, request.scheduler)
 
 
 def estimate_work(model: Model, width: Any, height: Any, guidance: Any, scheduler: Any) -> float:

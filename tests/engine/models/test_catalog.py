@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app.compat.machine.pretended import MACHINES
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Choice
 from app.engine.files import safetensors
 from app.engine.models import catalog, detect, model
-from app.engine.models.model import Model
+from app.engine.models.model import Model, describe_need
 from app.sentence import Trouble
 from tests.support.places import TOP
 
@@ -113,3 +117,11 @@ def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
             safetensors.describe_part("model", "speech", folder).parameters,
             safetensors.describe_part("codec", "codec", folder / "codec").parameters,
         ]
+
+
+def test_a_vae_that_is_black_in_float16_computes_wider() -> None:
+    """InvokeAI #7208; this machine computes in float16 where it can."""
+    machine = replace(MACHINES["t4"], memory_bytes=80 << 30, free_bytes=79 << 30, ram_bytes=128 << 30)
+    for name, wider in {"flux1-schnell": True, "flux2-klein": True, "z-image-turbo": True, "sd35-medium": False, "sdxl": False}.items():
+        vae = decide(machine, describe_need(catalog.BY_ID[name]), Choice(), {}).of("vae")
+        assert vae is not None and (vae.compute != "float16") == wider, name

@@ -75,6 +75,19 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
     assert told.value.cure == "get-configs"
 
 
+def test_a_model_is_named_without_its_files(folder: Path, tmp_path: Path) -> None:
+    """The page asks each second, with whatever model is loaded; a large one has thousands of tensors in its headers."""
+    whole, file = single.save("sd15", tmp_path)
+    versioned = shutil.copytree(folder, tmp_path / "portraits v1.5")
+    titles = {str(path): catalog.find(str(path)).title for path in (folder, whole, file, versioned)}
+    assert titles[str(versioned)] == "portraits v1.5" and titles[str(file)] == file.stem
+    for path in (whole, versioned):
+        shutil.rmtree(path)
+    file.unlink()
+    assert {path: catalog.name_model(path) for path in titles} == titles
+    assert {id_: catalog.name_model(id_) for id_ in (*catalog.BY_ID, "")} == {**{id_: row.title for id_, row in catalog.BY_ID.items()}, "": ""}
+
+
 OTHERS = {
     "a LoRA": {"lora_unet_x.lora_down.weight": (2, 2)},
     "a FLUX denoiser": {"double_blocks.0.img_attn.norm.key_norm.scale": (2,)},

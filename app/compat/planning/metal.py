@@ -1,0 +1,54 @@
+"""Find which of torch's Metal kernels takes an attention call, by the conditions of torch's Attention.mm. Pure, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from app.compat.machine.hardware import Hardware
+from app.compat.planning.quirk import version
+from app.compat.planning.types import ModelPart, Need, Path, Plan, Role
+
+FEW_QUERIES: Final = 8
+"""Most queries of the vector kernel, which decodes."""
+VECTOR_DIMS: Final = (64, 96, 128)
+PREFILL_DIMS: Final = (32, 64, 72, 80, 96, 128, 256)
+_DIMS: Final[dict[Role, int]] = {"vae": 512, "text": 64}
+"""Head sizes in parts other than the one that a need describes; text encoders with 128 take the same kernel."""
+PREFILL_SINCE: Final = "2.13"
+
+
+def metal_paths(hardware: Hardware) -> tuple[Path, ...]:
+    """List the kernels of this machine's torch; none if it is not a Mac. An unknown torch has only the oldest."""
+    if hardware.kind != "mps":
+        return ()
+    return ("vector", "prefill", "graph") if version(hardware.torch) >= version(PREFILL_SINCE) else ("vector", "graph")
+
+
+def metal_path(paths: Collection[Path | None], queries: int, keys: int, head_dim: int, value_dim: int) -> Path:
+    """Return the kernel for one call. Its mask is boolean or of the queries' dtype: the seam aligns it."""
+    if head_dim != value_dim:
+        return "graph"
+    if queries <= FEW_QUERIES:
+        return "vector" if queries <= keys and head_dim in VECTOR_DIMS else "graph"
+    return "prefill" if "prefill" in paths and head_dim in PREFILL_DIMS else "graph"
+
+
+def need_path(paths: Collection[Path], need: Need) -> Path | None:
+    """Return the kernel for a model's widest attention."""
+    return metal_path(paths, need.queries, need.keys, need.head_dim, need.head_dim) if paths else None
+
+
+def parts_on(paths: Collection[Path], path: Path | None, need: Need) -> tuple[ModelPart, ...]:
+    """Return the parts whose attention this kernel takes; all where that cannot be told apart. Few queries are any part's."""
+    if path is None or path == "vector":
+        return need.parts
+    dims = ((part, _DIMS.get(part.role, need.head_dim)) for part in need.parts)
+    return tuple(part for part, dim in dims if metal_path(paths, FEW_QUERIES + 1, FEW_QUERIES + 1, dim, dim) == path) or need.parts
+
+
+def plan_for(plan: Plan, queries: int, keys: int, head_dim: int) -> Plan:
+    """Return the plan for calls of this shape alone."""
+    by_path = {each.path: each for each in (plan, *plan.others)}
+    return replace(by_path[metal_path(tuple(by_path), queries, keys, head_dim, head_dim)], others=()) if plan.others else plan
