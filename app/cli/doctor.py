@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import shlex
 import shutil
@@ -16,8 +15,11 @@ from typing import Any
 
 from app import __version__
 from app.cli.machine_options import add_common_options, read_machine
+from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Subject, Verdict, Verdicts, as_json, forget, learn, verdict_file
+from app.compat.machine.report import describe_report
+from app.compat.machine.report_file import lay_out
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts, forget, learn, read_given, verdict_file
 from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.plan_words import word_option, word_value
@@ -37,7 +39,7 @@ _GIB = 1 << 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON; with --selftest the machine alone, for --pretend")
     parser.add_argument("--why", action="store_true", help="also show rejected options and every objection")
     parser.add_argument(
         "--model", metavar="NAME", help="show the plan for this model only: a name from 'hearth models', or a local folder or file"
@@ -61,16 +63,25 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not args.json:
         print("\n".join(wrapped(about(hardware))))
-    check_machine(hardware)
+    try:
+        check_machine(hardware)
+    except Trouble:
+        if args.json:  # its facts are worth sending
+            print(lay_out(describe_report(hardware, verdicts)))
+        raise
     if args.selftest:
         verdicts = learn(folder, hardware, *test(hardware).values())
+    report = describe_report(hardware, verdicts, list_curves(place, hardware)) if args.json else {}
+    if args.json and args.selftest:
+        print(lay_out(report))
+        return 0
     models = list_models(place, args.model or "")
     shown = {name: Shown.of(place, hardware, model, verdicts) for name, model in models.items()}
     if args.json:
-        print(json.dumps(to_plain(hardware, shown, verdicts, read_choice(place)), indent=1))
+        print(lay_out(report | to_plain(shown, read_choice(place))))
         return 0
     print("\n".join(wrapped(page(shown, args.why))))
-    print("\n".join(wrapped(tested(verdicts, verdict_file(folder, hardware)))))
+    print("\n".join(wrapped(tested(verdicts, Path(hardware.report) if hardware.report else verdict_file(folder, hardware)))))
     return 0
 
 
@@ -81,6 +92,12 @@ def list_models(place: Home, named: str = "") -> dict[str, Model | None]:
         return {found.title: found}
     shown = [each for each in catalog.CATALOG if each.id in SHOWN or (each.source and locate(place, each))]
     return {"Attention of any model": None} | {each.title: each for each in shown}
+
+
+def list_curves(place: Home, hardware: Hardware) -> list[Curve]:
+    """List the chunk curves that Tune measured on this computer; they are none of a pretended machine."""
+    found = () if hardware.pretended else (read_curve(place, each.id) for each in catalog.CATALOG)
+    return [each for each in found if each is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +129,9 @@ def taught_by(hardware: Hardware, model: Model | None, verdicts: Verdicts) -> tu
     fallbacks = learned(verdicts, model.id) if model is not None else ()
     if model is None or not fallbacks:
         return ()
-    pretending = f" --pretend {hardware.pretended}" if hardware.pretended else ""
+    if fallbacks == learned(read_given(hardware), model.id):  # all are of a report's file, which stays as it is
+        return tuple(each.sentence for each in fallbacks)
+    pretending = f" --pretend {shlex.quote(hardware.report or hardware.pretended)}" if hardware.pretended else ""
     command = f"hearth doctor --forget {shlex.quote(model.id)}{pretending}"
     forget_it = say("doctor.forget", "To forget this and try again: {command}", command=command)
     return (*(each.sentence for each in fallbacks), forget_it)
@@ -127,12 +146,13 @@ def forgotten(subjects: tuple[Subject, ...]) -> Sentence:
 
 def test(hardware: Hardware) -> dict[Subject, Verdict]:
     """Run the self-test, with progress on stderr so that stdout holds only the page or JSON."""
-    from app.compat.selftest.run import run
+    from app.compat.selftest import run
+    from app.engine.session.machine_check import questions
 
     def tell(done: int, total: int, words: Sentence) -> None:
         print(f"\r{done}/{total} {words!s:<60.60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
-    return run(hardware, tell)
+    return run.run(hardware, tell, questions)
 
 
 # The page: headings have no indent, their text has one; an empty line separates sections.
@@ -141,7 +161,8 @@ Line = tuple[int, str]
 
 
 def about(hardware: Hardware) -> Iterator[Line]:
-    yield 0, f"Hearth {__version__} on {hardware.name}" + (" (pretended)" if hardware.pretended else "")
+    pretended = f" (pretended{', from ' + hardware.pretended if hardware.report else ''})" if hardware.pretended else ""
+    yield 0, f"Hearth {__version__} on {hardware.name}{pretended}"
     memory = f"{hardware.memory_bytes / _GIB:.1f} GiB"
     yield (
         2,
@@ -216,15 +237,15 @@ def tested(verdicts: Verdicts, file: Path) -> Iterator[Line]:
 
 
 def counted(verdicts: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
-    """Yield a sentence for paths and one for known defects, each with its failed verdicts."""
+    """Yield a sentence for parts and paths and one for known defects, each with its failed verdicts."""
     rows = [each for each in verdicts.values() if each.subject.kind == "row"]
-    paths = [each for each in verdicts.values() if each.subject.kind == "path"]
+    paths = [each for each in verdicts.values() if each.subject.matters]
     wrong, shown = ([each for each in some if not each.passed] for some in (paths, rows))
     if paths:
         yield (
             say(
                 "doctor.paths",
-                "{right} of {total} paths are correct here; the others are never used.",
+                "{right} of {total} parts and paths are correct here; the others are avoided.",
                 right=len(paths) - len(wrong),
                 total=len(paths),
             ),
@@ -238,18 +259,18 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
     width = min(120, shutil.get_terminal_size((100, 24)).columns)
     for indent, text in lines:
         margin = " " * indent
-        yield from textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin + "  ") or [""]
+        yield from textwrap.wrap(
+            text, width, initial_indent=margin, subsequent_indent=margin + "  ", break_on_hyphens=False, break_long_words=False
+        ) or [""]
 
 
-def to_plain(hardware: Hardware, shown: Mapping[str, Shown], verdicts: Verdicts, choice: Choice) -> dict[str, Any]:
-    """Return the page's content and more as JSON, with each sentence's key. `stands_in`: what this computer runs in a
-    pretended machine's place, if its plan differs."""
+def to_plain(shown: Mapping[str, Shown], choice: Choice) -> dict[str, Any]:
+    """Return the plans and more as JSON, with each sentence's key. `stands_in`: what this computer runs in a pretended
+    machine's place, if its plan differs."""
     return {
-        "hearth": __version__, "python": platform.python_version(), "machine": asdict(hardware),
         "choice": asdict(choice),
         "plans": {name: _plan_to_plain(each.plan) for name, each in shown.items()},
         "stands_in": {name: {"words": str(each.note), "plan": _plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None},
-        "verdicts": [as_json(each) for each in verdicts.values()],
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from app.cli import output_file
-from app.cli.machine_options import add_common_options
+from app.cli.machine_options import add_common_options, read_pretended
 from app.cli.progress import print_json, print_progress
 from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantised
@@ -114,9 +114,9 @@ def run_job(request: Request, args: argparse.Namespace) -> int:
 
 
 def open_keeper(args: argparse.Namespace) -> Keeper:
-    place = home(args.home)
+    place, pretended = home(args.home), read_pretended(args)
     try:
-        return Keeper(place, args.pretend, patient=False)
+        return Keeper(place, pretended, patient=False)
     except OSError as fault:
         raise Trouble(
             say(

@@ -17,8 +17,19 @@ def add_home_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pretend", default="", metavar="MACHINE", help="plan for another machine: gtx-1060, m1-8gb ...")
+    parser.add_argument(
+        "--pretend", default="", metavar="MACHINE",
+        help="plan for another machine: gtx-1060, m1-8gb ..., or the file that 'hearth doctor --selftest --json' printed there",
+    )  # fmt: skip
     add_home_option(parser)
+
+
+def read_pretended(args: argparse.Namespace) -> str:
+    """Return the machine to pretend, a file by its whole path; raise a Trouble if there is none, before anything starts."""
+    if not args.pretend:
+        return ""
+    hardware = find_machine(args.pretend)
+    return hardware.report or hardware.pretended
 
 
 def read_machine(args: argparse.Namespace) -> tuple[Home, Hardware, dict[Subject, Verdict]]:

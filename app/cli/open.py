@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.cli.machine_options import add_common_options
+from app.cli.machine_options import add_common_options, read_pretended
 from app.languages import languages
 from app.paths import home
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> int:
     return launch(
         LaunchOptions(
             place=home(args.home),
-            pretend=args.pretend,
+            pretend=read_pretended(args),
             host=args.listen,
             port=args.port,
             browser=not args.no_browser,

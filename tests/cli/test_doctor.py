@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ from app.__main__ import EXIT_TROUBLE, main
 from app.cli import doctor
 from app.cli.doctor import SHOWN
 from app.compat.machine import pretended, verdicts
+from app.compat.machine.chunk_curve import Curve, Point, keep_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.engine.models.catalog import BY_ID
@@ -59,7 +62,7 @@ def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     machine = MACHINES["m2-16gb"]
     seen = {
         Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, float("inf"), words="garbage"),
-        Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True),
+        Subject("row", "mps-allocator"): Verdict(Subject("row", "mps-allocator"), True),
     }
     verdicts.store(tmp_path / "verdicts", machine, seen)
     assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
@@ -68,7 +71,7 @@ def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     plan = found["plans"]["Attention of any model"]
     assert [each["field"] for each in plan["because"]] == list(DECIDED_FIELDS)
     assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])
-    assert [each["field"] for each in plan["retired"]] == ["mps-leak"]
+    assert [each["field"] for each in plan["retired"]] == ["mps-allocator"]
     assert {each["subject"]: each["error"] for each in found["verdicts"]}["path:gqa/native/float16"] is None
 
 
@@ -80,7 +83,7 @@ def test_what_the_self_test_found_is_told(tmp_path: Path, capsys: pytest.Capture
     verdicts.store(tmp_path / "verdicts", MACHINES["m1-8gb"], seen)
     page = told(capsys, "--pretend", "m1-8gb", "--home", str(tmp_path))
     assert (
-        "0 of 1 paths are correct here" in page
+        "0 of 1 parts and paths are correct here" in page
         and "0 of 1 known defects occur here" in page
         and "path:gqa/native/float16: error 0.7" in page
     )
@@ -92,7 +95,7 @@ def test_the_self_test_runs_and_is_kept(tmp_path: Path, capsys: pytest.CaptureFi
 
     asked: list[Hardware] = []
 
-    def run(hardware: Hardware, tell: object) -> dict[Subject, Verdict]:
+    def run(hardware: Hardware, tell: object, questions: object) -> dict[Subject, Verdict]:
         asked.append(hardware)
         return {Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True)}
 
@@ -103,10 +106,59 @@ def test_the_self_test_runs_and_is_kept(tmp_path: Path, capsys: pytest.CaptureFi
     assert "chunk_q automatic" in told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path))
 
 
+def test_the_report_of_a_machine_stands_in_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sent by somebody with that card, kept under a name of one's own, looked at from another folder."""
+    from app.compat.selftest import run as selftest_run
+
+    real = replace(MACHINES["t4"], pretended="")
+    found = (
+        Verdict(Subject.path("kernels/efficient", "float16"), False, 0.7, 0.00123456),
+        Verdict(Subject.fallback("sdxl", "offload"), False, seen=RunFailure("memory", 3)),
+    )
+    monkeypatch.setattr(pretended, "probe", lambda: real)
+    monkeypatch.setattr(selftest_run, "run", lambda *_: {each.subject: each for each in found})
+    keep_curve(home(str(tmp_path)), Curve("sd15", (Point(64, 0.25),), 64))
+    assert main(["doctor", "--selftest", "--json", "--home", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    report = json.loads(printed)
+    assert list(report) == ["format", "hearth", "python", "machine", "verdicts", "curves"] and report["curves"][0]["model"] == "sd15"
+    file = tmp_path / "their t4.json"
+    file.write_text(printed, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    page = told(capsys, "--pretend", "their t4.json", "--home", str(tmp_path), "--model", "sdxl", "--why")
+    assert "on Tesla T4 (pretended, from their t4.json)" in page and "efficient failed the self-test on this machine: 0.7" in page
+    assert "Idle model parts are moved off the device. Memory ran out at step 3." in page
+    assert "--forget" not in page, "their file stays as it is"
+    assert f"The self-test's results are in {file}." in page
+    assert main(["doctor", "--json", "--pretend", str(file), "--home", str(tmp_path)]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert {"choice", "plans", "stands_in"} <= set(again) and again["machine"] == report["machine"] | {"pretended": "their t4.json"}
+    assert [each["subject"] for each in again["verdicts"]] == [each["subject"] for each in report["verdicts"]] and again["curves"] == []
+    assert sorted(tmp_path.rglob("*")) == before, "looking leaves nothing behind"
+    own = Verdict(Subject.fallback("sd15", "offload"), False, seen=RunFailure("memory", 3))
+    verdicts.learn(tmp_path / "verdicts", pretended.find_machine(str(file)), own)
+    page = told(capsys, "--pretend", "their t4.json", "--home", str(tmp_path), "--model", "sd15")
+    command = page.partition("To forget this and try again: hearth ")[2].partition(" Self-test")[0]
+    assert "Forgotten: sd15/offload." in told(capsys, *shlex.split(command)[1:], "--home", str(tmp_path))
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["models"], ["speak", "[S1] Hello."], ["paint", "a tree"], ["open", "--no-browser"]])
+def test_what_is_no_report_starts_nothing(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "broken.json").write_text('{"machine": {"kind": "abacus"}}', "utf-8")
+    (tmp_path / "home").mkdir()
+    for name, said in (("gone.json", "There is no file"), ("home", "is not a file"), ("broken.json", "machine.kind")):
+        assert main([*command, "--home", str(tmp_path / "home"), "--pretend", str(tmp_path / name)]) == EXIT_TROUBLE
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "home" / "hearth.sqlite3").exists()
+
+
 def test_an_unknown_machine_gets_the_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--pretend", "voodoo2"]) == EXIT_TROUBLE
     said = capsys.readouterr().err
-    assert all(name in said for name in ("voodoo2", *MACHINES))
+    assert all(name in said for name in ("voodoo2", *MACHINES, "doctor --selftest --json"))
 
 
 def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
@@ -120,6 +172,9 @@ def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
     out, err = capsys.readouterr()
     assert "GTX 1080" in out and "compute capability 6.1" in out and "sm_75 sm_80" in out
     assert "cu126" in err and "start.py repair" in err
+    assert main(["doctor", "--home", str(tmp_path), "--selftest", "--json"]) == EXIT_TROUBLE
+    out, err = capsys.readouterr()
+    assert json.loads(out)["machine"]["arch_list"] == ["sm_75", "sm_80"] and "cu126" in err, "its facts are worth a report"
 
 
 def test_this_machine_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from app.__main__ import main
 from app.cli import job, output_file
 from app.cli.paint import parse_size
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.process import child
 from app.engine.process.deaths import DEATHS
 from app.sentence import Trouble
 from tests.support import light_engine
@@ -33,7 +32,7 @@ Speak = Callable[..., int]
 @pytest.fixture
 def speak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
     """Run the command with engines that die as planned."""
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
 

@@ -15,6 +15,7 @@ import psutil
 import pytest
 import torch
 
+from app import graphics_cards
 from app.compat.machine import hardware
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.decide import decide
@@ -89,6 +90,36 @@ def test_an_amd_card_is_rocm_and_has_no_capability(monkeypatch: pytest.MonkeyPat
     assert decide(found).device == "cuda"  # torch's name for it
 
 
+@pytest.mark.parametrize(
+    ("gfx", "dtype"), [("gfx1030", "float16"), ("gfx1032", "float16"), ("gfx1100", "bfloat16"), ("gfx90a:sramecc+:xnack-", "bfloat16")]
+)
+def test_a_radeon_without_bfloat16_takes_float16(
+    gfx: str, dtype: str, monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
+) -> None:
+    card(monkeypatch, "AMD Radeon", (10, 3), [])
+    torch.cuda.get_device_properties(0).gcnArchName = gfx
+    monkeypatch.setattr(torch.version, "hip", "7.2")
+    found = probe()
+    assert found.gfx == gfx.partition(":")[0] and decide(found).dtype == dtype
+
+
+@pytest.mark.parametrize(("number", "refuses", "version"), [(91002, False, "9.10"), (91300, True, "9.13"), (None, False, "")])
+def test_the_loaded_cudnn_is_known_even_if_it_does_not_drive_the_card(
+    number: int | None, refuses: bool, version: str, monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
+) -> None:
+    """torch raises at the first question, as it does for a cuDNN that has no code for the card, and answers at the second."""
+    card(monkeypatch, "NVIDIA GeForce GTX 1060 6GB", (6, 1), ["sm_60"])
+    faults = [RuntimeError("cuDNN version 91300 is not compatible with devices with SM < 7.5.")] if refuses else []
+
+    def answer() -> int | None:
+        if faults:
+            raise faults.pop()
+        return number
+
+    monkeypatch.setattr(torch.backends.cudnn, "version", answer)
+    assert probe().cudnn == version
+
+
 def test_a_mac_is_asked_for_what_metal_recommends(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     no_device(monkeypatch)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
@@ -129,6 +160,42 @@ def test_a_card_that_this_torch_cannot_see_is_named(monkeypatch: pytest.MonkeyPa
     found = probe()
     assert found.kind == "cpu" and found.unseen_card == "NVIDIA GeForce GTX 1060 6GB"
     assert decide(found).warnings
+
+
+LSPCI = """\
+00:02.0 "VGA compatible controller" "Intel Corporation" "AlderLake-S GT1 [UHD Graphics 770]"
+03:00.0 "VGA compatible controller" "Advanced Micro Devices, Inc. [AMD/ATI]" "Navi 23 [Radeon RX 6600/6600 XT/6600M]" -rc7
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "unseen"),
+    [
+        (LSPCI, "AMD Radeon RX 6600/6600 XT/6600M"),
+        (LSPCI.splitlines()[0], ""),  # inside of the processor: nothing that a person would miss
+        ('05:00.0 "Display controller" "Intel Corporation" "DG2 [Arc A770]"', "Intel Arc A770"),
+        ("", ""),
+    ],
+)
+def test_other_cards_are_named_too(said: str, unseen: str, monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
+    no_device(monkeypatch)
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(graphics_cards.shutil, "which", lambda *_, **__: "lspci")
+    monkeypatch.setattr(graphics_cards, "DRM", TOP / "nowhere")
+    system["lspci", "-mm"] = said
+    found = probe()
+    assert found.unseen_card == unseen
+    assert [str(each.sentence).partition(",")[0] for each in decide(found).warnings] == [f"This machine has a {unseen}"] * bool(unseen)
+
+
+def test_a_radeon_that_its_driver_does_not_name_takes_the_systems_name(
+    monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
+) -> None:
+    monkeypatch.setattr(torch.version, "hip", "7.2")
+    monkeypatch.setattr(hardware, "find_names", lambda: ("AMD Radeon RX 7900 XT/7900 XTX", "AMD Raphael"))
+    for told, name in (("AMD Radeon Graphics", "AMD Radeon RX 7900 XT/7900 XTX"), ("AMD Radeon RX 7800 XT", "AMD Radeon RX 7800 XT")):
+        card(monkeypatch, told, (11, 0), ["gfx1100"])
+        assert probe().name == name
 
 
 def test_a_strange_machine_does_not_stop_it(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from app.compat.machine import meter
-from app.compat.machine.meter import Meter, Reading, read
+from app.compat.machine.meter import Meter, Reading, read, read_beside
 from tests.support.places import TOP
 
 MIB = 1 << 20
@@ -117,6 +117,18 @@ def test_a_mac_counts_the_larger_of_process_and_metal(monkeypatch: pytest.Monkey
     assert (reading.device_bytes, reading.allocated_bytes) == (driver_mib * MIB, MIB // 2)
     assert reading.highest_bytes == max(300, driver_mib) * MIB
     assert reading.limit_bytes == 5461 * MIB
+
+
+def test_beside_its_owner_the_device_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    mps = Counted(driver_allocated_memory=900 * MIB, current_allocated_memory=MIB, recommended_max_memory=5461 * MIB)
+    stand_in(monkeypatch, Counted(is_initialized=False), mps, metal=True)
+    owners = read()
+    mps.answers.clear()
+    monkeypatch.setattr(psutil.Process, "memory_info", lambda _: SimpleNamespace(rss=7 * MIB))
+    beside = read_beside(owners)
+    assert (beside.process_bytes, beside.device_bytes, beside.allocated_bytes) == (7 * MIB, 900 * MIB, MIB)
+    assert (beside.limit_bytes, beside.free_bytes) == (owners.limit_bytes, owners.free_bytes)
+    assert read_beside(Reading()).device_bytes is None and read_beside(Reading()).free_bytes > 0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import platform
 import subprocess
@@ -9,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
+
+from app.graphics_cards import find_names, is_separate
 
 if TYPE_CHECKING:
     from app.compat.machine.meter import Reading
@@ -41,8 +44,14 @@ class Hardware:
     torch: str = ""
     arch_list: tuple[str, ...] = ()
     """Architectures that this torch was compiled for: sm_75, sm_80..."""
+    cudnn: str = ""
+    """Version of the cuDNN that is loaded, which may not be torch's own: 9.10."""
+    gfx: str = ""
+    """Architecture of an AMD card: gfx1030."""
     pretended: str = ""
     """Name of the pretended machine; empty on the real one."""
+    report: str = ""
+    """File that a pretended machine's facts and verdicts came from; empty for those of the list."""
     fast_bf16: bool = False
     """Whether the CPU multiplies bfloat16 in hardware (AVX-512 BF16, AMX); says nothing about a GPU."""
     limit_bytes: int = 0
@@ -92,6 +101,15 @@ def with_room(hardware: Hardware, reading: Reading, held_bytes: int) -> Hardware
     return replace(hardware, free_bytes=min(hardware.memory_bytes, reading.free_bytes + held_bytes))
 
 
+def as_processor(hardware: Hardware) -> Hardware:
+    """Return the machine as if it had no graphics device."""
+    free_bytes = hardware.free_bytes if hardware.unified else hardware.ram_bytes // 2  # the rest may be other programs'
+    return replace(
+        hardware, kind="cpu", capability=None, memory_bytes=hardware.ram_bytes or hardware.memory_bytes, free_bytes=free_bytes, unified=True,
+        arch_list=(), limit_bytes=0,
+    )  # fmt: skip
+
+
 def _card(facts: Hardware, torch: ModuleType) -> Hardware:
     properties = torch.cuda.get_device_properties(0)
     free, total = torch.cuda.mem_get_info(0)
@@ -99,14 +117,25 @@ def _card(facts: Hardware, torch: ModuleType) -> Hardware:
     return replace(
         facts,
         kind="rocm" if rocm else "cuda",
-        name=properties.name,
+        name=_radeon_name(properties.name) if rocm else properties.name,
         capability=None if rocm else (properties.major, properties.minor),
         memory_bytes=total,
         free_bytes=free,
         unified=bool(getattr(properties, "is_integrated", False)),
         driver="" if rocm else _nvidia("driver_version"),
         arch_list=() if rocm else tuple(torch.cuda.get_arch_list()),
+        cudnn="" if rocm else _cudnn(torch),
+        gfx=str(getattr(properties, "gcnArchName", "")).partition(":")[0] if rocm else "",
     )
+
+
+def _cudnn(torch: ModuleType) -> str:
+    """Return the version of the loaded cuDNN; empty if there is none. Where it does not drive the card, torch raises once, then answers."""
+    number = 0
+    for _ in range(2):
+        with contextlib.suppress(RuntimeError):
+            number = torch.backends.cudnn.version() or 0
+    return f"{number // 10000}.{number // 100 % 100}" if number else ""
 
 
 def _metal(facts: Hardware, torch: ModuleType) -> Hardware:
@@ -134,7 +163,13 @@ def _processor_name(system: System) -> str:
 
 
 def _unseen_card() -> str:
-    return _nvidia("name")
+    return _nvidia("name") or next(filter(is_separate, find_names()), "")
+
+
+def _radeon_name(name: str) -> str:
+    """Return the name from the system's list where the driver says only "AMD Radeon Graphics", as it does of many cards."""
+    named = [each for each in find_names() if each.startswith("AMD") and is_separate(each)]
+    return name if any(each.isdigit() for each in name) or len(named) != 1 else named[0]
 
 
 def _nvidia(field: str) -> str:

@@ -1,11 +1,11 @@
-"""Read memory and speed without resetting anything; ask torch only if it is already imported."""
+"""Read memory without resetting anything; ask torch only if it is already imported, and only in the thread that owns the device."""
 
 from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
-from threading import Lock
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import psutil
@@ -46,20 +46,31 @@ SWAP_EVERY_S = 1.0
 
 
 class Meter:
-    """Memory readings with their own peak: torch has one peak counter per process, which others may need.
-    Thread-safe."""
+    """Memory readings with their own peak: torch has one peak counter per process, which others may need."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
         self._highest_bytes = 0
         self._swap_bytes = 0
         self._swap_read_s = -SWAP_EVERY_S
-        self._lock = Lock()
 
     def read(self) -> Reading:
+        return self._read(_device)
+
+    def read_beside(self, owners: Reading) -> Reading:
+        """Read the process and the computer, from any thread; the device's values stay as its owner last read them."""
+        reading = self._read(lambda _: None)
+        if owners.device_bytes is None:
+            return reading
+        return replace(
+            reading, device_bytes=owners.device_bytes, allocated_bytes=owners.allocated_bytes, highest_bytes=owners.highest_bytes,
+            limit_bytes=owners.limit_bytes, free_bytes=owners.free_bytes,
+        )  # fmt: skip
+
+    def _read(self, ask: Callable[[int], _Device | None]) -> Reading:
         process_bytes, system = self._process.memory_info().rss, psutil.virtual_memory()
         available = system.available
-        device = _device(available)
+        device = ask(available)
         if device is None:
             counts, limit_bytes = process_bytes, process_bytes + available
         elif device.unified:
@@ -67,27 +78,31 @@ class Meter:
             counts, limit_bytes = max(process_bytes, device.held_bytes), device.limit_bytes
         else:
             counts, limit_bytes = device.held_bytes, device.limit_bytes
-        with self._lock:
-            self._highest_bytes = max(self._highest_bytes, counts)
-            if time.monotonic() - self._swap_read_s >= SWAP_EVERY_S:
-                self._swap_bytes = _swap_bytes()
-                self._swap_read_s = time.monotonic()
-            return Reading(
-                process_bytes=process_bytes,
-                device_bytes=device.held_bytes if device else None,
-                allocated_bytes=device.allocated_bytes if device else None,
-                highest_bytes=self._highest_bytes,
-                limit_bytes=limit_bytes,
-                free_bytes=device.free_bytes if device else available,
-                system_free_bytes=available,
-                system_bytes=system.total,
-                swap_bytes=self._swap_bytes,
-            )
+        self._highest_bytes = max(self._highest_bytes, counts)
+        if time.monotonic() - self._swap_read_s >= SWAP_EVERY_S:
+            self._swap_bytes = _swap_bytes()
+            self._swap_read_s = time.monotonic()
+        return Reading(
+            process_bytes=process_bytes,
+            device_bytes=device.held_bytes if device else None,
+            allocated_bytes=device.allocated_bytes if device else None,
+            highest_bytes=self._highest_bytes,
+            limit_bytes=limit_bytes,
+            free_bytes=device.free_bytes if device else available,
+            system_free_bytes=available,
+            system_bytes=system.total,
+            swap_bytes=self._swap_bytes,
+        )
 
 
 def read() -> Reading:
     """Take one reading without earlier ones: its peak is the present value."""
     return Meter().read()
+
+
+def read_beside(owners: Reading) -> Reading:
+    """Take one reading without asking the device."""
+    return Meter().read_beside(owners)
 
 
 def _swap_bytes() -> int:

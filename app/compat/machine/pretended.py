@@ -1,12 +1,14 @@
-"""Facts of the machines that Hearth pretends, to plan without owning them. Their failures are in
-selftest/failures.py."""
+"""Facts of the machines that Hearth pretends, to plan without owning them: of its list, or of a report's file. How those of the
+list fail stands in selftest/failures.py."""
 
 from __future__ import annotations
 
+import os
 from types import MappingProxyType
 from typing import Final
 
 from app.compat.machine.hardware import Hardware, probe
+from app.compat.machine.report import name_of_file, read_machine
 from app.sentence import Trouble, say
 
 _GIB: Final = 1 << 30
@@ -54,8 +56,20 @@ MACHINES: Final[MappingProxyType[str, Hardware]] = MappingProxyType({
 
 
 def find_machine(pretended: str) -> Hardware:
-    """Return the facts of this computer, or of the machine that it pretends to be."""
-    return machine(pretended) if pretended else probe()
+    """Return the facts of this computer, or of the machine that it pretends to be: one of the list, or a report's file."""
+    if not pretended:
+        return probe()
+    return read_machine(pretended) if is_file(pretended) else machine(pretended)
+
+
+def is_file(pretended: str) -> bool:
+    """Tell whether a report's file is meant, not a machine of the list."""
+    return pretended not in MACHINES and (any(sign in pretended for sign in "/\\.") or os.path.exists(pretended))  # noqa: PTH110 - never raises
+
+
+def name_given(pretended: str) -> str:
+    """Return the name of the machine whose file is pretended; empty for those of the list."""
+    return name_of_file(pretended) if is_file(pretended) else ""
 
 
 def machine(name: str) -> Hardware:
@@ -66,7 +80,8 @@ def machine(name: str) -> Hardware:
         raise Trouble(
             say(
                 "pretend.unknown",
-                "There is no pretended machine named {name}. Choose one of: {names}.",
+                "There is no pretended machine named {name}. Choose one of: {names}. Or give the file of a machine's report, as hearth doctor "
+                "--selftest --json prints it.",
                 name=name,
                 names=", ".join(MACHINES),
             )

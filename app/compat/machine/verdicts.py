@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from app import atomic_write
 from app.compat.machine.hardware import Hardware
+from app.compat.machine.report_file import check, read_report
 from app.stored_json import read_stored
 
 _FORMAT: Final = 1
@@ -61,9 +62,16 @@ class Subject:
         return cls("row", quirk)
 
     @classmethod
-    def path(cls, option: str, dtype: str) -> Subject:
-        """Make the subject of a plan's option ("gqa/native") in this dtype: is it correct here."""
-        return cls("path", f"{option}/{dtype}")
+    def path(cls, option: str, dtype: str, metal: str = "") -> Subject:
+        """Make the subject of a plan's option ("gqa/native") in this dtype: is it correct here. `metal`: for one of
+        Metal's kernels."""
+        name = f"{option}/{dtype}"
+        return cls("path", f"{name}@{metal}" if metal else name)
+
+    @classmethod
+    def part(cls, part: str, dtype: str) -> Subject:
+        """Make the subject of a starter's part ("denoiser"): is it right here, computed in this dtype."""
+        return cls("part", f"{part}/{dtype}")
 
     @classmethod
     def way(cls, shape: str) -> Subject:
@@ -76,6 +84,11 @@ class Subject:
         return cls("rung", f"{model}/{fallback}")
 
     @property
+    def matters(self) -> bool:
+        """Whether it is a part or a path in a dtype that a plan may choose unasked: float64 is for comparing."""
+        return self.kind in ("part", "path") and "float64" not in self.name
+
+    @property
     def model(self) -> str:
         """Model whose run failed; for fallbacks only. A local model's name is a path, which may contain slashes."""
         return self.name.rpartition("/")[0]
@@ -85,9 +98,9 @@ class Subject:
 class Verdict:
     subject: Subject
     passed: bool
-    """For a row: the defect did not occur, so the row is retired. For a path: correct within its dtype's tolerance."""
+    """For a row: the defect did not occur, so the row is retired. For a path or a part: correct within its tolerance."""
     error: float = 0.0
-    """Largest error relative to the float64 reference's largest value; infinite for NaN."""
+    """Largest error relative to the reference's largest value; infinite for NaN. The reference is float64, for a part float32."""
     elapsed_s: float = 0.0
     words: str = ""
     """Error message of the machine, if it raised one."""
@@ -120,23 +133,44 @@ class StoredVerdicts(TypedDict, total=False):
 
 
 STORED: Final = TypeAdapter(StoredVerdicts)
+GIVEN: Final = TypeAdapter(list[StoredVerdict])
 
 
 def verdict_file(folder: Path, hardware: Hardware) -> Path:
-    """Return the file for this torch, system and card: verdicts of others do not apply."""
+    """Return the file for this torch, system, card and driver: verdicts of others do not apply."""
     # A system's patch version changes every other week and has no effect here.
     system = ".".join(hardware.system_version.split(".")[:2])
-    facts = (hardware.torch or "torch", hardware.system, system, hardware.name, hardware.pretended)
+    facts = (hardware.torch or "torch", hardware.system, system, hardware.name, hardware.driver, hardware.pretended)
     return folder / (re.sub(r"[^A-Za-z0-9.+]+", "-", " ".join(filter(None, facts))).strip("-") + ".json")
 
 
 def load(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
     """Read the verdicts of this machine; empty if there are none, or they cannot be read now. A damaged one goes alone, and
-    the old file is kept."""
+    the old file is kept. On a pretended machine from a file, what the real one was seen to do goes before what was learned here."""
+    return _load_if_readable(folder, hardware) | read_given(hardware)
+
+
+def read_given(hardware: Hardware) -> dict[Subject, Verdict]:
+    """Read the verdicts of the file that a pretended machine came from; raise a Trouble for wrong ones. Nothing is stored there."""
+    if not hardware.report:
+        return {}
+    given = check(hardware.report, GIVEN, read_report(hardware.report).get("verdicts", []), "verdicts")
+    return {each.subject: each for each in map(_read, given)}
+
+
+def _load_if_readable(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
     try:
         return _load(folder, hardware)
     except OSError:
         return {}
+
+
+def reload(folder: Path, hardware: Hardware, known: Verdicts) -> dict[Subject, Verdict]:
+    """Read the verdicts of this machine; those already known where they cannot be read now."""
+    try:
+        return _load(folder, hardware)
+    except OSError:
+        return dict(known)
 
 
 def _load(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
@@ -166,15 +200,15 @@ def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Ve
         try:
             verdicts = _load(folder, hardware) | new
         except OSError:
-            return new
+            return new | read_given(hardware)
         store(folder, hardware, verdicts)
-    return verdicts
+    return verdicts | read_given(hardware)
 
 
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[Subject, ...]:
     """Forget the fallbacks of this model, or of all models, and return them. The next run starts as if none had failed."""
     with _lock(folder, hardware):
-        verdicts = load(folder, hardware)  # none, where they cannot be read now: then none goes
+        verdicts = _load_if_readable(folder, hardware)
         gone = tuple(each for each in verdicts if each.kind == "rung" and model in ("", each.model))
         if gone:
             store(folder, hardware, {subject: each for subject, each in verdicts.items() if subject not in gone})
@@ -194,7 +228,7 @@ def _lock(folder: Path, hardware: Hardware) -> FileLock:
     return FileLock(verdict_file(folder, hardware).with_suffix(".lock"))
 
 
-def _read(stored: dict[str, Any]) -> Verdict:
+def _read(stored: Mapping[str, Any]) -> Verdict:
     """Read a verdict that has the schema; fields of a newer Hearth are left out."""
     error, seen = stored.get("error", 0), stored.get("seen")
     known = {each.name for each in fields(RunFailure)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from app.strict_json import parse_strictly
 
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+', re.DOTALL)
 _BRACKETS: Final = bytes(range(256)).translate(None, b"[]{}")
@@ -30,7 +31,7 @@ def parse_json(data: bytes | str, bounds: Bounds = Bounds()) -> Any:
     if len(raw) > bounds.most_bytes:
         raise ValueError(f"more than {bounds.most_bytes} bytes")
     _check_shape(raw, bounds)
-    value = json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant, parse_float=_read_float)
+    value = parse_strictly(raw.decode("utf-8-sig"))
     if b"\\u" in raw:  # the only way to half a surrogate pair, which cannot be written to a file or an answer
         json.dumps(value, ensure_ascii=False).encode()
     return value
@@ -54,17 +55,6 @@ def _check_shape(raw: bytes, bounds: Bounds) -> None:
         brackets = brackets.replace(b"[]", b"")
     if brackets:
         raise ValueError(f"brackets that do not match, or nested deeper than {bounds.depth}")
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
-
-
-def _read_float(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is too large a number")
-    return number
 
 
 def read_json(path: Path, bounds: Bounds = Bounds()) -> Any:

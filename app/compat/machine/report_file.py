@@ -1,0 +1,122 @@
+"""The file of a machine's report: read it within bounds, check it by a schema, lay it out, hide what is private. Knows no fact by name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from app.compat.machine.own_names import hide_own_names
+from app.disk_faults import word_fault
+from app.sentence import Trouble, say
+from app.strict_json import parse_strictly
+
+MOST_BYTES: Final = 4 << 20
+"""A report takes some 20 KB, with the plans of all models less than a megabyte."""
+LONGEST: Final = 1000
+"""Characters of a text that are read; more is no machine's."""
+NAMED_MOST: Final = 6
+_ROOT: Final = r"(?:~|[A-Za-z]:)?[/\\]"
+_PART: Final = r"""[^\s"'`:;,()]"""
+_WORD: Final = r"""[^\s"'`:;,()/\\]"""
+_PATH: Final = re.compile(
+    rf"""(["'`]){_ROOT}[^"'`\n]*\1|(?<![\w.]){_ROOT}{{1,2}}[\w.~-]+{_PART}*(?: (?:{_WORD}+ ){{0,3}}{_WORD}*[/\\]{_PART}*)*"""
+)
+"""A path from a root: up to its quote, or to the last word with a slash; a folder's name may hold four words."""
+_ROOTED: Final = re.compile(rf"(?:^|[^\w.@-]){_ROOT}|^[A-Za-z]:")
+T = TypeVar("T")
+
+
+@cache
+def read_report(file: str) -> dict[str, Any]:
+    """Return a report's values; raise a Trouble for what is none. Read once: while Hearth runs, a machine stays as it was."""
+    try:
+        path = Path(file)
+        if path.exists() and not path.is_file():  # a pipe never answers
+            raise Trouble(say("report.no-file", "{file} is not a file. Give the file of a machine's report to --pretend.", file=file))
+        with path.open("rb") as opened:
+            raw = opened.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise Trouble(say("report.missing", "There is no file {file}. Check its name and its folder.", file=file)) from None
+    except (OSError, ValueError) as fault:
+        raise Trouble(say("report.unreadable", "{file} cannot be read: {fault}.", file=file, fault=word_fault(fault))) from fault
+    if len(raw) > MOST_BYTES:
+        raise Trouble(
+            say("report.large", "{file} is larger than {most} MB, so it is not a machine's report.", file=file, most=MOST_BYTES >> 20)
+        )
+    try:
+        values = _clean(parse_strictly(raw))  # UTF-16 too, as PowerShell writes it
+        if not isinstance(values, dict) or not isinstance(values.get("machine"), dict):
+            raise ValueError("no machine in it")
+    except (ValueError, RecursionError) as fault:
+        words, command = str(_clean(str(fault)))[:100], "hearth doctor --selftest --json > machine.json"
+        raise Trouble(
+            say(
+                "report.damaged",
+                "{file} is not a machine's report, or it is damaged ({fault}). Make one with: {command}",
+                file=file,
+                fault=words,
+                command=command,
+            )
+        ) from fault
+    return values
+
+
+def check(file: str, schema: TypeAdapter[T], values: object, *within: str) -> T:
+    """Return the values as the schema has them, unknown ones left out; raise a Trouble that names the wrong ones."""
+    try:
+        return schema.validate_python(values, strict=True)
+    except ValidationError as fault:
+        wrong = [error["loc"] for error in fault.errors(include_url=False, include_input=False)]
+        names = dict.fromkeys(".".join(map(str, (*within, *keys))) for keys in wrong)
+        listed = ", ".join([*names][:NAMED_MOST]) + (" ..." if len(names) > NAMED_MOST else "")
+        raise Trouble(
+            say(
+                "report.wrong",
+                "{file} cannot be used: these values are missing, or no machine has such ones: {names}.",
+                file=file,
+                names=listed,
+            )
+        ) from fault
+
+
+def lay_out(report: Mapping[str, Any]) -> str:
+    """Write a report as JSON, one line for each fact, verdict or plan."""
+    return "{\n" + ",\n".join(f" {json.dumps(name)}: {_lay_out_value(each)}" for name, each in report.items()) + "\n}"
+
+
+def _lay_out_value(value: Any) -> str:
+    if value and isinstance(value, dict):
+        return "{\n  " + ",\n  ".join(f"{json.dumps(name)}: {json.dumps(each, allow_nan=False)}" for name, each in value.items()) + "\n }"
+    if value and isinstance(value, list):
+        return "[\n  " + ",\n  ".join(json.dumps(each, allow_nan=False) for each in value) + "\n ]"
+    return json.dumps(value, allow_nan=False)
+
+
+def names_path(name: str) -> bool:
+    """Tell whether a name holds a path from a root, as that of a local model does."""
+    return _ROOTED.search(name) is not None
+
+
+def hide_private(words: str) -> str:
+    """Return a machine's error message without folders, user and host name; of a path its last part stays."""
+    with suppress(RuntimeError):  # an account without a home
+        for home in (str(Path.home()), Path.home().as_posix()):  # with spaces or quotes in it
+            words = words.replace(home, "~")
+    words = _PATH.sub(lambda found: ".../" + re.split(r"[/\\]", found[0].strip("\"'`").rstrip("/\\"))[-1], words)
+    return hide_own_names(words)
+
+
+def _clean(value: Any) -> Any:
+    """Keep what can be shown of all texts: no control characters, which a terminal would obey, and no half surrogate pairs."""
+    if isinstance(value, str):
+        return "".join(each if each.isprintable() else " " for each in value[:LONGEST])
+    if isinstance(value, dict):
+        return {_clean(name): _clean(each) for name, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value
