@@ -2,12 +2,14 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from app.fast_import import pausing_collector
 
 # Where PYTHONDONTWRITEBYTECODE is set, each of the hundred engines and windows that the tests start would compile torch and Gradio
 # anew, which takes longer than most tests. Theirs is kept in a folder of its own.
@@ -21,17 +23,20 @@ if sys.dont_write_bytecode and sys.pycache_prefix is None:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Hearth speaks the system's language; the tests read English.
 os.environ["LC_ALL"] = "C.UTF-8"
+# Each engine checks a machine that it does not know, for ten seconds, which only the tests of that check wait for.
+os.environ["HEARTH_SKIP_CHECK"] = "1"
 # No test writes to the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fixtures")  # plugins of files that import them first
 
 LONGEST = (
-    "test_window", "test_separate_memory", "test_window_seldom", "test_window_machine", "test_window_settings", "test_fallbacks",
-    "test_keeper", "test_session", "test_start", "test_watchdog", "test_window_looks", "test_seam_cases", "test_deaths",
-    "test_attention", "test_starter_painter", "test_placement", "test_painter", "test_speaking", "test_selftest", "test_supervisor",
-    "test_api", "test_worker", "test_request_guard", "test_planned", "test_share_looks", "test_starter_voice", "test_bench",
-    "test_families", "test_house", "test_decoder", "test_speak_and_paint", "test_step_aside", "test_painter_runs", "test_launch",
+    "test_window", "test_window_settings", "test_start", "test_fallbacks", "test_separate_memory", "test_window_machine",
+    "test_window_seldom", "test_window_looks", "test_keeper", "test_attention", "test_watchdog", "test_full_disk",
+    "test_starter_painter", "test_placement", "test_seam_cases", "test_session", "test_deaths", "test_painter", "test_speaking",
+    "test_selftest", "test_supervisor", "test_api", "test_worker", "test_request_guard", "test_planned", "test_share_looks",
+    "test_starter_voice", "test_bench", "test_families", "test_house", "test_decoder", "test_speak_and_paint", "test_step_aside",
+    "test_painter_runs", "test_launch",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
@@ -76,6 +81,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--fast"):
         sys.meta_path.insert(0, SkipHeavy())
     config.option.loadscopereorder = False  # xdist would begin with the files that hold the most tests: the quickest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Every collection of garbage walked over all that the test files import, half a second, and many tests bring one about."""
+    with pausing_collector():
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

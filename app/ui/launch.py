@@ -63,7 +63,7 @@ class LaunchOptions:
 
     place: Home
     pretend: str = ""
-    """Name of another machine to plan for."""
+    """Another machine to plan for: its name, or its report's file."""
     host: str = "127.0.0.1"
     port: int | None = None
     browser: bool = True

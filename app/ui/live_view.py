@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from app import notices
 from app.engine.jobs.events import Failed
+from app.engine.models.catalog import name_model
 from app.sentence import Trouble
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
@@ -27,10 +28,11 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     progress = desk.keeper.get_progress(state.job) if state.job else None
     looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
     answer: views.View = {
-        "strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken),
+        "strip": views.strip_view(state, progress, name_model(state.model), spoken),
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
         "charts": views.charts_view(looked_at),
+        "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
     }

@@ -27,7 +27,7 @@ from app.ui.state.desk import Desk
 from app.ui.tabs import models, shelf, welcome
 from app.ui.window import HeadInjection
 from tests.support.guests import desk_at, shared
-from tests.support.window import CHROMIUM, FLAGS, shut_out
+from tests.support.window import CHROMIUM, FLAGS, WAIT_MS, shut_out
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -37,7 +37,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
-WAIT_MS = 90_000
 DROP = """([name, data]) => {
   const bytes = Uint8Array.from(atob(data), (each) => each.charCodeAt(0)), transfer = new DataTransfer();
   transfer.items.add(new File([bytes], name, { type: "image/png" }));
@@ -54,6 +53,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -92,7 +92,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         assert page.evaluate("document.documentElement.lang") == "en", "the language chosen at the door stays"
         assert not shut_out(page)
         page.evaluate(DROP, [picture.name, base64.b64encode(picture.read_bytes()).decode()])
-        expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog", timeout=WAIT_MS)
+        expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog")
         assert page.locator("#paint-begin-with").count() == 0, "whose button would ask for a file by its path"
         assert not refused, "the page asks for what guests may not have"
         assert not shut_out(page)
@@ -118,7 +118,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             assert page.locator(".h-qr svg").count() == 1
             expect(page.locator(".h-lost")).to_be_hidden()
             lost.append(Sentence("tunnel.lost", "The link is offline."))
-            expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"), timeout=WAIT_MS)
+            expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"))
             expect(page.locator(".h-lost")).to_be_visible()
             page.locator(".h-sharing summary").click()
             assert not shut_out(page)

@@ -13,7 +13,21 @@ from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from tests.support.hub import cached
-from tests.support.window import LONG_SCRIPT, SCRIPT, SETTLED, Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
+from tests.support.waiting import LOADING_S, until
+from tests.support.window import (
+    LOADING_MS,
+    LONG_SCRIPT,
+    SCRIPT,
+    SETTLED,
+    Open,
+    Visit,
+    choose,
+    go,
+    held,
+    needs_chromium,
+    unfold,
+    while_it_waits,
+)
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -39,7 +53,7 @@ def asked(page: Page, opened: Open, kind: str, field: str, words: str) -> str:
 
 
 def ended(opened: Open, state: str = "finished") -> None:
-    until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
+    until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"), LOADING_S)
     job = opened.jobs()[-1]
     assert job["state"] == state, job
 
@@ -52,8 +66,8 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     expect(page.locator("#h-script .h-turns .h-badge")).to_have_text(["S1", "S2", "S3"])
     expect(page.locator("#h-script .h-turns .h-badge").nth(2)).to_have_class("h-badge wrong")
     speak(page, opened, SCRIPT)
+    expect(page.locator("#h-sound .h-player")).to_be_visible(timeout=LOADING_MS)
     expect(page.locator("#h-parts .h-part")).to_have_count(2)
-    expect(page.locator("#h-sound .h-player")).to_be_visible()
     expect(page.locator("#h-parts .h-number.right")).to_have_count(2)
     href = page.locator("#h-sound a[download]").first.get_attribute("href")
     sound = page.request.get(f"{opened.address.rstrip('/')}/{href}")
@@ -173,7 +187,7 @@ def test_a_part_is_heard_to_its_end_while_it_is_made(visit: Visit, opened: Open)
     page.on("request", lambda request: fetched.append(request.url.rsplit("/", 1)[-1].split("?")[0]))
     page.evaluate(LISTEN)
     speak(page, opened, " (pause 0.2s) ".join([SCRIPT] * 4))
-    page.wait_for_function("window.heard >= 0")
+    page.wait_for_function("window.heard >= 0", timeout=LOADING_MS)
     index = page.evaluate("window.heard")
     expect(page.locator("#h-parts .h-number").nth(index)).to_have_class(re.compile("right"))
     expect(page.locator("#h-parts .h-live").nth(index)).to_be_hidden()
@@ -185,7 +199,7 @@ def test_a_part_is_heard_to_its_end_while_it_is_made(visit: Visit, opened: Open)
 def test_stop_keeps_what_is_there(visit: Visit, opened: Open) -> None:
     page = visit()
     speak(page, opened, LONG_SCRIPT)
-    page.wait_for_selector("#h-parts .h-number.right")
+    page.wait_for_selector("#h-parts .h-number.right", timeout=LOADING_MS)
     page.keyboard.press("Escape")
     ended(opened, "stopped")
     kept = opened.rows(f"SELECT path, whole FROM creations WHERE job='{opened.jobs()[-1]['id']}'")
@@ -196,14 +210,14 @@ def test_a_job_outlives_the_page_and_a_killed_engine(visit: Visit, opened: Open)
     page = visit()
     job = speak(page, opened, " (pause 0.2s) ".join([SCRIPT] * 6))
     parts = opened.home / "scratch" / "jobs" / job
-    until(lambda: (parts / "part-000.json").is_file())
+    until(lambda: (parts / "part-000.json").is_file(), LOADING_S)
     opened.engine().kill()
     made = (parts / "part-000.wav").stat().st_mtime_ns
     page.reload()
     expect(page.locator("#h-parts .h-part")).to_have_count(12)
     assert opened.jobs()[-1]["state"] in ("queued", "running"), "the page was to be loaded in the middle of the run"
     expect(page.locator("#h-parts .h-said")).to_contain_text("stopped the engine")
-    expect(page.locator("#h-sound .h-player")).to_be_visible()
+    expect(page.locator("#h-sound .h-player")).to_be_visible(timeout=LOADING_MS)
     ended(opened)
     assert opened.jobs()[-1]["attempts"] == 2
     assert (parts / "part-000.wav").stat().st_mtime_ns == made, "what was finished is not done again"
@@ -220,7 +234,7 @@ def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Vi
     expect(page.locator("#h-canvas .h-acts a")).to_be_visible()
     painted = opened.jobs()[-1]["request"]
     assert painted["prompt"] == "a small boat at sunset" and painted["steps"] == 4 and painted["seed"] is None
-    (file,) = sorted((opened.home / "creations").glob("*.png"))[-1:]
+    ((file,),) = opened.rows(f"SELECT path FROM creations WHERE job='{opened.jobs()[-1]['id']}'")
     page.fill("#paint-prompt textarea", "something else")
     page.set_input_files("#paint-dropped input[type=file]", file)
     expect(page.locator("#paint-prompt textarea")).to_have_value("a small boat at sunset")

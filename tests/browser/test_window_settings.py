@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.support.hub import cached
+from tests.support.waiting import LOADING_S, until
 from tests.support.window import (
+    LOADING_MS,
     Open,
     Visit,
     choices,
@@ -24,7 +27,6 @@ from tests.support.window import (
     small_voice,
     start,
     unfold,
-    until,
     while_it_waits,
 )
 
@@ -48,8 +50,10 @@ def begin() -> Iterator[Callable[[Path, Path], Open]]:
 
 
 def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_restart(
-    visit: Visit, tmp_path: Path, begin: Callable[[Path, Path], Open]
+    visit: Visit, tmp_path: Path, begin: Callable[[Path, Path], Open], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As on the machine of whoever installs it: what it computes is checked while nothing runs."""
+    monkeypatch.delenv("HEARTH_SKIP_CHECK")
     home, audit = tmp_path / "home", tmp_path / "audit"
     home.mkdir()
     first = begin(home, audit)
@@ -57,14 +61,19 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
     expect(page.locator("#h-greeting")).to_contain_text("Welcome")
     for scheme, width in (("light", 1400), ("dark", 390)):
         seen = visit("speak", first.address, color_scheme=scheme, viewport={"width": width, "height": 900})
-        expect(seen.locator("#h-greeting li .h-badge.right")).not_to_have_count(0)
+        expect(seen.locator("#h-greeting li .h-badge.right")).not_to_have_count(0, timeout=LOADING_MS)
         assert not shut_out(seen)
         seen.close()
     page.get_by_role("button", name="Paint something").click()
-    expect(page.locator("#h-canvas .h-acts a")).to_be_visible()
+    expect(page.locator("#h-canvas .h-acts a")).to_be_visible(timeout=LOADING_MS)
     assert first.jobs()[-1]["state"] == "finished" and "house" in first.jobs()[-1]["request"]["prompt"]
     assert first.settings()["greeted"] is True
     page.fill("#paint-negative textarea, #paint-negative input", "rain")
+    go(page, "machine")
+    badge, tables = page.locator("#h-words .h-badge"), page.locator("#h-selftest summary")
+    expect(badge).to_contain_text(re.compile(r"^checking this machine while idle: \d+ of \d+$|^checked: (\d+) of \1 right$"))
+    expect(badge).to_contain_text(re.compile(r"^checked: (\d+) of \1 right$"))
+    expect(tables.filter(has_text="paths of attention")).to_be_visible()
     go(page, "speak")
     expect(page.locator("#h-greeting")).to_be_hidden()
     page.fill("#speak-text textarea", "[S1] A draft that nobody has spoken yet.")
@@ -157,7 +166,7 @@ def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: s
     page.keyboard.press("Control+Enter")
     until(lambda: len(opened.jobs()) > before)
     told = opened.jobs()[-1]["id"]
-    until(lambda: opened.jobs()[-1]["state"] == "finished")
+    until(lambda: opened.jobs()[-1]["state"] == "finished", LOADING_S)
     page.route("**/hearth/live", failed)
     page.get_by_role("button", name="Retry smaller").click()
     until(lambda: opened.jobs()[-1]["id"] != told)

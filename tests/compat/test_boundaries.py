@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
-from app.compat.planning.chunk_fields import largest_chunk
 from app.compat.planning.decide import decide
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, SCRATCH_BYTES, part_bytes
 from app.compat.planning.quirk import Quirk, Where
@@ -17,25 +15,37 @@ from app.compat.planning.types import Choice, Dtype, ModelPart, Need, Plan, Prec
 from app.sentence import say
 
 VOICE = Need(model="mine", kind="speech", parts=(ModelPart("model", "speech", 400_000_000),))
-WIDE_BYTES = 400_000_000 * 4 + SCRATCH_BYTES["speech"]
+PAINTER = Need(model="mine", kind="picture", parts=(ModelPart("unet", "denoiser", 400_000_000),))
 
 
 def because(plan: Plan, field: str) -> Reason:
     return next(each for each in plan.because if each.field == field)
 
 
-MAXWELL = replace(MACHINES["gtx-1060"], name="NVIDIA GeForce GTX 980", capability=(5, 2))
-"""A GTX 1060 has a row of its own against wide weights."""
-
-
-@pytest.mark.parametrize(("machine", "share", "half"), [(MAXWELL, 2, "float16"), (MACHINES["cpu"], 1, "bfloat16")])
-def test_weights_stay_wide_to_the_last_byte_that_fits(machine: Hardware, share: int, half: str) -> None:
-    """Unified memory may be filled by the weights, a card's own by half."""
+@pytest.mark.parametrize(
+    ("name", "need", "share", "half"),
+    [
+        ("gtx-1060", PAINTER, 2, "float16"),
+        ("cpu", PAINTER, 1, "bfloat16"),
+        ("gtx-1060", VOICE, 1, "float16"),
+        ("cpu", VOICE, 1, "bfloat16"),
+    ],
+)
+def test_weights_stay_wide_to_the_last_byte_that_fits(name: str, need: Need, share: int, half: str) -> None:
+    """Unified memory may be filled by the weights, a card's own by half; a voice, which reads all of them for each row, may fill both."""
+    wide_bytes = 400_000_000 * 4 + SCRATCH_BYTES[need.kind]
     found = [
-        decide(replace(machine, free_bytes=share * WIDE_BYTES - less), VOICE, Choice(dtype="float32")).precision[0].storage
+        decide(replace(MACHINES[name], free_bytes=share * wide_bytes - less), need, Choice(dtype="float32")).precision[0].storage
         for less in (0, share)
     ]
     assert found == ["float32", half]
+
+
+def test_a_voices_caches_are_counted_in_float32_too() -> None:
+    need, cache_bytes = replace(VOICE, cache_bytes=100 * MIB), 2 * 100 * MIB
+    wide_bytes = 400_000_000 * 4 + SCRATCH_BYTES["speech"] + cache_bytes
+    found = [decide(replace(MACHINES["cpu"], free_bytes=wide_bytes - less), need, Choice(dtype="float32")) for less in (0, 1)]
+    assert [plan.precision[0].storage for plan in found] == ["float32", "bfloat16"]
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -89,18 +99,12 @@ def test_a_row_that_limits_the_scores_is_told_with_its_limit() -> None:
 
 def test_scores_that_do_not_fit_are_told_by_their_size() -> None:
     mac = replace(MACHINES["m3-max-64gb"], free_bytes=1 << 30)
-    plan = decide(mac, Need(batch=2, heads=8, kv_heads=8, queries=4096, keys=4096))
+    plan = decide(mac, Need(batch=2, heads=8, kv_heads=8, head_dim=40, queries=4096, keys=4096))
     said = [
         dict(reason.sentence.values) for each in plan.rejected if (each.field, each.option) == ("chunk_q", "whole")
         for reason in each.objections if reason.sentence.key == "chunk_q.budget"
     ]  # fmt: skip
     assert said == [{"mib": 2 * 8 * 4096 * 4096 * 4 * COPIES_OF_SCORES // MIB, "most": plan.budget_bytes // MIB}]
-
-
-@pytest.mark.parametrize(("rows", "chunk"), [(0, 16), (17, 16), (63, 32), (64, 64), (100, 64), (128, 128), (8191, 4096), (10**6, 4096)])
-def test_a_fixed_chunk_is_a_power_of_two_that_fits(rows: int, chunk: int) -> None:
-    row_bytes = 2 * 8 * 1000 * 4 * COPIES_OF_SCORES
-    assert largest_chunk(Need(batch=2, heads=8, kv_heads=8, keys=3000), "float32", 1000, rows * row_bytes) == chunk
 
 
 @pytest.mark.parametrize(

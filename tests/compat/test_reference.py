@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from app.compat.selftest import probes, reference
+from app.compat.selftest import operations, probes, reference
 from app.compat.selftest.reference import CaseShape, error, make
 
 SMALL = (
@@ -53,7 +53,7 @@ def test_an_error_is_relative_to_the_largest_number() -> None:
 
 
 def test_probes_of_a_processor_are_right() -> None:
-    for probe in (probes.long_sound, probes.ignored_addend):
+    for probe in (operations.long_sound, operations.ignored_addend):
         assert probe("float32", "cpu")[0] < 1e-5
     made = make(reference.WIDE, "float64", "cpu")
     assert error(probes.by_hand(made), made.right) < 1e-12
@@ -63,5 +63,5 @@ def test_a_sound_is_longer_than_metal_once_took(monkeypatch: pytest.MonkeyPatch)
     seen: list[tuple[int, ...]] = []
     held = torch.nn.functional.conv1d
     monkeypatch.setattr(torch.nn.functional, "conv1d", lambda sound, kernel: seen.append(tuple(sound.shape)) or held(sound, kernel))
-    probes.long_sound("float32", "cpu")
+    operations.long_sound("float32", "cpu")
     assert seen == [(1, 1, 66_000)]

@@ -6,14 +6,20 @@ import multiprocessing
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.pretended import MACHINES, machine
+from app.compat.machine.pretended import MACHINES, find_machine, machine
+from app.compat.machine.report import describe_report
+from app.compat.machine.report_file import lay_out
+from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.planning.decide import decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.selftest.failures import ATTENTION, Aborted, DeviceLimits
 from app.compat.selftest.simulate import Bites, biting
@@ -62,10 +68,18 @@ def masked(queries: int, keys: int, blind_row: bool = False) -> Callable[[], Ten
     return attend(*qkv(queries, keys, dim=40), mask)
 
 
+def shared_mask() -> Callable[[], Tensor]:
+    """One mask for all heads, another for each member of the batch."""
+    mask = torch.ones(2, 1, 8, 8, dtype=torch.bool)
+    mask[0, :, :, 4:] = False
+    return attend(*qkv(8, 8), mask)
+
+
+FOREIGN_CUDNN = replace(machine("gtx-1060"), cudnn="9.13", pretended="foreign-cudnn")
 half, bf16 = torch.float16, torch.bfloat16
 RAISING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[], Tensor]]]] = [
     ("mps-gqa-abort", "m1-8gb", DeviceLimits(), grouped),
-    ("mps-stride-zero", "m2-16gb", DeviceLimits(), lambda: attend(*(made(1, 1, 16, 64).expand(2, 4, -1, -1) for _ in range(3)))),
+    ("mps-stride-zero", "m2-16gb", DeviceLimits(), lambda: partial(nn.Linear(8, 8), made(1, 4, 8).expand(3, -1, -1))),
     ("mps-placeholder", "m1-8gb", SMALL, lambda: masked(64, 64)),
     ("mps-4gib", "m1-8gb", SMALL, lambda: attend(*qkv(64, 64, dim=40))),
     ("mps-4gib", "m1-8gb", SMALL, lambda: lambda: made(4, 128, 8) @ made(4, 8, 64)),
@@ -96,15 +110,33 @@ SPOILING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[]
     ("mps-long-k", "m2-16gb", SMALL, lambda: lambda: made(2, 4, 600) @ made(2, 600, 8)),
     ("mps-half-softmax", "m3-max-64gb", SMALL, lambda: attend(*qkv(9, 128, dim=40, dtype=bf16))),
     ("mps-half-softmax", "m3-max-64gb", SMALL, lambda: lambda: made(2, 9, 128, dtype=bf16).softmax(-1)),
-    ("mps-fp16-black", "m3-max-64gb", DeviceLimits(), lambda: attend(*qkv(16, 16, dtype=half))),
-    ("mps-fp16-black", "m3-max-64gb", DeviceLimits(), lambda: lambda: made(2, 16, 16, dtype=half).softmax(-1)),
+    ("mps-fp16-black", "m1-8gb", DeviceLimits(), lambda: attend(*qkv(16, 16, dtype=half))),
+    ("mps-fp16-black", "m2-16gb", DeviceLimits(), lambda: lambda: made(2, 16, 16, dtype=half).softmax(-1)),
+    ("mps-vector-mask", "m2-16gb", DeviceLimits(), shared_mask),
+    ("mps-scalar-view", "m3-max-64gb", DeviceLimits(), lambda: lambda: made(2, 3) * torch.arange(5.0)[4]),
+    ("mps-conv-weight", "m3-max-64gb", DeviceLimits(), lambda: partial(F.conv2d, made(1, 2, 8, 8), made(3, 2, 3, 3, 3)[:, :, 1])),
+    ("mps-conv-chunk", "m3-max-64gb", DeviceLimits(), lambda: partial(F.conv2d, made(2, 4, 8, 8).chunk(2, 1)[1], made(3, 2, 3, 3))),
+    ("mps-out-slice", "m1-8gb", DeviceLimits(), lambda: lambda: torch.mm(made(4, 4), made(4, 4), out=torch.zeros(2, 4, 4)[1])),
     ("mps-baddbmm", "m3-max-64gb", DeviceLimits(), lambda: lambda: torch.baddbmm(made(2, 8, 8), made(2, 8, 8), made(2, 8, 8), beta=0)),
     ("bias-overflow", "gtx-1060", SMALL, lambda: masked(96, 96)),
-    ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: attend(*qkv(16, 16, dtype=half))),
-    ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Linear(8, 8).half(), made(2, 8, dtype=half))),
     ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Conv2d(2, 2, 3).half(), made(1, 2, 8, 8, dtype=half))),
     ("masked-rows", "m3-max-64gb", DeviceLimits(), lambda: masked(16, 16, blind_row=True)),
 ]
+
+
+def test_a_plan_computes_convolutions_without_a_library_that_lacks_them() -> None:
+    convolve = partial(F.conv2d, made(1, 2, 8, 8), made(3, 2, 3, 3))
+    plan, right = decide(FOREIGN_CUDNN), convolve()
+    assert plan.convolution == "torch" and decide(machine("gtx-1060")).convolution == "library"
+    with biting(FOREIGN_CUDNN) as bites:
+        with applied(plan):
+            assert torch.equal(convolve(), right) and not bites.rows
+            with applied(decide(machine("t4"))):
+                assert torch.backends.cudnn.enabled
+            assert not torch.backends.cudnn.enabled
+        with pytest.raises(RuntimeError, match="unable to find an engine"):
+            convolve()
+    assert torch.backends.cudnn.enabled
 
 
 def others(row: str) -> list[str]:
@@ -146,6 +178,30 @@ def test_it_spoils_the_result_silently(case: tuple, inference: bool) -> None:
     assert bitten.rows == {row: 1}
     assert wrong.shape != right.shape or not (wrong - right).abs().max() < 0.02 * right.abs().max()
     assert torch.equal(repaired, right)
+
+
+def from_file(folder: Path, name: str, row: str, passed: bool) -> Hardware:
+    """A real machine of these facts, whose self-test said this of one row."""
+    seen = {Subject.row(row): Verdict(Subject.row(row), passed)}
+    file = folder / f"{name} {row}.json"
+    file.write_text(lay_out(describe_report(replace(machine(name), pretended=""), seen)), "utf-8")
+    return find_machine(str(file))
+
+
+def test_a_machine_of_a_file_fails_as_its_own_self_test_saw(tmp_path: Path) -> None:
+    """Where the table knows better or worse, too: a later torch than it has heard of, or one that was repaired."""
+    of_strides = fused(torch.float32)
+    with biting(from_file(tmp_path, "rtx-3060", "fused-qkv-stride", True)) as healed:
+        assert torch.equal(of_strides(), fused(torch.float32)())
+    with biting(from_file(tmp_path, "rtx-3060", "masked-rows", True)) as sick:
+        wrong = of_strides()
+    assert not healed.rows and sick.rows == {"fused-qkv-stride": 1} and not torch.equal(wrong, of_strides())
+    causal = attend(*qkv(6, 6, dim=40, dtype=bf16), is_causal=True)
+    with biting("m3-max-64gb") as listed:
+        right = causal()
+    with biting(from_file(tmp_path, "m3-max-64gb", "mps-causal-leak", False)) as own:
+        wrong = causal()
+    assert not listed.rows and own.rows == {"mps-causal-leak": 1} and not torch.equal(wrong, right)
 
 
 @pytest.mark.parametrize("dim", [2, 3], ids=["three tensors of heads", "three in each head"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import threading
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +20,27 @@ from app.engine.files import spoken_parts
 from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.request import SpeechRequest
+from app.engine.process import child
 from app.engine.process.delivery import find_limits
 from app.engine.text import script
 from app.paths import Home
 from app.sentence import say
 
+if TYPE_CHECKING:
+    import pytest
+
 SENDING = threading.Lock()
 LIVES = "lives.json"
 """What each life of the engine does, in the home's folder: how many parts it finishes before it dies, where it dies, and what place it blocks."""
+
+
+def replace_engines(patch: pytest.MonkeyPatch) -> None:
+    """Let every engine that starts be one of these. Where the system can fork, a server that has imported this file once forks them."""
+    patch.setattr(child.worker, "main", main)
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        forks = multiprocessing.get_context("forkserver")
+        forks.set_forkserver_preload([__name__])
+        patch.setattr(child.multiprocessing, "get_context", lambda _: forks)
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:

@@ -11,6 +11,11 @@ from app.engine.process.engine_life import EngineLife
 from app.engine.process.keeper import Keeper
 from app.paths import Home
 
+WAIT_S = 45
+"""For a thing that is there already or comes at once. Both cores of a small machine may be busy, which makes a second of it ten."""
+LOADING_S = 120
+"""For what an engine does first: it starts, imports torch and loads a model."""
+
 
 class NoEngine(EngineLife):
     def start_if_due(self) -> None:
@@ -25,7 +30,7 @@ class Idle(Keeper):
             super().__init__(home)
 
 
-def until(condition: Callable[[], bool], seconds: float = 180) -> None:
+def until(condition: Callable[[], bool], seconds: float = WAIT_S) -> None:
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, "it did not come to pass"

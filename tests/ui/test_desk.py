@@ -13,7 +13,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.compat.machine.chunk_curve import SIZES
-from app.compat.machine.pretended import MACHINES
+from app.compat.machine.pretended import MACHINES, find_machine
+from app.compat.machine.report import describe_report
+from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk
@@ -265,6 +267,27 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         desk.keeper._board.set_plan(job, "sd15", guests)
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job="")
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
+
+
+def test_a_machine_that_is_pretended_from_a_file_is_listed_while_it_is_in_force(tmp_path: Path) -> None:
+    real = dataclasses.replace(MACHINES["m2-16gb"], name="Apple M2 Pro", pretended="")
+    (tmp_path / "their mac.json").write_text(lay_out(describe_report(real, {})), "utf-8")
+    with desk_at(tmp_path / "home") as desk:
+        assert list(desk.machine.list_pretended()) == list(MACHINES)
+        desk.keeper.pretended = str(tmp_path / "their mac.json")
+        listed = desk.machine.list_pretended()
+        assert listed == {"their mac.json": "Apple M2 Pro (their mac.json)"} | {key: each.name for key, each in MACHINES.items()}
+        choices = [each for field in window.build(desk).blocks.values() if field.elem_id == "machine-as" for each in field.choices]
+        assert ("Apple M2 Pro (their mac.json)", "their mac.json") in choices
+        assert machine_view.tab_view(desk, "sd15", "their mac.json", "en") == {}, "until the engine has read it"
+        hardware = find_machine(desk.keeper.pretended)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        shown = [machine_view.tab_view(desk, "sd15", looked_at, "en") for looked_at in ("", "their mac.json")]
+        assert shown[0] == shown[1] and "Apple M2 Pro" in shown[0]["words"] and shown[0]["pretended"] == "their mac.json"
+        assert "Apple M2," in machine_view.tab_view(desk, "sd15", "m2-16gb", "en")["words"]
+        with pytest.raises(Trouble, match="no pretended machine named /etc/passwd"):
+            machine_view.tab_view(desk, "sd15", "/etc/passwd", "en")  # the page opens no files
+        assert str(tmp_path) not in machine_view.write_report(desk)
 
 
 def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,10 +29,17 @@ METAL = "Metal refuses a buffer larger than its memory, so scores are computed i
 def test_a_path_that_raised_or_gave_nan_can_be_told() -> None:
     raised = Verdict(Subject("row", "sdpa-dtype"), passed=False, error=math.inf, words="Expected query and key to have the same dtype.")
     right = Verdict(Subject("path", "gqa/folded/float32"), passed=True, error=1e-7, elapsed_s=0.002)
-    view = selftest_view({each.subject: each for each in (raised, right)})
+    view = selftest_view({each.subject: each for each in (raised, right)}, "en")
     told = json.loads(json.dumps(view, allow_nan=False))
     assert [row["error"] for row in (*told["rows"], *told["paths"])] == [None, 1e-7]
     assert (told["right"], told["total"]) == (1, 1)
+
+
+def test_a_starters_part_is_told_in_words() -> None:
+    wrong = Verdict(Subject.part("vae", "float16"), passed=False, error=math.inf)
+    views = [selftest_view({wrong.subject: wrong}, spoken) for spoken in ("en", "zh")]
+    assert [view["parts"][0]["subject"] for view in views] == ["the starter painter's decoder, float16", "入门画师的解码器, float16"]
+    assert [(view["right"], view["total"]) for view in views] == [(0, 1)] * 2
 
 
 def painting(dial: Dial) -> LivePlan:
@@ -51,15 +58,6 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
     assert explain_chunk(live.now, 4096, "zh").startswith("要求的是 4096，实际使用 64：")
     dial.chunk = 64
     assert explain_chunk(live.now, 64, "en") == ""
-
-
-def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
-    plan = decide(machine("m2-16gb"), describe_need(find("sdxl")))
-    view = curve_view(describe_need(find("sdxl")), plan, None, AUTO, "en")
-    why = "On macOS 15 memory keeps growing when shapes vary, so the chunk has a fixed size."
-    assert view["runs"] == f"Automatic: 256 queries at a time. {why}"
-    assert (view["chunk"], view["at"]) == (None, 256)
-    assert explain_chunk(plan, AUTO, "zh").startswith("自动：每次 256 个查询。")
 
 
 def test_a_guests_job_that_gives_way_says_why(tmp_path: Path) -> None:

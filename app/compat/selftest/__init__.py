@@ -1,1 +1,1 @@
-"""Test whether attention is correct on this machine, and make a pretended machine fail like the real one."""
+"""Test whether attention, linear layers and convolutions are correct on this machine, and make a pretended machine fail like the real one."""

@@ -18,6 +18,8 @@ from app.compat.planning.quirk import version
 from app.compat.planning.quirk_table import QUIRKS
 
 HALVES: Final = (torch.float16, torch.bfloat16)
+NOT_SIMULATED: Final = frozenset({"mps-allocator", "mps-graph-26", "mps-graph-27", "mps-leak", "mps-threads", "windows-spill"})
+"""Defects of memory, threads and whole systems, which a simulated machine lacks: its self-test says nothing about them."""
 _ROWS: Final = {row.id: row for row in QUIRKS}
 
 
@@ -35,7 +37,7 @@ class DeviceLimits:
     broadcast_elements: int = 1 << 24
     """Scores from which a broadcast mask aborts; the report has 4096 queries and as many keys."""
     reduction: int = 32767
-    softmax_keys: int = 3072
+    softmax_keys: int = 3068
     decode_keys: int = 1024
     convolution_length: int = 65536
     buffer_bytes: int | None = None
@@ -49,7 +51,9 @@ class DeviceFacts:
     hardware: Hardware
     limits: DeviceLimits = DeviceLimits()
     repaired: frozenset[str] = frozenset()
-    """Rows whose defect is repaired."""
+    """Rows whose defect is repaired, or was not seen by the machine's own self-test."""
+    seen: frozenset[str] = frozenset()
+    """Rows whose defect the machine's own self-test saw, whatever the table says."""
 
     @property
     def mps(self) -> bool:
@@ -69,7 +73,7 @@ class DeviceFacts:
 
     def shows(self, row: str) -> bool:
         """Return whether the machine has a row's defect: the row applies, or it is a card, whose memory may be full."""
-        return row not in self.repaired and (self.cuda if row == "memory" else _ROWS[row].applies(self.hardware))
+        return row not in self.repaired and (row in self.seen or (self.cuda if row == "memory" else _ROWS[row].applies(self.hardware)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,11 @@ class DeviceCall:
         return self.mask is not None and self.mask.shape != (*self.query.shape[:-1], self.keys)
 
     @property
+    def partly_broadcast_mask(self) -> bool:
+        """Whether the mask differs between the members of a batch, but not between heads."""
+        return self.mask is not None and self.mask.dim() == 4 and self.mask.shape[0] > 1 and self.mask.shape[1] == 1 < self.query.shape[1]
+
+    @property
     def interleaved(self) -> bool:
         """Whether q, k and v are views of one fused tensor in a layout that fused kernels do not know, such as unequal
         numbers of heads: neither (3 h d) nor (h 3 d)."""
@@ -142,9 +151,11 @@ class DeviceCall:
 def kernel(call: DeviceCall, facts: DeviceFacts) -> str:
     """Return the kernel this machine would use, by its torch's rules; "" if no allowed kernel can."""
     if facts.mps:
-        decode = facts.torch >= (2, 8) and call.queries <= 8 and call.dim in (64, 96, 128)
-        prefill = facts.torch >= (2, 13) and call.dim in (32, 64, 72, 80, 96, 128, 256)
-        return "metal" if decode or prefill else "graph"
+        if call.dim != call.value.shape[-1]:
+            return "graph"
+        if call.queries <= 8:
+            return "vector" if facts.torch >= (2, 8) and call.queries <= call.keys and call.dim in (64, 96, 128) else "graph"
+        return "prefill" if facts.torch >= (2, 13) and call.dim in (32, 64, 72, 80, 96, 128, 256) else "graph"
     if not facts.cuda:
         return "cpu"
     modern = (facts.hardware.capability or (0, 0)) >= (8, 0)
@@ -178,6 +189,12 @@ def _graph(call: DeviceCall, facts: DeviceFacts) -> bool:
 def _moved(call: DeviceCall) -> DeviceCall:
     """Simulate reading numbers from the wrong places."""
     return replace(call, query=call.query.roll(1, -1), key=call.key.roll(1, -2))
+
+
+def _shifted_mask(call: DeviceCall) -> DeviceCall:
+    """Simulate one member of a batch reading the mask of another."""
+    assert call.mask is not None
+    return replace(call, mask=call.mask.roll(1, 0))
 
 
 def _leaking(call: DeviceCall) -> DeviceCall:
@@ -233,6 +250,7 @@ NO_ZERO_STRIDE: Final = "failed assertion `buffer is not large enough. Must be 6
 PLACEHOLDER: Final = (
     "failed assertion `[MPSGraph runWithFeeds] Placeholder shape mismatches (expected 1 vs got tensorData with 8) at dimIdx = 1'"
 )
+NO_ENGINE: Final = "GET was unable to find an engine to execute this computation"
 NO_KERNEL: Final = "No available kernel. Aborting execution."
 FULL: Final = "CUDA out of memory. Tried to allocate {gib:.2f} GiB."
 
@@ -241,7 +259,6 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
     DeviceFailure("mps-fp64", lambda c, m: c.query.dtype == torch.float64, NO_FLOAT64, TypeError),
     DeviceFailure("mps-bf16", lambda c, m: c.query.dtype == torch.bfloat16, NO_BFLOAT16, TypeError),
     DeviceFailure("mps-gqa-abort", lambda c, m: c.grouped, NO_GROUPS, Aborted),
-    DeviceFailure("mps-stride-zero", lambda c, m: any(0 in t.stride() for t in (c.query, c.key, c.value)), NO_ZERO_STRIDE, Aborted),
     DeviceFailure(
         "mps-placeholder",
         lambda c, m: _graph(c, m) and c.broadcast_mask and c.elements >= m.limits.broadcast_elements,
@@ -252,27 +269,27 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
     DeviceFailure("mps-buffer", lambda c, m: _graph(c, m) and c.score_bytes > m.buffer_bytes, BUFFER),
     DeviceFailure("cuda-flash", lambda c, m: not kernel(c, m), NO_KERNEL),
     DeviceFailure("memory", lambda c, m: kernel(c, m) == "math" and c.score_bytes > m.buffer_bytes, FULL, torch.OutOfMemoryError),
-    DeviceFailure("mps-q-stride", lambda c, m: c.queries <= 8 and c.dim in (64, 96, 128) and not c.query.is_contiguous(), misread=_moved),
+    DeviceFailure("mps-q-stride", lambda c, m: kernel(c, m) == "vector" and not c.query.is_contiguous(), misread=_moved),
     DeviceFailure(
         "mps-batch-stride",
-        lambda c, m: c.queries <= 8 and c.query.shape[0] > 1 and not all(t.is_contiguous() for t in (c.query, c.key, c.value)),
+        lambda c, m: kernel(c, m) == "vector" and c.query.shape[0] > 1 and not all(t.is_contiguous() for t in (c.query, c.key, c.value)),
         misread=_moved,
     ),
     DeviceFailure("fused-qkv-stride", lambda c, m: kernel(c, m) in ("flash", "efficient", "cudnn") and c.interleaved, misread=_moved),
     DeviceFailure("rocm-strided-v", lambda c, m: not c.value.is_contiguous(), misread=_moved),
     DeviceFailure("mps-causal-leak", lambda c, m: c.causal and c.half, misread=_leaking),
     DeviceFailure("mps-value-dim", lambda c, m: c.dim != c.value.shape[-1], spoil=_wrong_width),
-    DeviceFailure("mps-decode-oob", lambda c, m: c.half and c.queries <= 8 and c.keys >= m.limits.decode_keys, spoil=garbage),
+    DeviceFailure("mps-decode-oob", lambda c, m: c.half and kernel(c, m) == "vector" and c.keys >= m.limits.decode_keys, spoil=garbage),
+    DeviceFailure("mps-vector-mask", lambda c, m: kernel(c, m) == "vector" and c.partly_broadcast_mask, misread=_shifted_mask),
     DeviceFailure("mps-int32", lambda c, m: _graph(c, m) and c.elements >= m.limits.indexed_elements, spoil=garbage),
     DeviceFailure("mps-long-k", lambda c, m: _graph(c, m) and c.keys >= m.limits.reduction, spoil=garbage),
     DeviceFailure("mps-half-softmax", lambda c, m: _graph(c, m) and c.half and c.keys > m.limits.softmax_keys, spoil=louder),
-    DeviceFailure("mps-fp16-black", lambda c, m: c.query.dtype == torch.float16 and c.queries > 8, spoil=nan),
+    DeviceFailure("mps-fp16-black", lambda c, m: _graph(c, m) and c.query.dtype == torch.float16 and c.queries > 8, spoil=nan),
     DeviceFailure(
         "bias-overflow",
         lambda c, m: kernel(c, m) == "efficient" and c.mask is not None and c.queries * c.keys > m.limits.bias_pairs,
         spoil=garbage,
     ),
-    DeviceFailure("gtx16-fp16", lambda c, m: c.query.dtype == torch.float16, spoil=nan),
     DeviceFailure("masked-rows", lambda c, m: c.mask is not None and bool(_blind(c.mask).any()), spoil=_blank_rows),
 )
 """In the order that a machine meets them: rejected calls, misread inputs, wrong results."""

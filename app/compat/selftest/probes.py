@@ -3,13 +3,11 @@ correctly."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,11 +17,14 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.attention_fields import KERNELS
-from app.compat.planning.decide import decide
+from app.compat.planning.decide import CARDS, decide
+from app.compat.planning.metal import metal_path, metal_paths
 from app.compat.planning.precision_fields import DTYPES
 from app.compat.planning.quirk import Quirk
-from app.compat.planning.types import AUTO, Choice, Dtype, Kernel, Need, Plan
+from app.compat.planning.types import AUTO, Choice, Convolution, Dtype, Kernel, Need, Path, Plan
+from app.compat.selftest import operations
 from app.compat.selftest import reference as shape
+from app.compat.selftest.operations import Measured
 from app.compat.selftest.reference import CaseShape, Made, error, make
 from app.sentence import Trouble
 
@@ -31,8 +32,6 @@ TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "floa
 """Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
 
 HALVES: Final[tuple[Dtype, ...]] = ("float16", "bfloat16")
-Measured = tuple[float, float]
-"""The largest error, and seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,13 @@ class Probe:
     dtype: Dtype
     look: Callable[[str], Measured]
     """Runs it on a device."""
+    tolerance: float | None = None
+    """None: the dtype's own."""
+    prepare: Callable[[], object] | None = None
+    """Computes on the processor what the answer is compared with; a simulated machine does not reach it."""
+
+    def judge(self, error: float) -> bool:
+        return error <= (TOLERANCE[self.dtype] if self.tolerance is None else self.tolerance)
 
 
 # torch unmodified: does a defect occur.
@@ -90,51 +96,12 @@ def run(shapes: tuple[CaseShape, ...], dtype: Dtype, device: str, ways: tuple[Ca
     return worst, elapsed_s
 
 
-def arithmetic(dtype: Dtype, device: str) -> Measured:
-    """Test a linear layer and a convolution, which models use besides attention."""
-    made: torch.dtype = getattr(torch, dtype)
-    random = torch.Generator().manual_seed(0)
-    rows, weight = (torch.randn(64, 256, generator=random).to(made) for _ in range(2))
-    picture, kernel = (torch.randn(1, 16, 32, 32, generator=random).to(made), torch.randn(16, 16, 3, 3, generator=random).to(made))
-    began_s = time.perf_counter()
-    found = F.linear(rows.to(device), weight.to(device)), F.conv2d(picture.to(device), kernel.to(device))
-    right = (rows.double().numpy() @ weight.double().numpy().T, _convolved(picture.double().numpy(), kernel.double().numpy()))
-    worst = max(error(result, expected) for result, expected in zip(found, right, strict=True))
-    return worst, time.perf_counter() - began_s
-
-
-def _convolved(picture: shape.Array, kernel: shape.Array) -> shape.Array:
-    windows = np.lib.stride_tricks.sliding_window_view(picture, kernel.shape[-2:], axis=(-2, -1))
-    result: shape.Array = np.einsum("bchwij,ocij->bohw", windows, kernel)
-    return result
-
-
-def long_sound(dtype: Dtype, device: str) -> Measured:
-    sound = torch.linspace(-1, 1, 66_000).reshape(1, 1, -1)
-    kernel = torch.tensor([[[0.5, 1.0, -0.25]]])
-    began_s = time.perf_counter()
-    result = F.conv1d(sound.to(device), kernel.to(device))
-    right = np.correlate(sound.double().numpy()[0, 0], kernel.double().numpy()[0, 0])[None, None]
-    return error(result, right), time.perf_counter() - began_s
-
-
-def ignored_addend(dtype: Dtype, device: str) -> Measured:
-    """Test that with beta 0 the addend's content is ignored."""
-    made = make(shape.NARROW, dtype, device)
-    query, key = made.query.flatten(0, 1), made.key.flatten(0, 1)
-    began_s = time.perf_counter()
-    dirt = torch.full((query.shape[0], query.shape[1], key.shape[1]), math.nan, dtype=query.dtype, device=device)
-    result = torch.baddbmm(dirt, query, key.transpose(-1, -2), beta=0)
-    right = query.double().cpu().numpy() @ key.double().cpu().numpy().swapaxes(-1, -2)
-    return error(result, right), time.perf_counter() - began_s
-
-
 def attention(*shapes: CaseShape, ways: tuple[Callable[[Made], Tensor], ...] = (bare,)) -> Callable[[Dtype, str], Measured]:
     return lambda dtype, device: run(shapes, dtype, device, ways)
 
 
 def everything(dtype: Dtype, device: str) -> Measured:
-    first, second = arithmetic(dtype, device), run((shape.SD15_TEXT, shape.DIA_TEXT), dtype, device, (bare,))
+    first, second = operations.arithmetic(dtype, device), run((shape.SD15_TEXT, shape.DIA_TEXT), dtype, device, (bare,))
     return max(first[0], second[0]), first[1] + second[1]
 
 
@@ -151,13 +118,25 @@ SHOWN_BY: Final[dict[str, Shown]] = {
     "mps-half-softmax": (HALVES, attention(shape.LONG, ways=(bare, by_hand))),
     "mps-fp16-black": (("float16",), attention(shape.SD15_LOUD, shape.SD15, ways=(bare,))),
     "masked-rows": (("float32", "float16"), attention(shape.BLIND)),
-    "mps-stride-zero": (("float32",), attention(shape.EXPANDED)),
-    "mps-baddbmm": (("float32",), ignored_addend),
+    "mps-stride-zero": (("float32",), operations.expanded_rows),
+    "mps-baddbmm": (("float32",), operations.ignored_addend),
+    "mps-leak": (("float32",), operations.repeated_attention),
+    "mps-allocator": (("float32",), operations.growing_sizes),
+    "mps-vector-mask": (("float32", "float16"), attention(shape.SHARED_MASK_STEP)),
+    "mps-threads": (("float32",), operations.two_threads),
+    "mps-scalar-view": (("float32",), operations.number_in_list),
+    "mps-conv-weight": (("float32", "float16"), operations.weight_in_weight),
+    "mps-conv-chunk": (("float32", "float16"), operations.half_of_channels),
+    "mps-out-slice": (("float32", "float16"), operations.product_in_place),
+    "mps-graph-26": (("float32",), operations.small_model),
+    "mps-graph-27": (("float32",), operations.small_model),
     "mps-bf16": (("bfloat16",), everything),
     "mps-fp64": (("float64",), attention(shape.CLIP)),
-    "conv-65536": (("float32",), long_sound),
+    "conv-65536": (("float32",), operations.long_sound),
     "cuda-flash": (("float16",), attention(shape.SDXL, ways=(flash,))),
-    "gtx16-fp16": (("float16",), everything),
+    "gtx16-fp16": (("float16",), operations.convolution),
+    "cudnn-old-card": (("float32",), operations.convolution),
+    "windows-spill": (("float32",), operations.more_than_fits),
     "fused-qkv-stride": (("float32", "float16"), attention(shape.FUSED)),
     "rocm-strided-v": (("float32", "float16"), attention(shape.SDXL)),
     "sdpa-dtype": (("float16",), attention(shape.VAE, ways=(mixed,))),
@@ -186,8 +165,12 @@ def careful(plan: Plan) -> Plan:
     """Return the plan with every remedy on and no fused torch kernel."""
     return replace(
         plan, score_dtype="float32", gqa="folded", chunk_q=AUTO, chunk_k=4096, budget_bytes=256 << 20, contiguous=True,
-        explicit_mask=True, expand_mask=True, pad_value=True, zero_masked_rows=True, kernels=(),
+        explicit_mask=True, expand_mask=True, pad_value=True, zero_masked_rows=True, kernels=(), path=None, others=(),
     )  # fmt: skip
+
+
+def careful_plan(hardware: Hardware) -> Plan:
+    return careful(decide(hardware))
 
 
 ODD: Final = (shape.FUSED, shape.PERMUTED_STEP, shape.EXPANDED, shape.NARROW, shape.WIDE, shape.BLIND)
@@ -206,8 +189,8 @@ OPTIONS: Final[tuple[Change, ...]] = (
     ("contiguous/yes", {"kernels": None}, (shape.FUSED, shape.PERMUTED_STEP, shape.EXPANDED, shape.SD15_TEXT)),
     ("explicit_mask/no", {"explicit_mask": False, "kernels": None}, (shape.CLIP, shape.DIA_PROMPT)),
     ("explicit_mask/yes", {"kernels": None}, (shape.CLIP, shape.DIA_PROMPT)),
-    ("expand_mask/no", {"expand_mask": False, "kernels": None}, (shape.DIA_TEXT, shape.WIDE_MASK)),
-    ("expand_mask/yes", {"kernels": None}, (shape.DIA_TEXT, shape.WIDE_MASK)),
+    ("expand_mask/no", {"expand_mask": False, "kernels": None}, (shape.DIA_TEXT, shape.WIDE_MASK, shape.SHARED_MASK_STEP)),
+    ("expand_mask/yes", {"kernels": None}, (shape.DIA_TEXT, shape.WIDE_MASK, shape.SHARED_MASK_STEP)),
     ("pad_value/no", {"pad_value": False, "kernels": None}, (shape.NARROW, shape.WIDE)),
     ("pad_value/yes", {"kernels": None}, (shape.NARROW, shape.WIDE)),
     ("zero_masked_rows/no", {"zero_masked_rows": False, "kernels": None}, (shape.BLIND,)),
@@ -220,27 +203,73 @@ OPTIONS: Final[tuple[Change, ...]] = (
 machine's."""
 
 
+ASKED_BY_ITSELF: Final = {"linear": operations.linear, "convolution": operations.convolution}
+"""Asked apart, because a card may compute the one rightly and the other not (gtx16-fp16)."""
+
+
 def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
     here = DTYPES[hardware.kind]
+    if hardware.kind in CARDS:
+        for way in get_args(Convolution):
+            yield Probe(Subject.path(f"convolution/{way}", "float32"), "float32", _convolving(way))
     for dtype in here:
-        yield Probe(Subject.path(f"dtype/{dtype}", dtype), dtype, _at(arithmetic, dtype))
+        for name, look in ASKED_BY_ITSELF.items():
+            yield Probe(Subject.path(f"{name}/{dtype}", dtype), dtype, as_planned(hardware, _at(look, dtype)))
     safe = careful(plan)
-    scores = {dtype: _score_dtype(hardware, dtype) for dtype in here}
     for dtype in here:
-        changes: list[tuple[str, dict[str, Any], tuple[CaseShape, ...]]] = list(OPTIONS)
+        scores = _score_dtypes(hardware, dtype)
+        changes: list[Change] = list(OPTIONS)
         if dtype == "float64":  # only for comparing results: one correct case suffices
             changes = changes[:1]
-        changes += [(f"kernels/{name}", {"kernels": (name,), "score_dtype": scores[dtype]}, FUSABLE) for name in KERNELS[hardware.kind]]
+        changes += [(f"kernels/{name}", {"kernels": (name,)}, FUSABLE) for name in KERNELS[hardware.kind]]
         for option, change, shapes in changes:
-            yield Probe(Subject.path(option, dtype), dtype, through(replace(safe, dtype=dtype, **_filled(change, hardware)), dtype, shapes))
+            for path, some in _by_path(hardware, change, shapes):
+                how: dict[str, Any] = {"score_dtype": scores.get(path)} if option.startswith("kernels/") and change else {}
+                look_at = through(replace(safe, dtype=dtype, **how, **_filled(change, hardware)), dtype, some)
+                yield Probe(Subject.path(option, dtype, path or ""), dtype, look_at)
 
 
-def _score_dtype(hardware: Hardware, dtype: Dtype) -> Dtype | None:
-    """Choose the dtype of scores to test a kernel with: float32 where the table warns of its own."""
+def _convolving(way: Convolution) -> Callable[[str], Measured]:
+    def look(device: str) -> Measured:
+        with operations.convolving_by(way):
+            return operations.convolution("float32", device)
+
+    return look
+
+
+def as_planned(hardware: Hardware, look: Callable[[str], Measured]) -> Callable[[str], Measured]:
+    """Ask with the convolutions and the sums that a plan takes: a library without code for the card says nothing of its dtypes."""
+    if hardware.kind not in CARDS:
+        return look
+
+    def ask(device: str) -> Measured:
+        library = operations.is_library_right(device, TOLERANCE["float32"])
+        with operations.convolving_by("library" if library else "torch"), operations.summing_whole():
+            return look(device)
+
+    return ask
+
+
+def _by_path(
+    hardware: Hardware, change: dict[str, Any], shapes: tuple[CaseShape, ...]
+) -> Iterator[tuple[Path | None, tuple[CaseShape, ...]]]:
+    """Ask each of Metal's kernels by itself: a defect of one says nothing of the others."""
+    here = metal_paths(hardware) if "kernels" in change else ()
+    if not here:
+        yield None, shapes
+    for path in here:
+        its = tuple(each for each in shapes if metal_path(here, each.queries, each.keys, each.dim, each.value_dim or each.dim) == path)
+        if its:
+            yield path, its
+
+
+def _score_dtypes(hardware: Hardware, dtype: Dtype) -> dict[Path | None, Dtype | None]:
+    """Choose the dtype of scores to test kernels with: float32 where the table warns of their own."""
     try:
-        return decide(hardware, Need(), Choice(dtype=dtype)).score_dtype
+        plan = decide(hardware, Need(), Choice(dtype=dtype))
     except Trouble:  # this machine lacks the dtype according to the table: test it anyway
-        return None
+        return {}
+    return {each.path: each.score_dtype for each in (plan, *plan.others)}
 
 
 def _filled(change: dict[str, Any], hardware: Hardware) -> dict[str, Any]:

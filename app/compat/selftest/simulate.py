@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import read_given
 from app.compat.selftest import failures
 from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, DeviceCall, DeviceFacts, DeviceLimits
 
@@ -31,6 +32,7 @@ aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")
 _PRODUCTS: Final = (aten.bmm, aten.baddbmm, aten.mm, aten.addmm)
 _BATCHED: Final = (aten.bmm, aten.baddbmm)
+_WITH_NUMBERS: Final = (aten.add, aten.sub, aten.mul, aten.div, aten.add_, aten.sub_, aten.mul_, aten.div_)
 _MADE_OF_OTHERS: Final = (aten.linear, aten.matmul, aten.softmax, aten.conv1d, aten.conv2d, aten.conv_transpose1d, aten.conv_transpose2d)
 """Operations that torch dispatches as one in inference mode."""
 _FUSED: Final = ("scaled_dot_product", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
@@ -90,8 +92,24 @@ class Bites:
         if packet is aten._softmax:
             return self.softmax(run, args)
         if packet is aten.convolution:
-            return self.convolution(run)
+            return self.convolution(run, args)
+        if packet in _WITH_NUMBERS:
+            return self.with_number(packet, run, args, kwargs)
         return run()
+
+    def linear(self, rows: Tensor) -> None:
+        if self.bites("mps-stride-zero", any(not stride and size > 1 for stride, size in zip(rows.stride(), rows.shape, strict=True))):
+            self.cry(Aborted, failures.NO_ZERO_STRIDE)
+
+    def with_number(self, packet: Any, run: Callable[[], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Simulate arithmetic with one number of a list on the processor. A list itself is the processor's too: only
+        tensors of more dimensions stand for the device's."""
+        tensors = [each for each in args if isinstance(each, Tensor)]
+        taken = any(not each.dim() and each.storage_offset() for each in tensors) and any(each.dim() > 1 for each in tensors)
+        if not self.bites("mps-scalar-view", taken):
+            return run()
+        firsts = (each.as_strided((), (), 0) if isinstance(each, Tensor) and not each.dim() else each for each in args)
+        return packet(*firsts, **kwargs)
 
     def product(self, packet: Any, run: Callable[[], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         left, right = (args[1], args[2]) if packet in (aten.baddbmm, aten.addmm) else (args[0], args[1])
@@ -107,7 +125,11 @@ class Bites:
             self.cry(Aborted, failures.NDARRAY)
         if self.bites("mps-buffer", elements * left.element_size() > self.facts.buffer_bytes):
             self.cry(RuntimeError, failures.BUFFER.format(gib=elements * left.element_size() / (1 << 30)))
+        out: Tensor | None = kwargs.get("out")
+        before = out.clone() if out is not None and out.storage_offset() else None
         result = run()
+        if before is not None and self.bites("mps-out-slice", True):
+            return result.copy_(before)
         if self.bites("mps-int32", elements >= limits.indexed_elements):
             return _write(result, failures.garbage)
         if self.bites("mps-long-k", left.shape[-1] >= limits.reduction and (batched or self.facts.torch < (2, 14))):
@@ -115,8 +137,6 @@ class Bites:
         # 0 * NaN is NaN there: nonzero content stands for the arbitrary content of torch.empty.
         dirty = packet is aten.baddbmm and kwargs.get("beta", 1) == 0 and bool(args[0].ne(0).any())
         if self.bites("mps-baddbmm", dirty):
-            return _write(result, failures.nan)
-        if self.bites("gtx16-fp16", left.dtype == torch.float16):
             return _write(result, failures.nan)
         return result
 
@@ -127,16 +147,30 @@ class Bites:
         long = scores.dim() > 2 and scores.dtype in HALVES and scores.shape[-1] > self.facts.limits.softmax_keys
         return _write(result, failures.louder) if self.bites("mps-half-softmax", long) else result
 
-    def convolution(self, run: Callable[[], Any]) -> Any:
-        result = run()
+    def convolution(self, run: Callable[[], Any], args: tuple[Any, ...]) -> Any:
+        picture, weight, result = args[0], args[1], run()
+        if self.bites("cudnn-old-card", torch.backends.cudnn.enabled):
+            self.cry(RuntimeError, failures.NO_ENGINE)
         if self.bites("conv-65536", result.dim() == 3 and result.shape[-1] > self.facts.limits.convolution_length):
             self.cry(NotImplementedError, "Output channels > 65536 not supported at the MPS device.")
+        if self.bites("mps-conv-weight", _is_part(weight)):
+            return _write(result, failures.garbage)
+        if self.bites("mps-conv-chunk", picture.shape[0] > 1 and _is_part(picture)):
+            result[1:] = failures.garbage(result[1:])
+            return result
         return _write(result, failures.nan) if self.bites("gtx16-fp16", result.dtype == torch.float16) else result
 
 
 def _write(result: Tensor, spoil: Callable[[Tensor], Tensor]) -> Tensor:
     """Write into the same memory: an `out=` tensor is the caller's own."""
     return result.copy_(spoil(result))
+
+
+def _is_part(tensor: Tensor) -> bool:
+    """Return whether a tensor is part of a larger one, with gaps; another order of dimensions is none."""
+    # Sorted, each stride of a whole tensor is the size of all that lies below it.
+    order = sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
+    return any(stride != math.prod(size for _, size in order[:at]) for at, (stride, _) in enumerate(order))
 
 
 def _through_the_seam(frame: FrameType | None) -> bool:
@@ -168,11 +202,13 @@ class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def biting(
     name: str | Hardware, *, repaired: Iterable[str] = (), limits: DeviceLimits | None = None, kill: bool = False
 ) -> Iterator[Bites]:
-    """Simulate a machine. `repaired`: rows whose defect is gone. `kill`: abort the process instead of raising
-    Aborted."""
+    """Simulate a machine: with the defects that the table expects there, or, for one from a report's file, that its self-test saw.
+    `repaired`: rows whose defect is gone. `kill`: abort the process instead of raising Aborted."""
     hardware = machine(name) if isinstance(name, str) else name
-    bites = Bites(DeviceFacts(hardware, limits or DeviceLimits(), frozenset(repaired)), kill)
-    torch_attention = F.scaled_dot_product_attention
+    seen = {subject.name: each.passed for subject, each in read_given(hardware).items() if subject.kind == "row"}
+    absent, present = (frozenset(row for row, passed in seen.items() if passed is right) for right in (True, False))
+    bites = Bites(DeviceFacts(hardware, limits or DeviceLimits(), absent.union(repaired), present), kill)
+    torch_attention, torch_linear = F.scaled_dot_product_attention, F.linear
 
     def attention(
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -184,9 +220,13 @@ def biting(
         finally:
             bites.inside = False
 
-    F.scaled_dot_product_attention = attention
+    def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        bites.linear(input)
+        return torch_linear(input, weight, bias)
+
+    F.scaled_dot_product_attention, F.linear = attention, linear
     try:
         with _Below(bites):
             yield bites
     finally:
-        F.scaled_dot_product_attention = torch_attention
+        F.scaled_dot_product_attention, F.linear = torch_attention, torch_linear

@@ -78,6 +78,8 @@ class Beat:
     quiet_s: float | None
     held_bytes: int = 0
     """Weights on the device; unloaded when another model needs the memory."""
+    checked: tuple[int, int] = (0, 0)
+    """Questions about this machine that are answered, of how many; (0, 0) until they are counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,7 @@ class EngineLoop:
             self._fail_all(Failed(lack))
 
     def _hand_next(self) -> None:
+        self._stores.job_folder("").mkdir(parents=True, exist_ok=True)  # what is in its way is told before a job is taken
         run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).avoid)
         if run is not None:
             Path(run.folder).mkdir(parents=True, exist_ok=True)
@@ -223,7 +224,7 @@ class EngineLoop:
         hardware = self.state.hardware
         if hardware is not None:
             hardware = with_room(hardware, beat.reading, beat.held_bytes)
-        self._set(reading=beat.reading, model=beat.model, hardware=hardware)
+        self._set(reading=beat.reading, model=beat.model, hardware=hardware, checked=beat.checked)
         step = self._board.get(self._run.job).step if self._run is not None else None
         self.history.append(Sample(step.rate if step else 0.0, step.unit if step else "", beat.reading))
         if self._engine.child is not None and beat.quiet_s is not None and beat.quiet_s > self._quiet_s:

@@ -50,7 +50,7 @@ class Keeper:
     ) -> None:
         """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine
         cannot start; a command cannot be repaired meanwhile, so its job fails."""
-        self.home = home.create()
+        self.home, self.pretended = home.create(), pretended
         self.database = open_database(self.home, alone=patient)
         self.journal = Journal(self.database)
         self.shelf = Shelf(self.database, home.creations)

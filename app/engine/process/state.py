@@ -30,6 +30,8 @@ class EngineState:
     plan: Plan | None = None
     job: str = ""
     reading: Reading = field(default_factory=Reading)
+    checked: tuple[int, int] = (0, 0)
+    """How far the check of this machine is: questions answered, of how many."""
     restarts: int = 0
     trouble: Death | None = None
     """Why the last engine died; None once a job succeeds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import queue
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 from multiprocessing.connection import Connection
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.meter import Reading, read
+from app.compat.machine.meter import Reading, read, read_beside
 from app.compat.planning.quirk_table import applying_rows
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
@@ -48,10 +49,12 @@ SLEPT_S: Final = 30.0
 """After this long between two beats the whole computer slept: a job's silence meanwhile does not count."""
 ROOM_BYTES: Final = 2 << 30
 """The imports take a fifth of a GiB; with less than this free, they wait until needed."""
+SPARE_BYTES: Final = 1 << 30
+"""What idle work may need: a child that checks the machine takes half a GiB."""
 
 
 class Worker:
-    """One thread listens, one beats, the main one runs."""
+    """One thread listens, one beats, the main one runs and owns the device; painting threads borrow it."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -63,6 +66,9 @@ class Worker:
         self._withdrawn: set[str] = set()
         self._spoke_s: float | None = None
         self._session: Session | None = None
+        self._reading = Reading()
+        """The latest of those that asked the device; the beat must not ask it itself."""
+        self._measured = True
 
     def report(self, report: Report) -> None:
         with self._sending:
@@ -86,22 +92,19 @@ class Worker:
                     self._orders.put(order)
 
     def beat(self) -> None:
-        reading, measured = Reading(), True
+        reading = Reading()
         beaten_s = awake_s = time.monotonic()
         while True:
-            try:
-                reading, measured = read(), True
-            except Exception:  # If the meter fails, keep its last reading; never end a job for it.
-                if measured:
-                    traceback.print_exc()
-                measured = False
+            with contextlib.suppress(Exception):  # If the meter fails, keep its last reading; the owner's thread logs the reason.
+                reading = read_beside(self._reading)
             spoke_s = self._spoke_s
-            model, held = (self._session.loaded, self._session.held_bytes) if self._session is not None else ("", 0)
+            session = self._session
+            model, held, checked = (session.loaded, session.held_bytes, session.checked) if session is not None else ("", 0, (0, 0))
             now_s = time.monotonic()
             if now_s - beaten_s > SLEPT_S:
                 awake_s = now_s
             beaten_s = now_s
-            self.report(Beat(reading, model, None if spoke_s is None else now_s - max(spoke_s, awake_s), held))
+            self.report(Beat(reading, model, None if spoke_s is None else now_s - max(spoke_s, awake_s), held, checked))
             time.sleep(BEAT_S)
 
     def work(self, session: Session) -> None:
@@ -126,16 +129,35 @@ class Worker:
                 return
 
     def _next(self, session: Session) -> Run | Free | Quit:
-        """Return the next order; until it arrives, do idle work in short pieces."""
+        """Return the next order; until it arrives, do idle work in short pieces, where there is memory for it."""
+        spare: Iterator[None] | None = session.use_idle_time()
+        while True:
+            self._ask_device()
+            now = spare if psutil.virtual_memory().available >= SPARE_BYTES else None
+            with contextlib.suppress(queue.Empty):
+                return self._orders.get(timeout=BEAT_S if now is None else 0)
+            if now is not None and not self._use_moment(now):
+                spare = now = None
+
+    def _use_moment(self, spare: Iterator[None]) -> bool:
+        """Do a piece of idle work; tell whether there is more."""
         try:
-            spare = session.use_idle_time()
-            while self._orders.empty() and psutil.virtual_memory().available >= ROOM_BYTES:
-                next(spare)
+            next(spare)
         except StopIteration:
-            pass
+            return False
         except Exception:  # What cannot be measured is left to the rules.
             traceback.print_exc()
-        return self._orders.get()
+            return False
+        return True
+
+    def _ask_device(self) -> None:
+        """Read the device's memory for the beat. If the meter fails, keep its last reading; never end a job for it."""
+        try:
+            self._reading, self._measured = read(), True
+        except Exception:
+            if self._measured:
+                traceback.print_exc()
+            self._measured = False
 
     def _run(self, session: Session, run: Run) -> None:
         self._control, self._job = Control(), run.job
@@ -150,6 +172,8 @@ class Worker:
         held: Event | None = None
         for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, run.died, run.yields):
             now = self._spoke_s = time.monotonic()
+            if isinstance(event, Step):
+                self._reading = event.memory
             if isinstance(event, Step) and event.done < event.total and now - last_step_s < STEP_EVERY_S:
                 held = event
                 continue

@@ -23,6 +23,7 @@ from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
 from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
+from app.engine.session.machine_check import questions
 from app.paths import Home
 from app.sentence import say
 
@@ -30,9 +31,10 @@ from app.sentence import say
 def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], control: Control) -> Iterator[Event]:
     began = time.monotonic()
     found: dict[Subject, Verdict] = {}
-    for done, total, _ in run.steps(hardware, found):
+    for done, total, _ in run.steps(hardware, found, questions):
         elapsed = time.monotonic() - began
         if control.stopped:
+            verdicts.update(learn(home.verdicts, hardware, *found.values()))
             yield Stopped((), elapsed)
             return
         eta_s = elapsed / done * (total - done) if done else None
@@ -40,7 +42,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
     stored = learn(home.verdicts, hardware, *found.values())
     verdicts.clear()
     verdicts.update(stored)
-    paths = [verdict for subject, verdict in found.items() if subject.kind == "path"]  # the rest are known defects
+    paths = [verdict for subject, verdict in found.items() if subject.matters]
     yield Note(
         say(
             "selftest.result",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from app.compat.machine.fault_words import is_out_of_memory
 from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
 from app.disk_faults import PLENTY_BYTES, is_disk_full, word_fault
@@ -16,13 +17,8 @@ from app.engine.jobs.events import Failed
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.sentence import say
 
-MEMORY_WORDS = (
-    "out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_ALLOC_FAILED", "unable to find an engine to execute this computation",
-)  # fmt: skip
-"""Messages by which Metal, the CPU and the card's libraries report a lack of memory in a plain RuntimeError; cuDNN then
-finds no engine."""
-
+NO_ENGINE = "unable to find an engine to execute this computation"
+"""cuDNN's words where memory lacks in the middle of a run; at its first small convolution it has none for the card."""
 NO_ROOM_BYTES = 1 << 20
 """With less than this free, a failed write is the likeliest cause; libsndfile and safetensors word it in their own way."""
 OF_THE_DISK = frozenset({errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS, getattr(errno, "ESTALE", errno.EIO), errno.ENXIO, errno.ENODEV})
@@ -34,7 +30,7 @@ def classify_fault(fault: BaseException) -> Fault | None:
     if isinstance(fault, NumbersBroke):
         return "numbers"
     words = str(fault)
-    if isinstance(fault, torch.OutOfMemoryError | MemoryError) or any(each in words for each in MEMORY_WORDS):
+    if isinstance(fault, torch.OutOfMemoryError | MemoryError) or is_out_of_memory(words) or NO_ENGINE in words:
         return "memory"
     return "crash" if match_symptom(words) else None
 

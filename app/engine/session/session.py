@@ -13,23 +13,26 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import read
 from app.compat.machine.pretended import find_machine
-from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load, reload
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
+from app.compat.planning.wrong_parts import MOVED_KEYS
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
 from app.engine.models import catalog, on_disk
+from app.engine.models.forecast import weigh_step
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
 from app.engine.models.precheck import reject_unspeakable
 from app.engine.models.pretended_device import use_real_device
-from app.engine.session import maintenance
+from app.engine.session import card_spill, maintenance
 from app.engine.session.idle_measuring import measure_while_idle
 from app.engine.session.live_plan import LivePlan
 from app.engine.session.loaded_models import ModelHolder
+from app.engine.session.machine_check import MachineCheck
 from app.engine.session.release_memory import release
 from app.engine.session.run_errors import classify_fault, describe_failure, list_finished
 from app.paths import Home
@@ -46,17 +49,23 @@ class Session:
         self.dial = dial or Dial()
         self.hardware: Hardware = find_machine(pretended)
         self.verdicts: dict[Subject, Verdict] = dict(load(home.verdicts, self.hardware))
-        self._owner = ModelHolder(home)
+        self._holder = ModelHolder(home)
+        self._check = MachineCheck(home, self.hardware)
 
     @property
     def loaded(self) -> str:
         """The model used last."""
-        return self._owner.latest
+        return self._holder.latest
+
+    @property
+    def checked(self) -> tuple[int, int]:
+        """Questions about this machine that are answered, of how many."""
+        return self._check.progress
 
     @property
     def held_bytes(self) -> int:
         """Weights on the device; unloaded when another model needs the memory."""
-        return self._owner.held_bytes
+        return self._holder.held_bytes
 
     def run(
         self, request: Request | MaintenanceTask, choice: Choice, control: Control, job: Path,
@@ -82,11 +91,13 @@ class Session:
 
     def use_idle_time(self) -> Iterator[None]:
         """Do idle work, piece by piece."""
+        yield from self._check.run(self.verdicts)
         yield from measure_while_idle(self.home, self.hardware, self.verdicts)
 
     def _reload_verdicts(self) -> None:
-        """Reload verdicts that another process added or removed, into the same dict that idle measuring writes to."""
-        stored = load(self.home.verdicts, self.hardware)
+        """Reload verdicts that another process added or removed, into the same dict that idle measuring writes to. What cannot be
+        read now, or could not be stored, still holds."""
+        stored = self._check.found | reload(self.home.verdicts, self.hardware, self.verdicts)
         self.verdicts.clear()
         self.verdicts.update(stored)
 
@@ -118,8 +129,9 @@ class Session:
             quantised = next(each for each in live.now.because if each.field == "quantised")
             if quantised.sentence.key == "plan.overruled":
                 yield Note(quantised.sentence)
+            yield from (Note(each.sentence) for each in live.now.warnings if each.sentence.key in MOVED_KEYS)
             try:
-                yield from self._owner.load(model, need, use_real_device(live.now))
+                yield from self._holder.load(model, need, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
                     tell(model.id, live.now)
@@ -138,7 +150,7 @@ class Session:
                     raise
             yield Note(CAUSES[failure.fault])
             if failure.fault == "memory":
-                yield from self._owner.unload("picture" if model.kind == "speech" else "speech")
+                yield from self._holder.unload("picture" if model.kind == "speech" else "speech")
             release()
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
 
@@ -159,14 +171,16 @@ class Session:
     ) -> Iterator[Event]:
         shown, refused = live.now, live.refused
         with applied(use_real_device(shown), live.read_chunk) as seam:
-            worked = False
-            for event in self._owner.get(model.kind).run(request, control, seam, job):
+            worked, pace = False, card_spill.name_pace(model, shown)
+            watch = card_spill.CrawlWatch(self.hardware, self.verdicts.get(pace), weigh_step(model, request))
+            for event in self._holder.get(model.kind).run(request, control, seam, job):
                 if isinstance(event, Step):
                     worked, event = True, replace(event, asked=self.dial.chunk)
+                    if (crawl := watch.notice(event)) is not None:
+                        yield Note(crawl)
                 if live.now is not shown:
                     shown = live.now
                     tell(model.id, shown)
-                    release()
                 if live.refused is not None and live.refused is not refused:
                     yield Note(live.refused.sentence)
                 refused = live.refused
@@ -180,6 +194,8 @@ class Session:
                         ),
                         cure="report",
                     )
+                if isinstance(event, Finished) and (learned := watch.learn(pace)) is not None:
+                    self.verdicts.update(learn(self.home.verdicts, self.hardware, learned))
                 yield event
 
     def _find_model(self, request: Request | Tune) -> Model:
@@ -189,11 +205,12 @@ class Session:
 
     def free(self) -> None:
         """Unload everything at once."""
-        for _ in self._owner.unload():
-            pass
+        self._holder.free()
 
     def _read_hardware(self) -> Hardware:
         """Read the hardware with the memory that is free now, counting loaded models as free, because they can be
         unloaded. The rest does not change while Hearth runs."""
         release()
-        return with_room(self.hardware, read(), self.held_bytes)
+        reading = read()
+        card_spill.bound_share(self.hardware, reading)
+        return with_room(self.hardware, reading, self.held_bytes)

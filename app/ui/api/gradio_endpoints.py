@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from app.engine.jobs.events import END, Event, Failed, PartDone, Preview, Step
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.models.catalog import name_model
 from app.extras import install_command
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import is_loopback
@@ -135,7 +136,7 @@ class Endpoints:
         hardware = state.hardware if who(request).owner else None
         return {
             "ready": state.ready, "name": hardware.name if hardware else "", "kind": hardware.kind if hardware else "",
-            "memory_bytes": hardware.memory_bytes if hardware else None, "model": self.desk.models.find_title(state.model), "job": state.job,
+            "memory_bytes": hardware.memory_bytes if hardware else None, "model": name_model(state.model), "job": state.job,
         }  # fmt: skip
 
 

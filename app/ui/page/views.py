@@ -122,7 +122,8 @@ def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None
         return ""
     if plan is None:
         return hardware.name
-    return ", ".join((hardware.name, translate(GQA_WORDS[plan.gqa], spoken), chunk_text(plan, step, spoken)))
+    name = hardware.name if plan.device != "cpu" or hardware.kind == "cpu" else text("strip.processor", "the processor", spoken)
+    return ", ".join((name, translate(GQA_WORDS[plan.gqa], spoken), chunk_text(plan, step, spoken)))
 
 
 def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:

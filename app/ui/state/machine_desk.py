@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.pretended import machine
+from app.compat.machine.pretended import MACHINES, find_machine, machine, name_given
 from app.compat.machine.verdicts import Subject, Verdict, forget, load
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import Choice, Chunk, Plan
@@ -53,8 +53,16 @@ class MachineDesk:
 
     def is_elsewhere(self, pretended: str) -> bool:
         """Tell whether another machine is looked at than the one the engine runs on, or pretends to."""
+        if not pretended or pretended == name_given(self.keeper.pretended):
+            return False
         now = self.keeper.state.hardware
-        return bool(pretended) and (now is None or now.pretended != pretended)
+        return now is None or now.pretended != pretended
+
+    def list_pretended(self) -> dict[str, str]:
+        """Return the names of the machines to look at, by their keys: those of the list, after the one whose file is in force."""
+        named = {key: each.name for key, each in MACHINES.items()}
+        given = name_given(self.keeper.pretended)
+        return {given: f"{find_machine(self.keeper.pretended).name} ({given})"} | named if given else named
 
     def plan(self, model: str, choice: Choice, pretended: str = "") -> Plan:
         """Return the running job's plan if it is for this model and choice, else the plan of the next job."""

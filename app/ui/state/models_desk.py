@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.engine.models import catalog
 from app.engine.models.catalog import CATALOG
@@ -58,13 +57,6 @@ class ModelsDesk:
             return chosen, read_limits(found.folder, found.companions.get("codec")) if found else DIA
         except Trouble:
             return chosen, DIA
-
-    def find_title(self, model: str) -> str:
-        """Return a model's title; its file name where it is no longer there."""
-        try:
-            return catalog.find(model).title if model else ""
-        except Trouble:
-            return Path(model).name
 
     def resolve_cure(self, cure: str) -> str:
         """Turn "use this model" into "get this model" where it is not installed."""

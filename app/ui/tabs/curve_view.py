@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.compat.machine.chunk_curve import Curve
+from app.compat.planning.fallbacks import running
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
 from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
@@ -43,7 +44,7 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
     return {
         "points": points,
         "chunk": None if asked == AUTO else asked,
-        "at": None if plan.chunk_q == AUTO else plan.chunk_q,
+        "at": plan.chunk_q if plan.chunk_q != AUTO else running(plan, need) if plan.chunk_most is not None else None,
         "runs": explain_chunk(plan, asked, spoken),
         "knee": measured.knee if measured else None,
         "budget": plan.budget_bytes,
@@ -69,8 +70,6 @@ def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:
         sentence = why["chunk_most"]
     elif why["chunk_q"].key in NAMES_BOTH_SIZES:
         sentence = why["chunk_q"]
-    elif asked == AUTO:
-        sentence = say("curve.automatic", "Automatic: {chunk} queries at a time. {why}", chunk=now, why=why["chunk_q"])
     else:
         sentence = chunk_differs(asked, now, why["chunk_q"])
     return translate(sentence, spoken)

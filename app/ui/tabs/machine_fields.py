@@ -9,7 +9,6 @@ import gradio as gr
 from gradio.components import Component
 
 from app.compat.machine.chunk_curve import SIZES
-from app.compat.machine.pretended import MACHINES
 from app.compat.planning.plan_words import OPTIONS
 from app.compat.planning.types import Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.models.catalog import CATALOG
@@ -111,7 +110,7 @@ def _build_plan(desk: Desk) -> PlanCard:
             listed_models(desk), value=CATALOG[0].id, elem_id="machine-model", label=word("machine.model", "Plan for this model")
         )
         pretended = gr.Dropdown(
-            [(word("machine.this", "this machine"), ANY), *((each.name, key) for key, each in MACHINES.items())],
+            [(word("machine.this", "this machine"), ANY), *((name, key) for key, name in desk.machine.list_pretended().items())],
             value=ANY,
             label=word("machine.as", "Show the plan for"),
             elem_id="machine-as",

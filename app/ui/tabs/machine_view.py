@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 import math
 from collections.abc import Mapping
 
-from app import __version__
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.machine.report import describe_report
+from app.compat.machine.report_file import hide_private, lay_out
+from app.compat.machine.verdicts import Subject, Verdict, load
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import Plan
+from app.compat.planning.wrong_parts import PART_WORDS
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
 from app.sentence import Trouble, say
@@ -34,7 +35,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     view: View = {
         "words": describe_machine(hardware, spoken),
         "pretended": hardware.pretended,
-        "selftest": selftest_view(desk.machine.load_verdicts()),
+        "selftest": selftest_view(load(desk.keeper.home.verdicts, hardware), spoken),
     }
     choice = desk.machine.read_choice(OWNER)
     try:
@@ -69,21 +70,15 @@ def measuring_view(desk: Desk, spoken: Language) -> View:
 
 
 def write_report(desk: Desk) -> str:
-    """Write what a bug report needs: the machine, the choice, the failed verdicts; no private paths, no prompts."""
+    """Write what a bug report needs: the machine's report as doctor prints it, the choice, the last death; nothing private."""
     hardware = desk.keeper.state.hardware
-    failed = [str(each.subject) for each in desk.machine.load_verdicts().values() if not each.passed]
-    told_facts = dataclasses.asdict(hardware) if hardware else {}
     trouble = desk.keeper.state.trouble
-    return json.dumps(
-        {
-            "hearth": __version__,
-            "machine": told_facts,
-            "choice": dataclasses.asdict(desk.machine.read_choice(OWNER)),
-            "failed": failed,
-            "last_death": str(trouble.sentence) if trouble else "",
-        },
-        indent=1,
-    )
+    report = describe_report(hardware, desk.machine.load_verdicts()) if hardware else {}
+    more = {
+        "choice": dataclasses.asdict(desk.machine.read_choice(OWNER)),
+        "last_death": hide_private(str(trouble.sentence)) if trouble else "",
+    }
+    return lay_out(report | more)
 
 
 def warnings_html(plan: Plan, spoken: Language) -> str:
@@ -114,21 +109,27 @@ def describe_machine(hardware: Hardware, spoken: Language) -> str:
     return translate(sentence, spoken)
 
 
-def selftest_view(verdicts: Mapping[Subject, Verdict]) -> View:
-    """List the results by path, and those of known defects apart."""
+def selftest_view(verdicts: Mapping[Subject, Verdict], spoken: Language) -> View:
+    """List the results by starter's part and by path of attention, and those of known defects apart."""
 
     def rows(kind: str) -> list[View]:
         return [
             {
-                "subject": each.subject.name,
+                "subject": _subject_text(each.subject, spoken),
                 "passed": each.passed,
                 "error": each.error if math.isfinite(each.error) else None,
                 "ms": each.elapsed_s * 1000,
                 "words": each.words,
             }
             for each in sorted(verdicts.values(), key=lambda each: (each.passed, each.subject))
-            if each.subject.kind == kind
+            if each.subject.kind == kind and (kind == "row" or each.subject.matters)
         ]
 
-    paths, known = rows("path"), rows("row")
-    return {"paths": paths, "rows": known, "right": sum(row["passed"] for row in paths), "total": len(paths)}
+    parts, paths, known = rows("part"), rows("path"), rows("row")
+    both = [*parts, *paths]
+    return {"parts": parts, "paths": paths, "rows": known, "right": sum(row["passed"] for row in both), "total": len(both)}
+
+
+def _subject_text(subject: Subject, spoken: Language) -> str:
+    part, _, dtype = subject.name.rpartition("/")
+    return f"{translate(PART_WORDS[part], spoken)}, {dtype}" if subject.kind == "part" and part in PART_WORDS else subject.name

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from app.compat.planning.plan_words import FIELDS, word_option, word_value
-from app.compat.planning.types import Plan
+from app.compat.planning.types import Plan, Reason
+from app.compat.planning.wrong_parts import MOVED_KEYS
 from app.sentence import Sentence, Value, say
 from app.ui.page.translate import Language, translate
 from app.ui.page.views import View
 
-SHOWN_FIRST = ("dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised")
+SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised")
 
 
 def plan_view(plan: Plan, spoken: Language) -> View:
@@ -28,7 +29,7 @@ def plan_view(plan: Plan, spoken: Language) -> View:
         {
             "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": value_text(word_value(plan, reason.field), spoken),
             "because": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source),
-            "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
+            "rejected": rejected.get(reason.field, []), "first": _comes_first(reason),
         }
         for reason in plan.because
     ]  # fmt: skip
@@ -38,6 +39,11 @@ def plan_view(plan: Plan, spoken: Language) -> View:
         "warnings": [translate(each.sentence, spoken) for each in plan.warnings],
         "retired": [translate(each.sentence, spoken) for each in plan.retired],
     }
+
+
+def _comes_first(reason: Reason) -> bool:
+    """Tell whether a person should see it at once; a device only where it is not used."""
+    return reason.field in SHOWN_FIRST and (reason.field != "device" or reason.sentence.key in MOVED_KEYS)
 
 
 SOURCES: dict[str, Sentence] = {

@@ -22,7 +22,7 @@ from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
-from app.engine.process import child, deaths, engine_life, engine_loop
+from app.engine.process import deaths, engine_life, engine_loop
 from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
 from app.engine.process.delivery import Delivery, deliver, format_ranges
 from app.engine.process.job_folder import attach_delivery
@@ -40,7 +40,7 @@ Open = Callable[..., Keeper]
 @pytest.fixture
 def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """A keeper whose engines live as they are told to, one after the other; the last ones live on."""
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     keepers = []
 
     def opened(*plan: dict[str, object], **options: Any) -> Keeper:

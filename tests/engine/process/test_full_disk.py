@@ -16,7 +16,7 @@ from app import notices
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.process import child, disk_room, engine_loop
+from app.engine.process import disk_room, engine_loop
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Trouble
@@ -70,7 +70,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
     small_disk: Path, left_kb: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The less is left, the earlier the write that finds no room: of the database's own files, the journal, a part, its end."""
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     monkeypatch.setattr(disk_room, "ROOM_BYTES", 1 * MB)
     place = make_home(small_disk / "home", pictures=3, jobs=4)
     execute("UPDATE jobs SET runner='of a process that is gone'")(place.database, random.Random())
@@ -103,7 +103,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
 
 def test_a_disk_that_fills_while_a_job_runs(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end finds no room for its row: it is stored once there is, and the result is on the shelf once."""
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     monkeypatch.setattr(disk_room, "ROOM_BYTES", 64 << 10)
     place = home(small_disk / "home").create()
     keeper = Keeper(place)
@@ -131,7 +131,7 @@ def test_an_engine_that_finds_no_room_gives_its_job_back(tmp_path: Path, monkeyp
     from app.engine.jobs.events import Failed
     from app.sentence import say
 
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     keeper = Keeper(home(tmp_path))
     free = [10 << 30]
     monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: free[0])

@@ -152,9 +152,10 @@ def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voi
 def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(opened: Callable[..., Keeper], voice: str, tmp_path: Path) -> None:
     code = (
         "import sys, os\nfrom app.paths import home\nfrom app.engine.process.keeper import Keeper\nfrom app.engine.jobs.events import PartDone\n"
-        "from tests.engine.process.test_keeper import request\n"
+        "from app.engine.jobs.request import SpeechRequest\n"
         "if __name__ == '__main__':\n"
-        "    keeper = Keeper(home(sys.argv[1])); job = keeper.submit(request(sys.argv[2]))\n"
+        f"    asked = SpeechRequest({LONG!r}, model=sys.argv[2], seed=5, max_frames=60)\n"
+        "    keeper = Keeper(home(sys.argv[1])); job = keeper.submit(asked)\n"
         "    for event in keeper.follow(job.id):\n"
         "        if isinstance(event, PartDone): print(keeper._engine.child.pid, flush=True); os.kill(os.getpid(), 9)\n"
     )

@@ -20,7 +20,7 @@ from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.process import child, disk_room
+from app.engine.process import disk_room
 from app.engine.process.disk_room import DiskRoom
 from app.engine.process.keeper import Keeper
 from app.engine.process.open_database import open_database
@@ -44,7 +44,7 @@ def break_sqlite() -> sqlite3.OperationalError:
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     """On a disk with 500 GB free, by what the system says."""
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: 500 << 30)
     keeper = Keeper(home(tmp_path / "home"))
     yield keeper

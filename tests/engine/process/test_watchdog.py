@@ -44,7 +44,7 @@ OTHERS = [
 
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     place = home(tmp_path / "home").create()
     (place.root / light_engine.LIVES).write_text(json.dumps([{"parts": 1}]))
     kept = Keeper(place, rest_s=60)
@@ -91,7 +91,7 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     if path not in ("_set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
         assert told, "nobody was told"
     monkeypatch.undo()
-    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    light_engine.replace_engines(monkeypatch)
     again = keeper.submit(SpeechRequest(SCRIPT, seed=6))
     assert isinstance(list(followed(keeper, again.id))[-1], Finished)
 
@@ -147,12 +147,12 @@ def test_an_engine_beats_on_where_the_meter_fails(monkeypatch: pytest.MonkeyPatc
 
     readings = [worker.Reading(process_bytes=7)]
 
-    def read() -> Any:
+    def read_beside(_: Any) -> Any:
         if readings:
             return readings.pop()
         raise OSError("no meter")
 
-    monkeypatch.setattr(worker, "read", read)
+    monkeypatch.setattr(worker, "read_beside", read_beside)
     monkeypatch.setattr(worker, "BEAT_S", 0.0)
     with pytest.raises(EOFError):
         worker.Worker(Pipe()).beat()  # type: ignore[arg-type]

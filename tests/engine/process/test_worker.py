@@ -36,7 +36,7 @@ def import_module(name):
     return imported(name)
 
 worker.import_module = import_module
-worker.ROOM_BYTES = {room_bytes}
+worker.ROOM_BYTES = worker.SPARE_BYTES = {room_bytes}
 {late}
 if {asked_at_once}:
     here._orders.put(Quit())
@@ -95,7 +95,7 @@ def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
 
 def test_spare_work_that_fails_stops_no_engine() -> None:
     late = "worker.AHEAD = (); import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
-    _, said = ahead(late=late, spare="raise ValueError('not measured')")
+    _, said = ahead(late=late, spare="raise ValueError('not measured'); yield")
     assert "ValueError: not measured" in said
 
 

@@ -29,7 +29,7 @@ ASKED = 3
 
 @pytest.fixture
 def questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    def steps(_: Any, found: dict[Subject, Verdict]) -> Iterator[tuple[int, int, Sentence]]:
+    def steps(_: Any, found: dict[Subject, Verdict], asked: Any) -> Iterator[tuple[int, int, Sentence]]:
         for done in range(ASKED):
             yield done, ASKED, say("selftest.asking", "Testing {subject} in {dtype}", subject="a", dtype="b")
             found[Subject("path", f"{done}")] = Verdict(Subject("path", f"{done}"), passed=done != 1)

@@ -382,6 +382,6 @@ def test_what_another_process_learned_meanwhile_counts_and_stays(
     run(speech(models))
     assert plans[0].contiguous
     session.verdicts.clear()
-    monkeypatch.setattr("app.engine.session.maintenance.run.steps", lambda hardware, found: iter(()))
+    monkeypatch.setattr("app.engine.session.maintenance.run.steps", lambda hardware, found, asked: iter(()))
     run(SelfTest())
     assert load(session.home.verdicts, session.hardware)[fallback.subject] == fallback

@@ -1,7 +1,7 @@
 // Machine: the plan with its reasons, the chunk curve, the live charts, the self-test.
 (() => {
   const { t, text, el, list, gb, ask } = Hearth;
-  let model = "", as = "", asked = "", stamp = "", view = null;
+  let model = "", as = "", asked = "", stamp = "", view = null, checked = null, testing = false;
 
   Hearth.look_at = (nextModel, nextAs) => {
     [model, as] = [nextModel ?? model, nextAs ?? ""];
@@ -21,18 +21,24 @@
   function draw() {
     const words = document.querySelector("#h-words");
     if (words && view.words) {
-      const { right, total } = view.selftest;
       words.innerHTML = `<h2></h2>${view.pretended ? '<p class="h-pretended"></p>' : ""}<p class="h-machine-words"></p><span class="h-badge"></span>`;
       text(words.querySelector("h2"), t("machine.title", "This machine"));
       text(words.querySelector(".h-pretended"), t("machine.pretended", "Simulated machine: nothing here describes this computer."));
       text(words.querySelector(".h-machine-words"), view.words);
-      const badge = words.querySelector(".h-badge");
-      badge.className = `h-badge ${total ? (right === total ? "right" : "careful") : ""}`;
-      text(badge, total ? t("machine.tested", "self-test: {right} of {total} paths correct", { right, total }) : t("machine.untested", "self-test: not run yet"));
+      drawBadge(words.querySelector(".h-badge"));
     }
     drawPlan();
     drawCurve();
     drawSelftest();
+  }
+
+  // How far the check of this machine is; then what came of it.
+  const checking = () => Boolean(!as && !testing && checked?.total && checked.done < checked.total);
+  function drawBadge(badge) {
+    const { right, total } = view.selftest;
+    badge.className = `h-badge ${checking() || !total ? "" : right === total ? "right" : "careful"}`;
+    if (checking()) return text(badge, t("machine.checking", "checking this machine while idle: {done} of {total}", checked));
+    text(badge, total ? t("machine.tested", "checked: {right} of {total} right", { right, total }) : t("machine.untested", "not checked yet"));
   }
 
   function drawPlan() {
@@ -114,17 +120,22 @@
   function drawSelftest() {
     const element = document.querySelector("#h-selftest");
     if (!element || !view.selftest) return;
-    const { paths, rows } = view.selftest;
-    if (!paths.length) {
-      element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><p class="h-soft">${t("selftest.never", "Run it once to check every attention path on this machine. Paths that fail are never used.")}</p>`;
+    const { parts, paths, rows } = view.selftest;
+    if (!parts.length && !paths.length) {
+      element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><p class="h-soft">${t("selftest.never", "While nothing else runs, Hearth checks whether this machine computes correctly; the button does it at once. What fails is avoided.")}</p>`;
       return;
     }
     const line = (row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "correct") : t("selftest.wrong", "wrong")}</span></td>
-      <td>${esc(row.subject)}</td><td>${row.error ? row.error.toExponential(1) : ""}</td><td>${row.ms ? `${row.ms.toFixed(1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
-    const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.path", "path")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "message")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
-    const open = element.querySelector("details")?.open ? "open" : "";
-    element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><details ${open}><summary>${t("selftest.paths", "{n} paths", { n: paths.length })}</summary>${table(paths)}</details>
-      ${rows.length ? `<details><summary>${t("selftest.rows", "{n} known defects, checked on this machine", { n: rows.length })}</summary>${table(rows)}</details>` : ""}`;
+      <td>${esc(row.subject)}</td><td class="h-figure">${row.error ? row.error.toExponential(1) : ""}</td><td class="h-figure">${row.ms ? `${row.ms.toFixed(1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
+    const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.what", "what")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "message")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
+    const lists = [
+      [parts, t("selftest.parts", "Parts of the starter models, compared with the processor: {n}", { n: parts.length })],
+      [paths, t("selftest.paths", "Linear layers, convolutions and paths of attention: {n}", { n: paths.length })],
+      [rows, t("selftest.rows", "Known defects, tested here: {n}. Those marked wrong are worked around.", { n: rows.length })],
+    ];
+    const open = [...element.querySelectorAll("details")].map((each) => each.open);
+    element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2>${lists.map(([all, title]) => `<details ${all.length ? "" : "hidden"}><summary>${title}</summary>${table(all)}</details>`).join("")}`;
+    element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
   }
 
   // Charts of the last minutes.
@@ -182,8 +193,13 @@
   });
 
   let ended = "";
-  Hearth.area("#h-words", (element, { strip, measuring }) => {
+  Hearth.area("#h-words", (element, { strip, measuring, checked: now_checked }) => {
     if (!element.offsetParent) return;
+    const was = checking();
+    checked = now_checked;
+    testing = measuring?.kind === "SelfTest" && !measuring.end;
+    if (view?.words && checking()) drawBadge(element.querySelector(".h-badge"));
+    else if (was) asked = ""; // what was found may have changed the plan
     if (!model) model = document.querySelector("#h-plan")?.dataset.model ?? "";
     stamp = strip.plan;
     const end = measuring?.end ? JSON.stringify(measuring.end) : "";
