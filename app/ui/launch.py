@@ -106,6 +106,14 @@ def open_once(options: LaunchOptions) -> int:
     if not instance.take():
         address = instance.find_running()
         tell(say("open.already", "Hearth is already open at {address}", address=address))
+        if dropped := name_serving_options(options):
+            tell(
+                say(
+                    "open.dropped",
+                    "It stays as it is, without {options}. To open it with them, close that window first (Ctrl+C where it was started).",
+                    options=", ".join(dropped),
+                )
+            )
         if options.browser:
             webbrowser.open(address)
         return 0
@@ -113,6 +121,16 @@ def open_once(options: LaunchOptions) -> int:
         return serve(options, instance)
     finally:
         instance.release()
+
+
+def name_serving_options(options: LaunchOptions) -> list[str]:
+    """Name the options given that only a window of its own could follow."""
+    usual = LaunchOptions(options.place)
+    names = {
+        "pretend": "--pretend", "host": "--listen", "port": "--port", "share_hours": "--share", "certificate": "--certificate",
+        "assistants": "--mcp",
+    }  # fmt: skip
+    return [name for field, name in names.items() if getattr(options, field) != getattr(usual, field)]
 
 
 def serve(options: LaunchOptions, instance: Instance) -> int:

@@ -50,8 +50,8 @@ def opened(folder: Path, *options: str, **environment: str) -> Iterator[tuple[st
         child.stdout.close()
 
 
-def again(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder)]
+def again(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder), *options]
     return subprocess.run(command, cwd=TOP, text=True, capture_output=True, timeout=120, check=False)
 
 
@@ -73,6 +73,9 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
             assert httpx.get(f"{address}config", headers={"Host": "evil.example"}, trust_env=False).status_code == 421
             second = again(folder)
             assert second.returncode == 0 and f"already open at {address}" in second.stdout, second
+            assert "without" not in second.stdout
+            third = again(folder, "--pretend", "gtx-1060", "--port", "7999")
+            assert third.returncode == 0 and "without --pretend, --port." in third.stdout, third
             facts = json.loads((folder / "open.json").read_text())
             assert facts["address"] == address
     after = Instance(folder)

@@ -50,20 +50,21 @@ class StoredCurve(TypedDict, total=False):
 STORED: Final = TypeAdapter(StoredCurve)
 
 
-def curve_file(home: Home, model: str) -> Path:
-    """Return the curve's file: a local model is named by its path, so the name holds its letters and a digest."""
-    digest = hashlib.sha256(model.encode()).hexdigest()[:8]
+def curve_file(home: Home, model: str, pretended: str = "") -> Path:
+    """Return the curve's file: a local model is named by its path, so the name holds its letters and a digest. A pretended machine
+    has its own, in which this computer's times stand."""
+    digest = hashlib.sha256(f"{model}{pretended}".encode()).hexdigest()[:8]
     return home.verdicts / f"chunks {re.sub(r'[^A-Za-z0-9.]+', '-', model)[-40:]} {digest}.json"
 
 
-def keep_curve(home: Home, curve: Curve) -> None:
-    atomic_write.write_text(curve_file(home, curve.model), json.dumps(asdict(curve)))
+def keep_curve(home: Home, curve: Curve, pretended: str = "") -> None:
+    atomic_write.write_text(curve_file(home, curve.model, pretended), json.dumps(asdict(curve)))
 
 
-def read_curve(home: Home, model: str) -> Curve | None:
+def read_curve(home: Home, model: str, pretended: str = "") -> Curve | None:
     """Return the curve, or None if it was never measured, or the file is damaged or cannot be read now."""
     try:
-        kept = read_stored(curve_file(home, model), STORED)
+        kept = read_stored(curve_file(home, model, pretended), STORED)
         points = tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"])
         return Curve(kept["model"], points, kept["knee"]) if points else None
     except (KeyError, OSError):

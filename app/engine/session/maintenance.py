@@ -87,7 +87,7 @@ def tune(model: Model, hardware: Hardware, home: Home, verdicts: dict[Subject, V
     points = tuple(Point(size, statistics.median(times[size])) for size in sizes)
     fastest = min(point.seconds for point in points)
     knee = min(point.chunk for point in points if point.seconds <= fastest * KNEE)
-    keep_curve(home, Curve(model.id, points, knee))
+    keep_curve(home, Curve(model.id, points, knee), hardware.pretended)
     yield Note(
         say(
             "tune.knee", "A chunk size of {chunk} suits this machine best: larger chunks use more memory but are hardly faster.", chunk=knee

@@ -36,7 +36,7 @@ from app.engine.session.machine_check import MachineCheck
 from app.engine.session.release_memory import release
 from app.engine.session.run_errors import classify_fault, describe_failure, list_finished
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 
 FALLBACKS_AFTER_DEATH = 2
 """A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that
@@ -120,7 +120,7 @@ class Session:
             for _ in range(FALLBACKS_AFTER_DEATH):
                 if learned := self._fall_back(decided, need, RunFailure(died.fault, died.step), None, died.words, died.loading):
                     yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
-        live = None
+        live, told = None, list[Sentence]()
         while True:
             live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial, live)
             first = live.now
@@ -129,7 +129,9 @@ class Session:
             quantised = next(each for each in live.now.because if each.field == "quantised")
             if quantised.sentence.key == "plan.overruled":
                 yield Note(quantised.sentence)
-            yield from (Note(each.sentence) for each in live.now.warnings if each.sentence.key in MOVED_KEYS)
+            moved = [each.sentence for each in live.now.warnings if each.sentence.key in MOVED_KEYS and each.sentence not in told]
+            told += moved
+            yield from map(Note, moved)
             try:
                 yield from self._holder.load(model, need, use_real_device(live.now))
                 loading = False

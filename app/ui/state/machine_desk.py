@@ -6,6 +6,7 @@ import dataclasses
 import threading
 from dataclasses import dataclass, field
 
+from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES, find_machine, machine, name_given
 from app.compat.machine.verdicts import Subject, Verdict, forget, load
@@ -115,6 +116,11 @@ class MachineDesk:
         """Load this machine's verdicts from disk, where the engine writes them."""
         hardware = self.keeper.state.hardware
         return load(self.keeper.home.verdicts, hardware) if hardware else {}
+
+    def read_curve(self, model: str) -> Curve | None:
+        """Read what Tune measured for the machine that the engine plans for."""
+        hardware = self.keeper.state.hardware
+        return read_curve(self.keeper.home, model, hardware.pretended) if hardware else None
 
     def forget(self, model: str) -> None:
         """Forget what failed runs of this model taught, so that the next one starts with the original settings."""

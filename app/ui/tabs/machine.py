@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.compat.machine.chunk_curve import SIZES, read_curve
+from app.compat.machine.chunk_curve import SIZES
 from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.tasks import SelfTest, Tune
@@ -59,7 +59,7 @@ class MachineTab:
 
     def use_knee(self, model: str, request: gr.Request) -> tuple[Any, Any, str]:
         """Set the chunk to the knee that Tune found for this model."""
-        curve = read_curve(self.desk.keeper.home, model)
+        curve = self.desk.machine.read_curve(model)
         if curve is None:
             return gr.skip(), gr.skip(), ""
         try:

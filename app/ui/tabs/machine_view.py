@@ -7,7 +7,6 @@ import html
 import math
 from collections.abc import Mapping
 
-from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report import describe_report
 from app.compat.machine.report_file import hide_private, lay_out
@@ -43,7 +42,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     except Trouble as trouble:
         return view | {"trouble": join(spoken, trouble.sentence, *trouble.objections)}
     elsewhere = desk.machine.is_elsewhere(pretended)
-    measured = None if elsewhere else read_curve(desk.keeper.home, model)
+    measured = None if elsewhere else desk.machine.read_curve(model)
     taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
     note = desk.machine.explain_stand_in(model, plan, pretended) or (None if elsewhere else desk.machine.explain_running(model, plan))
     return view | {

@@ -24,7 +24,7 @@ from app.compat.planning.types import Choice
 from app.compat.selftest import run
 from app.compat.selftest.probes import Probe
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Finished
+from app.engine.jobs.events import Adjusted, Finished, Note
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.catalog import BY_ID
 from app.engine.models.forecast import make_forecast
@@ -247,6 +247,26 @@ def test_a_job_on_the_processor_does_not_ask_the_card_that_was_given_up(tmp_path
         events = list(session.run(request, Choice(), Control(), tmp_path / "job", lambda _, plan: devices.append(plan.device)))
         session.free()
     assert devices == ["cpu"] and isinstance(events[-1], Finished), events[-1]
+
+
+def test_the_move_to_the_processor_is_told_once_though_the_job_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.engine.session.session.find_machine", lambda _: CARD)
+    session = Session(home(tmp_path / "home").create())
+    learn(session.home.verdicts, CARD, *ALL_WRONG.values())
+    monkeypatch.setattr(session, "_read_hardware", lambda: CARD)
+    load, faults = session._holder.load, [MemoryError("out of memory")]
+
+    def load_later(*given: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return load(*given)
+
+    monkeypatch.setattr(session._holder, "load", load_later)
+    request = PictureRequest("a", "starter-painter", width=128, height=128, steps=1, seed=1)
+    events = list(session.run(request, Choice(), Control(), tmp_path / "job", lambda _, plan: None))
+    session.free()
+    assert isinstance(events[-1], Finished) and any(isinstance(each, Adjusted) for each in events), events
+    assert [each.sentence.key for each in events if isinstance(each, Note)].count("device.wrong") == 1
 
 
 @pytest.mark.parametrize("model", ["sd15", "sdxl"])

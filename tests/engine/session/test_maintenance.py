@@ -102,5 +102,6 @@ def test_the_knee_is_the_smallest_chunk_that_is_hardly_slower(
     measured = [each for each in events if isinstance(each, Step)]
     assert [(each.done, each.total, each.eta_s) for each in measured[-2:]] == [(8, 9, pytest.approx(clock.now_s / 9, rel=0.5)), (9, 9, 0.0)]
     points = tuple(Point(size, each_s) for size, each_s in took_s.items())
-    assert read_curve(place, model.id) == Curve(model.id, points, knee)
+    assert read_curve(place, model.id, "cpu") == Curve(model.id, points, knee)
+    assert read_curve(place, model.id) is None, "a pretended machine's is not this computer's"
     assert [plan.chunk_most for plan in clock.plans] == [None]
