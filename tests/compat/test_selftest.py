@@ -167,7 +167,7 @@ def test_a_driver_that_gives_more_memory_than_the_card_has_is_found(spills: bool
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (2 << 30, 4 << 30))
     monkeypatch.setattr(torch, "empty", allocate)
     row = next(row for row in QUIRKS if row.id == "windows-spill")
-    (answer,) = (run.ask(each, machine("gtx-1060"), nullcontext) for each in probes.rows((row,)))
+    (answer,) = (run.answer_one(each, machine("gtx-1060"), nullcontext) for each in probes.rows((row,)))
     assert answer is not None and answer.passed is not spills
 
 
@@ -211,13 +211,13 @@ def test_a_child_that_was_killed_says_nothing_of_the_machine() -> None:
 def test_a_child_that_cannot_start_is_no_verdict() -> None:
     asked = hanging(machine("cpu"))
     with pytest.raises(RuntimeError, match="the environment is broken"):
-        list(run.answers(machine("cpu"), asked, broken, isolated=True))
+        list(run.answer_all(machine("cpu"), asked, broken, isolated=True))
 
 
 def test_whoever_has_something_better_to_do_ends_the_child() -> None:
     """A job arrives while a question is under way."""
     before = psutil.Process().children()
-    answers = run.answers(machine("cpu"), hanging(machine("cpu")), hanging, isolated=True)
+    answers = run.answer_all(machine("cpu"), hanging(machine("cpu")), hanging, isolated=True)
     seen = [next(answers) for _ in range(2)]
     while seen[-1] == "waiting" and len(seen) < 600:
         seen.append(next(answers))
@@ -234,7 +234,7 @@ def asked_apart(name: str) -> dict[Subject, Verdict]:
     hardware = machine(name)
     wanted = {Subject.path(f"{each}/float16", "float16") for each in ("linear", "convolution")}
     asked = [each for each in probes.paths(hardware, decide(hardware)) if each.subject in wanted]
-    return {each.subject: run.ask(each, hardware, nullcontext) for each in asked}
+    return {each.subject: run.answer_one(each, hardware, nullcontext) for each in asked}
 
 
 def test_a_card_that_is_sick_in_convolutions_alone_may_multiply_in_half(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ from app.sentence import Sentence, say
 Tell = Callable[[int, int, Sentence], None]
 Stage = Callable[[], AbstractContextManager[object]]
 """Context around each question: nothing, or in tests a simulated machine."""
-Ask = Callable[[Hardware], Sequence[Probe]]
+ListProbes = Callable[[Hardware], Sequence[Probe]]
 """Lists what is asked of a machine; a function of a module, which a child process imports by name."""
 
 LONGEST_ANSWER_S: Final = 120.0
@@ -75,23 +75,28 @@ def _plan(hardware: Hardware) -> Plan:
 
 
 def run(
-    hardware: Hardware, tell: Tell, asked: Ask | None = None, *, stage: Stage | None = None, isolated: bool | None = None
+    hardware: Hardware, tell: Tell, list_probes: ListProbes | None = None, *, stage: Stage | None = None, isolated: bool | None = None
 ) -> dict[Subject, Verdict]:
     """Return verdicts by subject. `tell(done, total, words)` is called before each question and once at the end. A
     pretended machine is simulated, to show what its self-test would find."""
     found: dict[Subject, Verdict] = {}
-    for step in steps(hardware, found, asked, stage=stage, isolated=isolated):
+    for step in steps(hardware, found, list_probes, stage=stage, isolated=isolated):
         tell(*step)
     return found
 
 
 def steps(
-    hardware: Hardware, found: dict[Subject, Verdict], asked: Ask | None = None, *, stage: Stage | None = None, isolated: bool | None = None
+    hardware: Hardware,
+    found: dict[Subject, Verdict],
+    list_probes: ListProbes | None = None,
+    *,
+    stage: Stage | None = None,
+    isolated: bool | None = None,
 ) -> Iterator[tuple[int, int, Sentence]]:
     """Run the test question by question: yield the progress before each and at the end. Verdicts go into `found`."""
-    asked = asked or questions
-    probes = asked(hardware)
-    for done, verdict in judge(hardware, probes, asked, stage=stage, isolated=isolated):
+    list_probes = list_probes or questions
+    probes = list_probes(hardware)
+    for done, verdict in judge(hardware, probes, list_probes, stage=stage, isolated=isolated):
         if verdict is not None:
             found[verdict.subject] = verdict
         if done < len(probes):
@@ -103,11 +108,11 @@ def steps(
 
 
 def judge(
-    hardware: Hardware, probes: Sequence[Probe], asked: Ask, *, stage: Stage | None = None, isolated: bool | None = None
+    hardware: Hardware, probes: Sequence[Probe], list_probes: ListProbes, *, stage: Stage | None = None, isolated: bool | None = None
 ) -> Iterator[tuple[int, Verdict | None]]:
     """Yield often how many probes are answered, and each subject's verdict once: the worst of its probes', or none if one of
     them was unanswered."""
-    replies = answers(hardware, probes, asked, stage=stage, isolated=isolated)
+    replies = answer_all(hardware, probes, list_probes, stage=stage, isolated=isolated)
     done, verdict = 0, None
     for _, about in groupby(probes, key=lambda each: each.subject):
         found: list[Answer] = []
@@ -123,17 +128,17 @@ def judge(
     yield done, verdict
 
 
-def answers(
-    hardware: Hardware, probes: Sequence[Probe], asked: Ask, *, stage: Stage | None = None, isolated: bool | None = None
+def answer_all(
+    hardware: Hardware, probes: Sequence[Probe], list_probes: ListProbes, *, stage: Stage | None = None, isolated: bool | None = None
 ) -> Iterator[Answer]:
-    """Answer the probes, all of which `asked` lists, in their order. Where a child does it, it is "waiting" every POLL_S, and closing
+    """Answer the probes, all of which `list_probes` lists, in their order. Where a child does it, it is "waiting" every POLL_S, and closing
     this generator ends the child."""
     if needs_child(hardware) if isolated is None else isolated:
-        yield from _ask_children(hardware, probes, asked)
+        yield from _answer_in_children(hardware, probes, list_probes)
     else:
         around = stage or _stage(hardware, kill=False)
         try:
-            yield from (ask(each, hardware, around) or "unanswered" for each in probes)
+            yield from (answer_one(each, hardware, around) or "unanswered" for each in probes)
         finally:
             numbers.cache_clear()
 
@@ -150,7 +155,7 @@ def _stage(hardware: Hardware, kill: bool) -> Stage:
     return partial(biting, hardware, kill=kill)
 
 
-def ask(probe: Probe, hardware: Hardware, stage: Stage) -> Verdict | None:
+def answer_one(probe: Probe, hardware: Hardware, stage: Stage) -> Verdict | None:
     """Ask one question; an exception becomes a failed verdict with its message. None: it says nothing about the machine."""
     try:
         with torch.inference_mode():
@@ -186,11 +191,11 @@ def _probe_words(probe: Probe) -> Sentence | str:
     return PART_WORDS.get(name, name)
 
 
-def _ask_children(hardware: Hardware, probes: Sequence[Probe], asked: Ask) -> Iterator[Answer]:
+def _answer_in_children(hardware: Hardware, probes: Sequence[Probe], list_probes: ListProbes) -> Iterator[Answer]:
     """Ask in child processes: if a question kills one, or may have spoiled it, the next child starts with the question after it."""
     done = 0
     while done < len(probes):
-        with TemporaryFile() as last_words, _start_child(hardware, probes[done:], asked, last_words) as child:
+        with TemporaryFile() as last_words, _start_child(hardware, probes[done:], list_probes, last_words) as child:
             began_s, ready, silent, spoiled = time.perf_counter(), False, 0, False
             try:
                 for line in _read_patiently(child):
@@ -224,12 +229,12 @@ def _ask_children(hardware: Hardware, probes: Sequence[Probe], asked: Ask) -> It
                 done += 1
 
 
-def _start_child(hardware: Hardware, probes: Sequence[Probe], asked: Ask, last_words: IO[bytes]) -> Popen[str]:
+def _start_child(hardware: Hardware, probes: Sequence[Probe], list_probes: ListProbes, last_words: IO[bytes]) -> Popen[str]:
     # Not multiprocessing: there the engine, which runs this, is a daemon and may have no children.
     command = (sys.executable, "-c", f"from {__name__} import serve; serve()")
     child = Popen(command, stdin=PIPE, stdout=PIPE, stderr=last_words, text=True)
     order = {
-        "hardware": asdict(hardware), "asked": (asked.__module__, asked.__name__),
+        "hardware": asdict(hardware), "list_probes": (list_probes.__module__, list_probes.__name__),
         "probes": [(str(each.subject), each.dtype) for each in probes],
     }  # fmt: skip
     assert child.stdin is not None
@@ -278,12 +283,12 @@ def serve() -> None:
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     facts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in order["hardware"].items()}
     hardware = Hardware(**facts)
-    module, name = order["asked"]
+    module, name = order["list_probes"]
     probes = {(str(each.subject), each.dtype): each for each in getattr(import_module(module), name)(hardware)}
     torch.zeros(1, device=_device_of(hardware)).item()  # a device that cannot be reached ends the child before it is ready
     print("ready", file=replies, flush=True)
     for subject, dtype in order["probes"]:
-        found = ask(probes[subject, dtype], hardware, _stage(hardware, kill=True))
+        found = answer_one(probes[subject, dtype], hardware, _stage(hardware, kill=True))
         print(_write_reply(found), file=replies, flush=True)
 
 

@@ -85,7 +85,10 @@ def test_a_model_is_named_without_its_files(folder: Path, tmp_path: Path) -> Non
         shutil.rmtree(path)
     file.unlink()
     assert {path: catalog.name_model(path) for path in titles} == titles
-    assert {id_: catalog.name_model(id_) for id_ in (*catalog.BY_ID, "")} == {**{id_: row.title for id_, row in catalog.BY_ID.items()}, "": ""}
+    assert {id_: catalog.name_model(id_) for id_ in (*catalog.BY_ID, "")} == {
+        **{id_: row.title for id_, row in catalog.BY_ID.items()},
+        "": "",
+    }
 
 
 OTHERS = {

@@ -41,7 +41,9 @@ CPU = MACHINES["cpu"]
 
 
 def ask(probe: Probe) -> Verdict | None:
-    return next((each for each in run.answers(CPU, (probe,), machine_check.questions, isolated=False) if isinstance(each, Verdict)), None)
+    return next(
+        (each for each in run.answer_all(CPU, (probe,), machine_check.questions, isolated=False) if isinstance(each, Verdict)), None
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_no_child_outlives_an_engine_that_was_killed(tmp_path: Path) -> None:
         "from pathlib import Path; import psutil\n"
         "from app.compat.machine.pretended import MACHINES; from app.compat.selftest import run\n"
         "from tests.support.odd_questions import hanging\n"
-        "answers = run.answers(MACHINES['cpu'], hanging(None), hanging, isolated=True)\n"
+        "answers = run.answer_all(MACHINES['cpu'], hanging(None), hanging, isolated=True)\n"
         "[next(answers) for _ in range(30)]\n"
         f"Path({str(said)!r}).write_text(str(psutil.Process().children()[0].pid))\n"
         "[each for each in answers]\n"
@@ -106,7 +108,7 @@ def test_no_child_outlives_an_engine_that_was_killed(tmp_path: Path) -> None:
 
 def test_a_child_that_never_becomes_ready_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "LONGEST_START_S", 0.5)
-    answers = run.answers(CPU, hanging(CPU), hanging_before, isolated=True)
+    answers = run.answer_all(CPU, hanging(CPU), hanging_before, isolated=True)
     began_s = time.monotonic()
     ended = False
     while not ended and time.monotonic() - began_s < 20:
@@ -120,7 +122,7 @@ def test_a_child_that_never_becomes_ready_is_ended_too(monkeypatch: pytest.Monke
 
 def test_a_computer_that_slept_is_no_hung_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows' performance counter goes on in sleep."""
-    answers = run.answers(CPU, slow(CPU), slow, isolated=True)
+    answers = run.answer_all(CPU, slow(CPU), slow, isolated=True)
     seen = next(answers)
     while seen == "waiting":
         seen = next(answers)

@@ -91,7 +91,7 @@ def test_what_it_is_compared_with_is_right_on_a_simulated_machine() -> None:
     """Before its own torch a Mac ends at grouped heads: the voice's row is compared with a processor that does not."""
     hardware = MACHINES["m1-8gb"]
     row = next(each for each in starter_parts.questions(hardware) if str(each.subject) == "part:voice-row/float32")
-    (answer,) = run.answers(hardware, (row,), starter_parts.questions)
+    (answer,) = run.answer_all(hardware, (row,), starter_parts.questions)
     assert isinstance(answer, Verdict) and answer.passed, answer
 
 
@@ -120,8 +120,8 @@ def test_a_check_that_was_cut_off_goes_on(fresh: None, tmp_path: Path) -> None:
         again = start(tmp_path / "home", MAC)
         assert again.verdicts == kept
         with pytest.MonkeyPatch.context() as patch:
-            ask = run.ask
-            patch.setattr(run, "ask", lambda probe, *rest: asked.append(probe.subject) or ask(probe, *rest))
+            ask = run.answer_one
+            patch.setattr(run, "answer_one", lambda probe, *rest: asked.append(probe.subject) or ask(probe, *rest))
             list(again.use_idle_time())
         assert not set(asked) & set(kept) and len(again.verdicts) == again.checked[1] == len(kept) + len(asked)
         assert not mac.bitten
