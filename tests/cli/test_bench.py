@@ -15,7 +15,7 @@ from app.cli.bench import MIB, Row, extra_bytes, format_table, measure_call, pla
 from app.cli.bench_cases import BenchCall, bench_calls, contenders
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, error, made, turns
-from app.compat.attention.tiled import WORKSPACE_BYTES
+from app.compat.attention.tile_size import WORKSPACE_BYTES
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.attention_calls import DIA, Call
 from app.compat.planning.quickest_way import Shape

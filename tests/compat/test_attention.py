@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from app.compat.attention import sdpa_kernels, tiled
+from app.compat.attention import sdpa_kernels, tile_size
 from app.compat.attention.compose import compose
 from app.compat.attention.prepare import find_layout
 from app.compat.planning.types import Plan
@@ -406,20 +406,20 @@ def test_never_a_forbidden_kernel() -> None:
 
 def test_rows_stay_whole() -> None:
     """Over every size that a model has: heads are cut first, then queries, keys only where a handful of rows is too large."""
-    scores = tiled.WORKSPACE_BYTES["cpu"] // tiled.OWN_BYTES
+    scores = tile_size.WORKSPACE_BYTES["cpu"] // tile_size.OWN_BYTES
     for heads, groups, queries, keys, at_once in product(
         (1, 4, 16, 48), (1, 4), (1, 64, 4096, 9216, 36864), (77, 1024, 9216, 36864, 100_000), (1, 2, 16)
     ):
-        tile = tiled.tile_size(scores, heads, groups, queries, keys, at_once)
+        tile = tile_size.tile_size(scores, heads, groups, queries, keys, at_once)
         case = heads, groups, queries, keys, at_once, tile
         assert 1 <= tile.heads <= heads and 1 <= tile.rows <= queries, case
         assert tile.heads * groups * tile.rows * (tile.cols or keys) <= scores, case
-        assert (tile.cols is None) == (scores // (groups * keys) >= min(queries, tiled.FEWEST_ROWS)), case
-        if tile.cols is None and tile.rows < min(queries, tiled.ENOUGH_ROWS) / 2:
+        assert (tile.cols is None) == (scores // (groups * keys) >= min(queries, tile_size.FEWEST_ROWS)), case
+        if tile.cols is None and tile.rows < min(queries, tile_size.ENOUGH_ROWS) / 2:
             assert tile.heads == 1, case
-    assert tiled.tile_size(scores, 16, 1, 9216, 9216, 2) == (2, 113, None), "not 32 rows of 5461 keys"
-    assert tiled.tile_size(scores, 16, 1, 9216, 9216, 2, chosen_rows=512) == (1, 512, 4096), "by hand: the rows are kept"
-    assert tiled.tile_size(1 << 27, 16, 1, 9216, 9216, 2, chosen_rows=512) == (16, 512, None)
+    assert tile_size.tile_size(scores, 16, 1, 9216, 9216, 2) == (2, 113, None), "not 32 rows of 5461 keys"
+    assert tile_size.tile_size(scores, 16, 1, 9216, 9216, 2, chosen_rows=512) == (1, 512, 4096), "by hand: the rows are kept"
+    assert tile_size.tile_size(1 << 27, 16, 1, 9216, 9216, 2, chosen_rows=512) == (16, 512, None)
 
 
 @pytest.mark.parametrize("name", ["own arithmetic", "math alone", "an early Mac", "an old card"])
@@ -482,9 +482,9 @@ def test_no_coarser_than_torch(name: str, deviation: float, dtype: torch.dtype) 
 
 def test_free_memory_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, clock = [], [100.0]
-    monkeypatch.setattr(tiled, "ask_free", lambda device: asked.append(device) or 5)
-    monkeypatch.setattr(tiled.time, "monotonic", lambda: clock[0])
-    free = tiled.FreeMemory()
+    monkeypatch.setattr(tile_size, "ask_free", lambda device: asked.append(device) or 5)
+    monkeypatch.setattr(tile_size.time, "monotonic", lambda: clock[0])
+    free = tile_size.FreeMemory()
     assert [free(torch.device("cpu")) for _ in range(50)] == [5] * 50 and len(asked) == 1
     clock[0] += 1.5
     assert free(torch.device("cpu")) == 5 and len(asked) == 2

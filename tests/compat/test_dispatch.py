@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from app.compat.attention import tiled
+from app.compat.attention import tile_size
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.compose import compose
 from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import applied
-from app.compat.attention.tiled import Tile, is_step
+from app.compat.attention.tile_size import Tile
+from app.compat.attention.tiled import is_step
 from app.compat.planning.quickest_way import Way
 from tests.support.plans import plan
 
@@ -41,7 +42,7 @@ def dispatcher(**fields: object) -> Dispatcher:
 @pytest.mark.parametrize(("free_mib", "limit_mib"), [(4000, 1000), (8000, 1024), (400, 100), (40, 16)])
 def test_scores_may_take_a_quarter_of_what_is_free(monkeypatch: pytest.MonkeyPatch, free_mib: int, limit_mib: int) -> None:
     """A chunk set by hand up to the plan's budget of 1 GiB, any other up to what a cache holds."""
-    monkeypatch.setattr(tiled, "ask_free", lambda device: free_mib * MIB)
+    monkeypatch.setattr(tile_size, "ask_free", lambda device: free_mib * MIB)
     cpu = torch.device("cpu")
     assert dispatcher().limit_bytes(cpu, by_hand=True) == limit_mib * MIB
     assert dispatcher().limit_bytes(cpu, by_hand=False) == min(limit_mib, 16) * MIB

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from app.compat.attention import tiled
+from app.compat.attention import tile_size
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import applied
@@ -101,7 +101,7 @@ CHUNKS: dict[tuple[str, str], dict[str, int]] = {
 @pytest.mark.parametrize("model", CALLS)
 def test_attention_takes_few_pieces(mac: str, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     hardware = MACS[mac]
-    monkeypatch.setattr(tiled, "ask_free", lambda device: hardware.free_bytes)
+    monkeypatch.setattr(tile_size, "ask_free", lambda device: hardware.free_bytes)
     plan = decide(hardware, describe_need(BY_ID[model]))
     counted = {call.name: count_chunks(plan, call) for call in CALLS[model] if not call.name.startswith("prompt")}
     assert {name: chunks for name, chunks in counted.items() if chunks > 1} == CHUNKS.get((mac, model), {})

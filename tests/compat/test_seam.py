@@ -14,7 +14,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaModel
 from transformers.integrations import sdpa_attention
 
-from app.compat.attention import sdpa_kernels, tiled
+from app.compat.attention import sdpa_kernels, tile_size
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import FORCE_GQA, applied
@@ -154,7 +154,7 @@ def test_the_chunk_has_one_home(reads: bool) -> None:
         assert seam.chunk == (3 if reads else "auto")
 
 
-def sized(asked: int | None, queries: int = 4096, **fields: object) -> tiled.Tile:
+def sized(asked: int | None, queries: int = 4096, **fields: object) -> tile_size.Tile:
     query = torch.empty(1).expand(1, 8, queries, 40)
     dispatch = Dispatcher(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
     return dispatch.choose_tile(AttentionCall(query, query, query), asked, Way("torch"))
@@ -167,7 +167,7 @@ def test_a_chunk_that_is_moved_in_a_run_stays_below_what_metal_bears() -> None:
 
 
 def test_where_nothing_is_free_tiles_are_still_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiled, "ask_free", lambda device: -(1 << 30))
+    monkeypatch.setattr(tile_size, "ask_free", lambda device: -(1 << 30))
     _, rows, cols = sized(None)
     assert rows >= 32 and cols is None
 

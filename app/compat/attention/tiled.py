@@ -1,92 +1,19 @@
-"""Compute exact attention in little memory, in tiles of queries and keys; choose the tile size."""
+"""Compute exact attention in little memory, in tiles of queries and keys."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-import psutil
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.prepare import by_group, fully_masked_rows, split_heads, visible_mask
+from app.compat.attention.tile_size import Tile
 from app.compat.planning.quickest_way import FEW_ROWS, MANY_NUMBERS, is_reading_bound
-
-COPIES = 3
-"""Copies alive at the peak: scores, softmax and the masked scores."""
-OWN_BYTES = 8
-"""Bytes per score in own arithmetic, with its weight if that cannot be written in place."""
-WORKSPACE_BYTES = {"cpu": 16 << 20}
-"""Fastest tile size: on a CPU it should stay in cache (in bfloat16 14.4 ms at 16 MiB, 20.8 at 48)."""
-WORKSPACE_ELSEWHERE_BYTES = 64 << 20
-WIDENED_BYTES = 4 << 20
-"""Keys and values in float32 at once (2 x 16 heads, 1024 keys, width 128: 1.7 ms; with 16 MiB 2.4, with all 3.7)."""
-ENOUGH_ROWS = 64
-"""With fewer queries K and V are read too often: take fewer heads at once instead."""
-FEWEST_ROWS = 8
-"""If not even these fit, split the keys."""
-FREE_FOR_S = 1.0
-
-
-class Tile(NamedTuple):
-    """How much own arithmetic computes at once."""
-
-    heads: int
-    """Key/value heads, over the whole batch."""
-    rows: int
-    """Queries per head."""
-    cols: int | None
-    """Keys; None: all."""
-
-
-class FreeMemory:
-    """Free memory of a device, read at most once a second: a generation makes hundreds of calls in that time."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, tuple[float, int]] = {}
-
-    def __call__(self, device: torch.device) -> int:
-        now = time.monotonic()
-        read_s, free = self._read.get(device.type, (0.0, 0))
-        if not read_s or now - read_s > FREE_FOR_S:
-            free = ask_free(device)
-            self._read[device.type] = now, free
-        return free
-
-
-def ask_free(device: torch.device) -> int:
-    if device.type == "cuda":
-        reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0]) + reserved
-    if device.type == "mps":
-        return int(torch.mps.recommended_max_memory()) - int(torch.mps.driver_allocated_memory())
-    return int(psutil.virtual_memory().available)
-
-
-def workspace_bytes(device: str) -> int:
-    return WORKSPACE_BYTES.get(device, WORKSPACE_ELSEWHERE_BYTES)
-
-
-def tile_size(scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, chosen_rows: int | None = None) -> Tile:
-    """Choose the tile of at most `scores` numbers. Reduce heads first, down to as many as the processor works on
-    `at_once`, then queries; split keys only if a handful of rows of one head is too large. `chosen_rows`: queries set by
-    hand."""
-    fit = scores // (groups * keys)
-    fewest = min(queries, FEWEST_ROWS) if chosen_rows is None else min(queries, chosen_rows)
-    if fit < fewest:
-        return Tile(1, fewest, max(1, scores // (groups * fewest)))
-    least = max(1, min(heads, at_once, fit // min(queries, ENOUGH_ROWS)))
-    rows = even_rows(min(queries, fit // least), queries) if chosen_rows is None else min(queries, chosen_rows)
-    return Tile(min(heads, fit // rows), rows, None)
-
-
-def even_rows(rows: int, queries: int) -> int:
-    """Split queries into chunks of about equal size."""
-    return -(-queries // -(-queries // rows))
 
 
 class Scratch:
