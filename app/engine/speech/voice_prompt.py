@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from app.engine.text.pronounce import read_letters, to_sounds
 from app.engine.text.turns import ScriptPart, Turn
 from app.engine.text.voice_limits import VoiceLimits
 
@@ -44,6 +45,9 @@ def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits) -> str:
             joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
         else:
             joined.append(turn)
+    if limits.letters is not None:
+        letters = read_letters(limits.letters)
+        joined = [Turn(turn.speaker, to_sounds(turn.text, letters)) for turn in joined]
     if not limits.carries:
         return " ".join(map(str, joined))
     if joined[0].speaker == 2:

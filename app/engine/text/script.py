@@ -13,6 +13,7 @@ from typing import Literal
 
 from app.engine.text.turns import ScriptPart, Turn, gather_parts
 from app.engine.text.voice_limits import DIA, VoiceLimits
+from app.engine.text.written_out import write_out
 from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]
@@ -175,7 +176,8 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 )
             merged += tagged and last_said == speaker
             said, last_said, tagged = said + 1, speaker, False
-            yield Turn(speaker, _spell_for(chunk, limits, problems, unknown))
+            if spelled := _spell_for(chunk, limits, problems, unknown):
+                yield Turn(speaker, spelled)
         if mark is None:
             break
         begin = mark.end()
@@ -293,6 +295,8 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                     ),
                 )
             )
+    if limits.letters is not None:
+        return write_out(text)
     known = limits.words
     if known is None:
         return text

@@ -10,7 +10,7 @@ CONSONANTS: Final = {
 }  # fmt: skip
 VOWELS: Final = {
     "aa": "aA", "ae": "qQ", "ah": "uU", "ao": "oO", "aw": "xX", "ax": "@#", "ay": "iI", "eh": "eE", "er": "^R", "ey": "=Y",
-    "ih": "~J", "iy": "$W", "ow": "<V", "oy": ">L", "uh": "_G", "uw": "/K",
+    "ih": "~J", "iy": "$W", "ow": ";V", "oy": ":L", "uh": "_G", "uw": "/K",
 }  # fmt: skip
 """Each vowel's characters: without stress and with it."""
 MARKS: Final = ".,?!"

@@ -44,6 +44,8 @@ class VoiceLimits:
     """Whether it continues the voices of its prompt. If not, each tag is a fixed voice."""
     clip_most_s: float = 15.0
     """The most of a voice clip that is used; the rest is cut."""
+    letters: Path | None = None
+    """What it learned of reading, for a voice that reads sounds and not letters."""
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
@@ -102,6 +104,7 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
+        letters=folder / str(starter["letters"]) if "letters" in starter else None,
         own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | read_recommended(starter.get("generation", {})),
     )

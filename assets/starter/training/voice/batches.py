@@ -16,7 +16,7 @@ from torch import Tensor
 from . import codec, corpus, model
 
 TEXT_DROPOUT = 0.03
-FRAMES_A_BATCH = 2400
+FRAMES_A_BATCH = 1600
 POOL = 512
 LONGEST_FRAMES = 360
 MOST_BLUR = 0.7

@@ -21,7 +21,7 @@ from .flite import SPEAKERS, VOICES, Flite, Phone, Utterance
 CODEC_TEXTS = 1500
 SHARD = 1500
 TRAINING_SEED = 1
-VOICE_SHARES = {name: 3 if name in SPEAKERS.values() else 1 for name in VOICES}
+VOICE_SHARES = {name: 6 if name in SPEAKERS.values() else 1 for name in VOICES}
 PACES = (0.92, 1.0, 1.0, 1.08)
 LEAD_FRAMES, STOP_FRAMES = 4, 7
 UNNAMED_SHARE, PROMPTED_SHARE = 0.1, 0.12

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import DacFeatureExtractor, DacModel, DiaForConditionalGeneration, DiaProcessor, DiaTokenizer
 
+from app.engine.text import pronounce
+
 from . import codec, model
 
 AUDIO_KWARGS: dict[str, Any] = {
@@ -31,6 +33,7 @@ class Voice:
     dia: DiaForConditionalGeneration
     processor: DiaProcessor
     generation: dict[str, Any]
+    letters: pronounce.Letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ def load(folder: Path) -> Voice:
     dac = DacModel.from_pretrained(folder / "codec", dtype=torch.float32).eval()
     extractor = DacFeatureExtractor.from_pretrained(folder)
     processor = DiaProcessor(extractor, DiaTokenizer.from_pretrained(folder), dac)
-    return Voice(dia, processor, json.loads((folder / "starter.json").read_text())["generation"])
+    about = json.loads((folder / "starter.json").read_text())
+    return Voice(dia, processor, about["generation"], pronounce.read_letters(folder / about["letters"]))
 
 
 def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
