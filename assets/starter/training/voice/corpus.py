@@ -20,6 +20,7 @@ from .flite import SPEAKERS, VOICES, Flite, Phone, Utterance
 
 CODEC_TEXTS = 1500
 SHARD = 1500
+DONE = "all-phrases"
 TRAINING_SEED = 1
 VOICE_SHARES = {name: 6 if name in SPEAKERS.values() else 1 for name in VOICES}
 PACES = (0.92, 1.0, 1.0, 1.08)
@@ -173,6 +174,7 @@ def write_phrases(sounds_path: Path, texts: list[str], folder: Path) -> None:
                 continue  # flite reads a few words as several
             phrases.setdefault(name, []).append(said)
         save(path, phrases)
+    (folder / DONE).touch()
 
 
 def _whole(path: Path, **arrays: Any) -> None:

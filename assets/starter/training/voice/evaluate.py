@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from app.engine.text import pronounce, sounds, written_out
+from app.engine.text import pronounce, written_out
 
-from . import judge, prompts, sentences, speak
+from . import codec, judge, sentences, speak
 from .flite import SPEAKERS, Flite
 
 GATE = {
@@ -57,9 +58,9 @@ class Verdict:
     heard: str
 
 
-def trials(texts: Path, root: Path, part: int, count: int = SENTENCES, digits: int = DIGIT_PHRASES) -> list[Trial]:
+def trials(texts: Path, part: int, count: int = SENTENCES, digits: int = DIGIT_PHRASES) -> list[Trial]:
     """Return held-out sentences of at least three words, those of TUNING or those of TEST, and phrases of figures, by both speakers in turn."""
-    pool = [text for text in sentences.drawn(texts, root, 7, True, 0, 0) if len(text.split()) > 2]
+    pool = [text for text in sentences.drawn(texts, 7, True, 0, 0) if len(text.split()) > 2]
     kept = [text for text in sorted(pool, key=sentences.key) if len(sentences.key(text)) % 2 == part]
     rng = random.Random(part)
     chosen = [(False, text) for text in rng.sample(kept, count)]
@@ -70,6 +71,16 @@ def trials(texts: Path, root: Path, part: int, count: int = SENTENCES, digits: i
 def script(trial: Trial, letters: pronounce.Letters) -> str:
     """Return what the encoder reads, as the app makes it."""
     return f"[{trial.speaker}] {pronounce.to_sounds(written_out.write_out(trial.text), letters)}"
+
+
+SURELY_VOICED = 0.6
+
+
+def median_hz(sound: Sound) -> float:
+    """Return the median pitch of clearly voiced frames."""
+    tone = codec.pitch(torch.from_numpy(sound), len(sound) // codec.HOP)
+    voiced = tone[tone[:, 1] > SURELY_VOICED, 0]
+    return float(150 * voiced.median().exp()) if len(voiced) else float("nan")
 
 
 def span_s(sound: Sound) -> float:
@@ -98,7 +109,7 @@ def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequenc
                 any(ours >= CLAUSE > theirs for ours, theirs in zip(gone, flite_gone, strict=True)),
                 judge.clipped_end(spoken.sound),
                 spoken.ended,
-                prompts.median_hz(spoken.sound),
+                median_hz(spoken.sound),
                 " ".join(heard),
             )
         )

@@ -6,11 +6,12 @@ import gzip
 import hashlib
 import random
 import re
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-WORDS = Path("usr/share/dict/american-english")
+WORD_LIST, WORDS = "wamerican", Path("usr/share/dict/american-english")
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 MOST_LETTERS, MOST_WORDS = 110, 18
 HELD_OUT_OF = 40  # one sentence of so many is never trained on
@@ -66,11 +67,11 @@ SOURCES = (
     Source("dict-devil", "public domain", _dictionary("devil"), 2500),
     Source("miscfiles", "public domain (the constitution and declaration of the United States)", _state_papers, 500),
 )
-"""The packages, and how many sentences are drawn from each. wamerican's word list is in the public domain."""
+"""The packages, and how many sentences are drawn from each. wamerican's word list (SCOWL) is free for any use with its notice."""
 
 
-def known_words(root: Path) -> frozenset[str]:
-    return frozenset(word for word in (root / WORDS).read_text("utf-8").split() if WORD.fullmatch(word))
+def known_words(texts: Path) -> frozenset[str]:
+    return frozenset(word for word in (texts / WORD_LIST / WORDS).read_text("utf-8").split() if WORD.fullmatch(word))
 
 
 def cleaned(text: str, known: frozenset[str]) -> str | None:
@@ -135,9 +136,19 @@ def ended(text: str, rng: random.Random) -> str:
     return text if text[-1] in ".!?" else text + rng.choice(("", ".", ".", ".", ".", "!", "?"))
 
 
-def drawn(texts: Path, root: Path, seed: int, held_out: bool = False, loose_count: int = 4500, number_count: int = 3000) -> list[str]:
-    """Return shuffled sentences from the unpacked packages under `texts` and the word list under `root`; or those held out of them."""
-    rng, known = random.Random(seed), known_words(root)
+def unpack(texts: Path) -> None:
+    """Download the packages as this machine's Debian has them, and unpack each into a folder of its name. `texts` exists once it is done."""
+    part = texts.with_suffix(".part")
+    part.mkdir(parents=True, exist_ok=True)
+    for package in {WORD_LIST, *(source.package for source in SOURCES)}:
+        subprocess.run(["apt-get", "download", "-q", package], cwd=part, check=True)
+        subprocess.run(["dpkg", "-x", next(part.glob(f"{package}_*.deb")), part / package], check=True)
+    part.rename(texts)
+
+
+def drawn(texts: Path, seed: int, held_out: bool = False, loose_count: int = 4500, number_count: int = 3000) -> list[str]:
+    """Return shuffled sentences from the unpacked packages under `texts`; or those held out of them."""
+    rng, known = random.Random(seed), known_words(texts)
     plain = tuple(sorted(word for word in known if len(word) > 1))
     chosen: dict[str, str] = {}
     for source in SOURCES:

@@ -45,14 +45,20 @@ class Spoken:
     ended: bool
 
 
+def about(folder: Path) -> dict[str, Any]:
+    """Return what starter.json says."""
+    said: dict[str, Any] = json.loads((folder / "starter.json").read_text())
+    return said
+
+
 def load(folder: Path) -> Voice:
     """Load the voice in a folder: model.safetensors, codec/, tokenizer, starter.json."""
     dia = DiaForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).eval()
     dac = DacModel.from_pretrained(folder / "codec", dtype=torch.float32).eval()
     extractor = DacFeatureExtractor.from_pretrained(folder)
     processor = DiaProcessor(extractor, DiaTokenizer.from_pretrained(folder), dac)
-    about = json.loads((folder / "starter.json").read_text())
-    return Voice(dia, processor, about["generation"], pronounce.read_letters(folder / about["letters"]))
+    said = about(folder)
+    return Voice(dia, processor, said["generation"], pronounce.read_letters(folder / said["letters"]))
 
 
 def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
