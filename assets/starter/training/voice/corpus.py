@@ -25,7 +25,7 @@ TRAINING_SEED = 1
 VOICE_SHARES = {name: 6 if name in SPEAKERS.values() else 1 for name in VOICES}
 PACES = (0.92, 1.0, 1.0, 1.08)
 LEAD_FRAMES, STOP_FRAMES = 4, 7
-UNNAMED_SHARE, PROMPTED_SHARE = 0.1, 0.12
+NAMED_SHARE, PROMPTED_SHARE = 0.3, 0.06
 TURNS, TURN_SHARES = (1, 2, 3, 4), (0.6, 0.27, 0.09, 0.04)
 SPOKEN = re.compile(r"'s\b|[A-Za-z]+(?:'(?!s\b)[A-Za-z]+)*|[.,?!]")
 
@@ -110,33 +110,33 @@ def phrase(text: str, said: Utterance, books: torch.Tensor) -> Phrase:
 
 
 def draw(rng: random.Random, phrases: Phrases, longest_frames: int) -> Example:
-    """One to four sentences by speakers in turn, at most `longest_frames`; either speaker may begin, and each has a voice, named after the tag.
-    Where voices are not named, a speaker has the usual one, or that of the prompt with which some scripts begin."""
+    """One to four sentences by speakers in turn, at most `longest_frames`; either speaker may begin. A speaker has the usual voice, or one that is
+    named after the tag, or that of the prompt with which some scripts begin."""
     count, speaker = rng.choices(TURNS, TURN_SHARES)[0], rng.choice(tuple(SPEAKERS))
     heard = count > 1 and rng.random() < PROMPTED_SHARE
-    named = not heard and rng.random() > UNNAMED_SHARE
-    shares = list(VOICE_SHARES.values())
-    first, second = rng.choices(list(VOICES), shares, k=2)
-    own = dict(SPEAKERS) if not named else {speaker: first, _other(speaker): second}
+    own, named = dict(SPEAKERS), dict.fromkeys(SPEAKERS, "")
     if heard:
-        own[speaker] = first
-    written, codes, places, last, frames = "", [], [], "", 0
+        own[speaker] = rng.choice(list(VOICES))
+    elif rng.random() < NAMED_SHARE:
+        own = dict(zip(own, rng.choices(list(VOICES), k=2), strict=True))
+        named = {each: voice_sign(name) for each, name in own.items()}
+    written, codes, places, last = "", [], [], ""
     for number in range(count):
         said = rng.choice(phrases[own[speaker]])
         if number and sum(map(len, codes)) + len(said.codes) > longest_frames:
             break
-        tag = f"[{speaker}]{voice_sign(own[speaker]) if named else ''} " if speaker != last else ""
+        tag = f"[{speaker}]{named[speaker]} " if speaker != last else ""
         written, last = f"{written} {tag}" if written else tag, speaker
         places.append(said.place + len(model.text_ids(written)))
         codes.append(said.codes)
         written += said.sounds
-        if heard and number == 0:
-            frames = len(said.codes)
-        if rng.random() < 0.6:
+        if rng.random() < 0.6 and not (heard and number == 0):
             speaker = _other(speaker)
+    if heard and len(codes) == 1:
+        return draw(rng, phrases, longest_frames)
     ids = model.text_ids(written)
-    joined = np.concatenate(codes)
-    return Example(ids, joined, np.minimum(np.concatenate(places), len(ids) - 0.05).astype(np.float32), frames if frames < len(joined) else 0)
+    place = np.minimum(np.concatenate(places), len(ids) - 0.05).astype(np.float32)
+    return Example(ids, np.concatenate(codes), place, len(codes[0]) if heard else 0)
 
 
 def _other(speaker: str) -> str:
