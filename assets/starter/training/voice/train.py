@@ -143,7 +143,9 @@ class Muon(torch.optim.Optimizer):
             for shape, weights in shapes.items():
                 moved = []
                 for weight in weights:
-                    held = self.state[weight].setdefault("momentum", torch.zeros_like(weight))
+                    if not self.state[weight]:
+                        self.state[weight]["momentum"] = torch.zeros_like(weight)
+                    held = self.state[weight]["momentum"]
                     held.lerp_(weight.grad, 1 - group["momentum"])
                     moved.append(weight.grad.lerp(held, group["momentum"]))
                 even = self._orthogonal(torch.stack(moved))
