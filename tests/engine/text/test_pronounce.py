@@ -14,8 +14,8 @@ from app.engine.text.script import parse_script
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits
 
-WORDS = {"the": "D@", "of": "@v", "apple": "Qp@l", "one": "wUn", "two": "tK", "a": "@", "ay": "Y", "bee": "bW", "eff": "Ef", "eye": "I"}
-RULES = {".c.": "k", ".c.e": "s", ".a.": "q", ".t.": "t", ".e.": "E", "#.e.l": "e", ".l.": "l", ".s.": "s", ".h.": "h", "s.h.": "", ".s.h": "S"}
+WORDS = {"the": "D@", "of": "@v", "apple": "Qp@l", "one": "wUn", "two": "tK", "a": "@", "ay": "Y", "bee": "bW", "eff": "Ef", "i": "I"}
+RULES = {".c.": "k", ".c.e": "s", ".a.": "q", ".t.": "t", ".e.": "E", "#.e.l": "e", ".l.": "l", ".s.": "s", ".h.": "h", "s.h.e": "", ".s.h": "S"}
 LETTERS = pronounce.Letters(WORDS, RULES)
 
 
@@ -25,7 +25,7 @@ LETTERS = pronounce.Letters(WORDS, RULES)
         ("one two", "wUn tK"),
         ("Cat, cell.", "kqt, sEll."),  # c before e
         ("shell", "SEll"),
-        ("the apple of the cat!", "DW Qp@l @v D@ kqt!".replace("DW", "D$")),
+        ("the apple of the cat!", "D$ Qp@l @v D@ kqt!"),
         ("F B I", "Ef bW I"),
         ("A cat", "@ kqt"),
         ("F A, a B", "Ef Y, @ bW"),

@@ -73,10 +73,9 @@ class Trainee(nn.Module):
         scores = (queries @ keys.transpose(-1, -2)).float()
         if attention_mask is not None:
             scores = scores + attention_mask
-        guided = scores[:, :GUIDED_HEADS]
         self._asked[layer] = asked
-        self._found[layer] = torch.logsumexp(guided + self._near, dim=-1) - torch.logsumexp(guided, dim=-1)
         share = scores.softmax(-1)
+        self._found[layer] = (share[:, :GUIDED_HEADS] * self._near.exp()).sum(-1).clamp(min=1e-9).log()
         if layer in TOLD_LAYERS and self._told.any():
             right = self._near.softmax(-1).expand(-1, GUIDED_HEADS, -1, -1)
             mixed = torch.where(self._told[:, None, None, None], right, share[:, :GUIDED_HEADS])
