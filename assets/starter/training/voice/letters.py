@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import string
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -32,13 +33,20 @@ def signs(phones: Iterable[tuple[str, bool]]) -> str:
 
 
 def pairs(flite: Flite, words: Iterable[str]) -> Pairs:
-    """Return what flite says for each word alone, in sounds."""
-    found = {word: signs(flite.spell(word)) for word in {each.lower() for each in words} if not word_is_possessive(word)}
+    """Return what flite says for each word alone, in sounds; contractions it has to speak, for its lexicon knows their letters only."""
+    lower = {each.lower() for each in words if not each.lower().endswith("'s")}
+    found = {word: signs(flite.spell(word)) if word.isalpha() else aloud(flite, word) for word in lower}
     return {word: said for word, said in sorted(found.items()) if said}
 
 
-def word_is_possessive(word: str) -> bool:
-    return word.endswith("'s")
+def aloud(flite: Flite, word: str) -> str:
+    return signs((phone.name, phone.stressed) for phone in flite.say("anna", word).phones)
+
+
+def names(flite: Flite) -> Pairs:
+    """Return the letters' names. Alone, flite takes an a for the article."""
+    said = {name: signs(flite.spell(letter)) for name, letter in zip(pronounce.NAMES, string.ascii_lowercase, strict=True)}
+    return said | {"ay": signs([("ey", True)])}
 
 
 def in_sentences(flite: Flite, texts: Iterable[str]) -> Pairs:
@@ -162,7 +170,7 @@ def unseen_errors(learned: Pairs, one_of: int = 12) -> tuple[float, float]:
 def main(texts: list[str], words: Iterable[str], out: Path) -> dict[str, float]:
     flite = Flite()
     learned = pairs(flite, words)
-    letters = learn(learned, in_sentences(flite, texts[:SENTENCES_HEARD]))
+    letters = learn(learned, in_sentences(flite, texts[:SENTENCES_HEARD]) | names(flite))
     save(letters, out)
     wrong, sounds_wrong = unseen_errors(learned)
     return {
