@@ -4,12 +4,39 @@ from __future__ import annotations
 
 from typing import Final
 
-SMALL: Final = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-).split()
-TENS: Final = "ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+SMALL: Final = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+TENS: Final = ["ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 SCALES: Final = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred"))
-ORDINALS: Final = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth", "twelve": "twelfth"}
+ORDINALS: Final = {
+    "one": "first",
+    "two": "second",
+    "three": "third",
+    "five": "fifth",
+    "eight": "eighth",
+    "nine": "ninth",
+    "twelve": "twelfth",
+}
 LONGEST: Final = 15
 """Figures; a longer number is read figure by figure."""
 
@@ -35,7 +62,7 @@ def ordinal(value: int) -> str:
 def year(value: int) -> str:
     """Read 1492 as fourteen ninety two, 1905 as nineteen oh five, 2000 to 2009 as numbers."""
     century, rest = divmod(value, 100)
-    if not 1000 <= value <= 9999 or century % 10 == 0 and rest < 10:
+    if not 1000 <= value <= 9999 or (century % 10 == 0 and rest < 10):
         return cardinal(value)
     if not rest:
         return f"{cardinal(century)} hundred"

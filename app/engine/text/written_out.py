@@ -9,7 +9,7 @@ from typing import Final
 
 from app.engine.text import numerals
 
-MONTHS: Final = "January February March April May June July August September October November December".split()
+MONTHS: Final = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
 SHORT_MONTHS: Final = {name[:3]: name for name in MONTHS if name != "May"} | {"Sept": "September"}
 MONEY: Final = {"$": ("dollar", "cent"), "£": ("pound", "penny"), "€": ("euro", "cent")}
 UNITS: Final = {
@@ -31,10 +31,21 @@ ABBREVIATIONS: Final = {
     "tue": "Tuesday", "tues": "Tuesday", "thu": "Thursday", "thurs": "Thursday", "fri": "Friday",
 }  # fmt: skip
 """Written with a full stop after them."""
-BARE: Final = {"Mr": "mister", "Mrs": "missus", "Ms": "miz", "Dr": "doctor", "Prof": "professor", "vs": "versus", "OK": "okay", "ok": "okay"}
+BARE: Final = {
+    "Mr": "mister",
+    "Mrs": "missus",
+    "Ms": "miz",
+    "Dr": "doctor",
+    "Prof": "professor",
+    "vs": "versus",
+    "OK": "okay",
+    "ok": "okay",
+}
 ENDING: Final = frozenset({"etc", "a.m", "p.m", "u.s", "u.k", "u.s.a", "d.c", "inc", "ltd", "jr", "sr", "ph.d"})
 """Abbreviations that may end a sentence: their stop stays before a capital or the end."""
-SAID: Final = frozenset("NASA NATO UNESCO UNICEF AIDS RAM ROM LASER RADAR SCUBA PIN SIM ASCII JPEG".split())
+SAID: Final = frozenset(
+    ["NASA", "NATO", "UNESCO", "UNICEF", "AIDS", "RAM", "ROM", "LASER", "RADAR", "SCUBA", "PIN", "SIM", "ASCII", "JPEG"]
+)
 """Capitals that are read as a word."""
 SIGNS: Final = {"&": " and ", "+": " plus ", "=": " equals ", "@": " at ", "%": " percent ", "#": " number "}
 FRACTIONS: Final = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3"}
@@ -46,10 +57,10 @@ FOLDED: Final = str.maketrans({"ß": "ss", "æ": "ae", "Æ": "Ae", "ø": "o", "�
 
 _MONTH: Final = "|".join(MONTHS)
 _WHOLE: Final = r"\d{1,3}(?:,\d{3}){1,5}+(?![\d,]\d)|\d{1,40}+"
-_ADDRESS = re.compile(r"\b(?:[a-z]{2,8}://[^\s,;]{1,200}+|www\.[^\s,;]{1,200}+|[\w.-]{1,64}@[\w-]{1,63}+(?:\.\w{1,20}+){1,4})", re.IGNORECASE)
-_MONEY = re.compile(
-    rf"(?P<sign>[$£€]) ?+(?P<whole>{_WHOLE})(?P<part>\.\d{{1,9}}+)?+(?: (?P<scale>thousand|million|billion|trillion)\b)?"
+_ADDRESS = re.compile(
+    r"\b(?:[a-z]{2,8}://[^\s,;]{1,200}+|www\.[^\s,;]{1,200}+|[\w.-]{1,64}@[\w-]{1,63}+(?:\.\w{1,20}+){1,4})", re.IGNORECASE
 )
+_MONEY = re.compile(rf"(?P<sign>[$£€]) ?+(?P<whole>{_WHOLE})(?P<part>\.\d{{1,9}}+)?+(?: (?P<scale>thousand|million|billion|trillion)\b)?")
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _SLASHED_DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _CLOCK = re.compile(r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})(?: ?(?P<half>[ap])\.?m\b\.?)?", re.IGNORECASE)

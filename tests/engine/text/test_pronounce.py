@@ -15,7 +15,19 @@ from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits
 
 WORDS = {"the": "D@", "of": "@v", "apple": "Qp@l", "one": "wUn", "two": "tK", "a": "@", "ay": "Y", "bee": "bW", "eff": "Ef", "i": "I"}
-RULES = {".c.": "k", ".c.e": "s", ".a.": "q", ".t.": "t", ".e.": "E", "#.e.l": "e", ".l.": "l", ".s.": "s", ".h.": "h", "s.h.e": "", ".s.h": "S"}
+RULES = {
+    ".c.": "k",
+    ".c.e": "s",
+    ".a.": "q",
+    ".t.": "t",
+    ".e.": "E",
+    "#.e.l": "e",
+    ".l.": "l",
+    ".s.": "s",
+    ".h.": "h",
+    "s.h.e": "",
+    ".s.h": "S",
+}
 LETTERS = pronounce.Letters(WORDS, RULES)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from app.engine.text import sounds
 
-from . import codec, model, sentences
+from . import codec, model
 from .flite import SPEAKERS, VOICES, Flite, Phone, Utterance
 
 CODEC_TEXTS = 1500

@@ -15,11 +15,63 @@ WORD_LIST, WORDS = "wamerican", Path("usr/share/dict/american-english")
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 MOST_LETTERS, MOST_WORDS = 110, 18
 HELD_OUT_OF = 40  # one sentence of so many is never trained on
-SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-MONTHS = "January February March April May June July August September October November December".split()
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth twentieth thirtieth".split()
-UNITS = "dollars cents percent miles minutes hours pounds people houses years days meters degrees pages".split()
+SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+ORDINALS = [
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+    "thirteenth",
+    "twentieth",
+    "thirtieth",
+]
+UNITS = [
+    "dollars",
+    "cents",
+    "percent",
+    "miles",
+    "minutes",
+    "hours",
+    "pounds",
+    "people",
+    "houses",
+    "years",
+    "days",
+    "meters",
+    "degrees",
+    "pages",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +99,7 @@ def _definitions(root: Path) -> Iterator[str]:
 def split(text: str) -> Iterator[str]:
     """Split running text at the ends of sentences, and long ones at semicolons and colons."""
     for paragraph in re.split(r"\n\s*\n", text):
-        for sentence in re.split(r'(?<=[.!?])["\')]*\s+|\s*[;:]\s+|\s+--+\s+', " ".join(paragraph.split())):
-            yield sentence
+        yield from re.split(r'(?<=[.!?])["\')]*\s+|\s*[;:]\s+|\s+--+\s+', " ".join(paragraph.split()))
 
 
 def _dictionary(name: str) -> Callable[[Path], Iterator[str]]:
