@@ -16,34 +16,10 @@ from app.engine.text import sounds
 WINDOWS: Final = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (5, 5))
 """How many letters before and after a letter each level of the table sees."""
 EDGE: Final = "#"
-NAMES: Final = [
-    "ay",
-    "bee",
-    "see",
-    "dee",
-    "ee",
-    "eff",
-    "jee",
-    "aitch",
-    "eye",
-    "jay",
-    "kay",
-    "ell",
-    "em",
-    "en",
-    "oh",
-    "pee",
-    "cue",
-    "are",
-    "ess",
-    "tee",
-    "you",
-    "vee",
-    "doubleyou",
-    "ex",
-    "why",
-    "zee",
-]
+NAMES: Final = (
+    "ay", "bee", "see", "dee", "ee", "eff", "jee", "aitch", "eye", "jay", "kay", "ell", "em", "en", "oh", "pee", "cue", "are", "ess", "tee",
+    "you", "vee", "doubleyou", "ex", "why", "zee",
+)  # fmt: skip
 _PIECE = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*+|[.,?!]")
 _VOWELS: Final = frozenset("".join(sounds.VOWELS.values()))
 _HISSING: Final = frozenset("szSZcj")

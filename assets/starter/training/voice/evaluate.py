@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from app.engine.text import pronounce, written_out
+from app.engine.text import numerals, pronounce, written_out
 
 from . import codec, judge, sentences, speak
 from .flite import SPEAKERS, Flite
@@ -64,7 +64,7 @@ def trials(texts: Path, part: int, count: int = SENTENCES, digits: int = DIGIT_P
     kept = [text for text in sorted(pool, key=sentences.key) if len(sentences.key(text)) % 2 == part]
     rng = random.Random(part)
     chosen = [(False, text) for text in rng.sample(kept, count)]
-    chosen += [(True, " ".join(rng.choices(sentences.SMALL[:10], k=rng.randint(3, 8))) + ".") for _ in range(digits)]
+    chosen += [(True, " ".join(rng.choices(numerals.SMALL[:10], k=rng.randint(3, 8))) + ".") for _ in range(digits)]
     return [Trial(tuple(SPEAKERS)[number % 2], digit, text) for number, (digit, text) in enumerate(chosen)]
 
 
@@ -92,7 +92,7 @@ def span_s(sound: Sound) -> float:
 
 def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequence[Trial]) -> list[Verdict]:
     """Judge every trial beside flite."""
-    flite, ears = Flite(), {False: judge.Judge(), True: judge.Judge(sentences.SMALL[:10])}
+    flite, ears = Flite(), {False: judge.Judge(), True: judge.Judge(numerals.SMALL[:10])}
     verdicts = []
     for trial, spoken in zip(asked, said(asked), strict=True):
         wanted = sentences.key(trial.text).split()

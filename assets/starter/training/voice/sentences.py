@@ -11,67 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.engine.text import numerals, written_out
+
 WORD_LIST, WORDS = "wamerican", Path("usr/share/dict/american-english")
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 MOST_LETTERS, MOST_WORDS = 110, 18
 HELD_OUT_OF = 40  # one sentence of so many is never trained on
-SMALL = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
-ORDINALS = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "twentieth",
-    "thirtieth",
-]
-UNITS = [
-    "dollars",
-    "cents",
-    "percent",
-    "miles",
-    "minutes",
-    "hours",
-    "pounds",
-    "people",
-    "houses",
-    "years",
-    "days",
-    "meters",
-    "degrees",
-    "pages",
-]
+UNITS = (
+    "dollars", "cents", "percent", "miles", "minutes", "hours", "pounds", "people", "houses", "years", "days", "meters", "degrees", "pages",
+)  # fmt: skip
+ORDINALS = [numerals.ordinal(day) for day in range(1, 32)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,30 +91,20 @@ def cleaned(text: str, known: frozenset[str]) -> str | None:
     return text[0].upper() + text[1:].rstrip(", ")
 
 
-def number(value: int) -> str:
-    """Write a number below a million in words."""
-    if value < 20:
-        return SMALL[value]
-    if value < 100:
-        return TENS[value // 10 - 2] + (f" {SMALL[value % 10]}" if value % 10 else "")
-    if value < 1000:
-        return f"{SMALL[value // 100]} hundred" + (f" {number(value % 100)}" if value % 100 else "")
-    return f"{number(value // 1000)} thousand" + (f" {number(value % 1000)}" if value % 1000 else "")
-
-
 def numbers(rng: random.Random) -> str:
     """Draw a phrase of numbers: figures one by one, amounts, years, times, dates."""
     kind = rng.randrange(6)
     if kind < 2:
-        said = [rng.choice(SMALL[:10]) for _ in range(rng.randint(3, 8))]
+        said = [rng.choice(numerals.SMALL[:10]) for _ in range(rng.randint(3, 8))]
         return " ".join(word + ("," if rng.random() < 0.15 and place < len(said) - 1 else "") for place, word in enumerate(said))
     if kind == 2:
-        return f"{number(rng.choice((rng.randrange(100), rng.randrange(1000), rng.randrange(1000000))))} {rng.choice(UNITS)}"
+        return f"{numerals.cardinal(rng.choice((rng.randrange(100), rng.randrange(1000), rng.randrange(1000000))))} {rng.choice(UNITS)}"
     if kind == 3:
-        return f"{rng.choice(('in', 'since', 'before', 'the year'))} {rng.choice(('nineteen', 'eighteen', 'twenty'))} {number(rng.randint(10, 99))}"
+        return f"{rng.choice(('in', 'since', 'before', 'the year'))} {rng.choice(('nineteen', 'eighteen', 'twenty'))} {numerals.cardinal(rng.randint(10, 99))}"
     if kind == 4:
-        return f"at {number(rng.randint(1, 12))} {rng.choice(('fifteen', 'thirty', 'oh five', 'forty five', number(rng.randint(10, 59))))}"
-    return f"{rng.choice(MONTHS)} {rng.choice(ORDINALS)}, {number(rng.randrange(100))} point {number(rng.randrange(10))}"
+        minute = rng.choice(("fifteen", "thirty", "oh five", "forty five", numerals.cardinal(rng.randint(10, 59))))
+        return f"at {numerals.cardinal(rng.randint(1, 12))} {minute}"
+    return f"{rng.choice(written_out.MONTHS)} {rng.choice(ORDINALS)}, {numerals.cardinal(rng.randrange(100))} point {numerals.cardinal(rng.randrange(10))}"
 
 
 def loose(rng: random.Random, words: tuple[str, ...]) -> str:
