@@ -21,6 +21,7 @@ from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import same_placement
 from app.engine.speech.codec import Codec
 from app.engine.speech.dia import Dia
+from app.engine.speech.fused_projections import fuse_projections
 from app.engine.speech.linears import StoredLinears
 from app.engine.speech.run import SpeechRun
 from app.engine.text.voice_limits import read_limits
@@ -92,6 +93,8 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
         linear = getattr(torch, speech.linear or speech.compute)
         linears = StoredLinears(model, device, linear, getattr(torch, speech.compute))
         linears.keep(_kept_bytes(plan))
+    else:
+        fuse_projections(model)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
