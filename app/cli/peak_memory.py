@@ -26,13 +26,18 @@ class Peak:
             self._watcher.start()
 
     def extra(self) -> int:
+        """Return the peak, and end watching."""
         self._done.set()
+        if self.device == "mps":
+            self._watcher.join()
+        return self.so_far()
+
+    def so_far(self) -> int:
         if self.device == "cuda":
             import torch
 
             return int(torch.cuda.max_memory_allocated()) - self._before
         if self.device == "mps":
-            self._watcher.join()
             return max(self._highest, self._now()) - self._before
         return highest_bytes() - self._before
 

@@ -1,4 +1,4 @@
-"""hearth bench speech|attention: choose the bench, print its tables as they are measured, compare with an earlier run."""
+"""hearth bench speech|paint|start|queue|attention: choose the bench, print its tables as they are measured, compare with an earlier run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from app.cli.machine_options import add_home_option, read_machine
 
 BENCHES: Final = {
     "speech": ("app.cli.bench.speech", "time a row of Dia 1.6B's shape, beside plain transformers"),
+    "paint": ("app.cli.bench.paint", "time a step of SD 1.5's or SDXL's shape, beside plain diffusers"),
+    "start": ("app.cli.bench.start", "time how soon there is a page, an engine, a first step and a first sound"),
+    "queue": ("app.cli.bench.queue", "time a hundred queued jobs beside one, and the keeper's own share"),
     "attention": ("app.cli.bench.attention", "time every shape of attention that the catalog's models use, beside torch's own"),
 }
 """Each module has `add_arguments(parser)` and `measure(args)`, which yields what report.py takes."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import diffusers
 import torch
 import transformers
 from transformers.initialization import no_init_weights
@@ -27,6 +28,17 @@ def write_voice(folder: Path, dtype: torch.dtype, layers: int | None = None) -> 
     transformers.DiaTokenizer().save_pretrained(folder)
     codec = transformers.DacConfig(sampling_rate=44100)
     _make(transformers.DacModel, torch.float32, codec).save_pretrained(folder / "codec")
+    return folder
+
+
+def write_picture(family: str, folder: Path, dtype: torch.dtype = torch.float16) -> Path:
+    """Write SD 1.5 or SDXL with a tokenizer of single letters, in the precision in which they are published."""
+    with _default_dtype(dtype), no_init_weights():
+        pipe = PIPELINES[family]()
+    for part in pipe.components.values():
+        if isinstance(part, torch.nn.Module):
+            draw(part.eval())
+    pipe.save_pretrained(folder)
     return folder
 
 
@@ -58,3 +70,56 @@ def draw(model: torch.nn.Module) -> torch.nn.Module:
         for part in weight.view(-1).split(BLOCK):
             part.copy_(block[: len(part)])
     return model.requires_grad_(False)
+
+
+def make_sd15() -> Any:
+    return diffusers.StableDiffusionPipeline(
+        vae=_make_vae(sample_size=512), text_encoder=_make_clip(768, 12, 12), tokenizer=_make_tokenizer(),
+        unet=diffusers.UNet2DConditionModel(sample_size=64, cross_attention_dim=768, attention_head_dim=8),
+        scheduler=diffusers.PNDMScheduler(
+            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1, skip_prk_steps=True
+        ),
+        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
+    )  # fmt: skip
+
+
+def make_sdxl() -> Any:
+    return diffusers.StableDiffusionXLPipeline(
+        vae=_make_vae(sample_size=1024, scaling_factor=0.13025), text_encoder=_make_clip(768, 12, 12),
+        text_encoder_2=_make_clip(1280, 32, 20, transformers.CLIPTextModelWithProjection),
+        tokenizer=_make_tokenizer(), tokenizer_2=_make_tokenizer(), add_watermarker=False,
+        unet=diffusers.UNet2DConditionModel(
+            sample_size=128, cross_attention_dim=2048, block_out_channels=(320, 640, 1280), attention_head_dim=(5, 10, 20),
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+            up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+            transformer_layers_per_block=(1, 2, 10), use_linear_projection=True, addition_embed_type="text_time",
+            addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816,
+        ),
+        scheduler=diffusers.EulerDiscreteScheduler(
+            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1
+        ),
+    )  # fmt: skip
+
+
+PIPELINES: Final = {"sd15": make_sd15, "sdxl": make_sdxl}
+
+
+def _make_vae(**more: Any) -> Any:
+    return diffusers.AutoencoderKL(
+        block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncoderBlock2D",) * 4,
+        up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=2, latent_channels=4, **more,
+    )  # fmt: skip
+
+
+def _make_clip(hidden: int, layers: int, heads: int, kind: Any = transformers.CLIPTextModel) -> Any:
+    return kind(
+        transformers.CLIPTextConfig(
+            vocab_size=49408, hidden_size=hidden, intermediate_size=4 * hidden, num_hidden_layers=layers,
+            num_attention_heads=heads, projection_dim=hidden, bos_token_id=188, eos_token_id=189, pad_token_id=189,
+        )
+    ).eval()  # fmt: skip
+
+
+def _make_tokenizer() -> Any:
+    pieces = [*LETTERS, *(f"{each}</w>" for each in LETTERS), "<|startoftext|>", "<|endoftext|>"]
+    return transformers.CLIPTokenizer(vocab={piece: index for index, piece in enumerate(pieces)}, merges=[], model_max_length=77)
