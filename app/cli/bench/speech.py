@@ -16,6 +16,7 @@ from app.compat.planning.types import Choice, Dtype, Plan, Precision, Quantised
 from app.engine.models import catalog
 from app.engine.models.planned import make_plan
 from app.engine.models.pretended_device import use_real_device
+from app.paths import Home
 
 if TYPE_CHECKING:
     from app.engine.speech.dia import Dia
@@ -39,6 +40,9 @@ ROWS: Final = Table(
         Column("least_s", "least ms", ".1f", 1e3),
     ), width=52,
 )  # fmt: skip
+FIRST_SOUND: Final = Table(
+    "first sound", "the starter voice, ready", ("stage",), (Column("seconds", "seconds", ".3f", compared=True),), width=52
+)
 MEMORY: Final = Table(
     "attention memory", "scratch memory of one attention call", ("call", "dtype"), (Column("extra_bytes", "+MiB", ".1f", 1 / MIB),), width=52
 )  # fmt: skip
@@ -56,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", type=int, metavar="N", help="so many layers only, for a quick trial; by default Dia's 18")
     parser.add_argument("--rounds", type=int, default=4, metavar="N", help="turns of each way (default: 4)")
     parser.add_argument("--each", type=int, default=5, metavar="N", help="rows timed in each turn (default: 5)")
-    parser.add_argument("--no-memory", action="store_true", help="without the memory of attention, which takes a process for each length")
+    parser.add_argument("--rows-only", action="store_true", help="without the memory of attention and the starter voice's first sound")
 
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
@@ -87,8 +91,9 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
             voices = {"none": loader.load(folder, plans["none"])}
         yield measure_same_rows(voices["none"].dia, plans["none"])
         del voices
-    if not args.no_memory:
+    if not args.rows_only:
         yield from measure_memory(plans["none"], dtype, behind)
+        yield from measure_first_sound(place, args.rounds)
 
 
 def find_voice(plan: Plan) -> Precision:
@@ -164,3 +169,14 @@ def measure_memory(plan: Plan, dtype: Dtype, behind: list[int]) -> Iterator[Foun
             yield Measured(MEMORY, {"call": call.name, "dtype": dtype, "extra_bytes": extra[-1]})
         grown = (extra[-1] - extra[0]) / MIB
         yield Bound(f"MiB by which the memory of {what} {behind[-1]} rows exceeds that of {behind[0]}", grown, most=GROWTH_MIB)
+
+
+def measure_first_sound(place: Home, rounds: int) -> Iterator[Found]:
+    """Measure how soon an engine that holds the starter voice is heard."""
+    from app.cli.bench.warm_engine import time_warm_engine
+
+    times: dict[tuple[str, str], list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
+        time_warm_engine(Path(scratch) / "warm", rounds, times, ("speak",))
+    for (_, stage), seconds in times.items():
+        yield Measured(FIRST_SOUND, {"stage": f"{stage}, from the request on", "seconds": median(seconds)})

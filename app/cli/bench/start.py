@@ -17,11 +17,12 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from app.cli.bench.loading import measure_loading
 from app.cli.bench.report import Column, Found, Measured, Remark, Table
 from app.cli.bench.warm_engine import time_warm_engine
 from app.paths import home
 
-SCRIPT: Final = "[S1] hello. good morning. how are you?"
+SCRIPT: Final = "[S1] hello. good morning."
 PROMPT: Final = "a red circle on a blue background"
 WAIT_S: Final = 240
 LOOK_S: Final = 0.02
@@ -40,6 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="times that each command is started (default: 3)")
     parser.add_argument("--no-window", action="store_true", help="without the window: what speaks and paints only")
 
+    parser.add_argument(
+        "--no-loading", action="store_true", help="without the memory of loading, which needs 5 GB of disk and 3 GB of memory"
+    )
+
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
     place, times = home(args.home).create(), Times()
@@ -56,6 +61,9 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         yield Measured(
             STAGES, {"command": command, "stage": stage, "seconds": median(seconds), "least_s": min(seconds), "most_s": max(seconds)}
         )
+    if not args.no_loading:
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch) as scratch:
+            yield from measure_loading(place, Path(scratch))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -13,18 +14,18 @@ from app.paths import home
 from app.sentence import Trouble
 
 REQUESTS: Final[dict[str, Request]] = {
-    "speak": SpeechRequest("[S1] hello. good morning. how are you?", "starter-voice", seed=1),
+    "speak": SpeechRequest("[S1] hello. good morning.", "starter-voice", seed=1),
     "paint": PictureRequest("a red circle on a blue background", "starter-painter", seed=1),
 }
 STAGES: Final[dict[type[Event], str]] = {Step: "first step", Sound: "first sound"}
 
 
-def time_warm_engine(root: Path, rounds: int, times: dict[tuple[str, str], list[float]]) -> None:
+def time_warm_engine(root: Path, rounds: int, times: dict[tuple[str, str], list[float]], names: Collection[str] = tuple(REQUESTS)) -> None:
     """Ask by turns for speech and for a picture; the first of each loads its model and does not count."""
     keeper = Keeper(home(root))
     try:
         for number in range(rounds + 1):
-            for name, request in REQUESTS.items():
+            for name, request in ((name, REQUESTS[name]) for name in names):
                 found = time_request(keeper, request)
                 for stage, seconds in found.items() if number else ():
                     times.setdefault((f"ready engine, {name}", stage), []).append(seconds)

@@ -14,7 +14,7 @@ GIVEN = ["bench", "speech", "--layers", "1", "--rows", "20", "--rows", "40", "--
 
 @pytest.mark.filterwarnings("ignore")
 def test_each_way_in_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    given = [*GIVEN, "--home", str(tmp_path), "--dtype", "float32", "--no-memory", "--json"]
+    given = [*GIVEN, "--home", str(tmp_path), "--dtype", "float32", "--rows-only", "--json"]
     assert main(given) == 0
     told = capsys.readouterr()
     values = json.loads(told.out)
@@ -33,3 +33,32 @@ def test_each_way_in_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     again = json.loads(capsys.readouterr().out)
     assert len(again["against"]["rows"]) == 6 and all(each["ratios"]["seconds"] > 0 for each in again["against"]["rows"])
     assert again["command"] == values["command"] and str(tmp_path) not in json.dumps(again | {"against": None})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_memory_is_flat_and_the_first_sound_is_timed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    given = [
+        "bench",
+        "speech",
+        "--layers",
+        "1",
+        "--rows",
+        "20",
+        "--rows",
+        "600",
+        "--rounds",
+        "1",
+        "--each",
+        "1",
+        "--home",
+        str(tmp_path),
+        "--json",
+    ]
+    assert main(given) == 0
+    values = json.loads(capsys.readouterr().out)
+    calls = [row["call"] for row in values["tables"]["attention memory"]]
+    assert calls == ["a step over 20 rows", "a step over 600 rows", "a prompt of 20 rows", "a prompt of 600 rows"]
+    stages = [row["stage"] for row in values["tables"]["first sound"]]
+    assert stages == [f"{stage}, from the request on" for stage in ("first step", "first sound", "done")]
+    assert all(each["kept"] for each in values["bounds"] if each["name"].startswith("MiB"))

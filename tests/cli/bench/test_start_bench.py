@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from app.__main__ import main
+from app.cli.bench.loading import measure_loading
+from app.cli.bench.report import Bound, Measured
+from app.paths import home
 
 EARLY = [
     ("hearth speak", "engine ready, model loading"), ("hearth speak", "first step"), ("hearth speak", "first sound"), ("hearth speak", "done"),
@@ -21,14 +25,23 @@ WINDOW = [("hearth open", "address told"), ("hearth open", "page served"), ("hea
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_stage_from_the_command_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["bench", "start", "--rounds", "1", "--json", "--home", str(tmp_path)]) == 0
+    assert main(["bench", "start", "--rounds", "1", "--no-loading", "--json", "--home", str(tmp_path)]) == 0
     told = capsys.readouterr()
     rows = json.loads(told.out)["tables"]["stages"]
     assert [(row["command"], row["stage"]) for row in rows] == WINDOW + EARLY
-    for before, after in zip(rows, rows[1:], strict=False):
+    for before, after in pairwise(rows):
         assert 0 < before["least_s"] <= before["seconds"] <= before["most_s"]
         assert before["command"] != after["command"] or before["seconds"] <= after["seconds"]
     assert "hearth open, page served" in told.err and not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_loading_takes_no_more_than_the_weights(tmp_path: Path) -> None:
+    found = list(measure_loading(home(tmp_path / "home").create(), tmp_path))
+    cases = [each.row for each in found if isinstance(each, Measured)]
+    (bound,) = (each for each in found if isinstance(each, Bound))
+    assert len(cases) == 3 and bound.kept and all(row["own_peak"] <= row["whole_peak"] for row in cases), cases
 
 
 def test_a_queue_of_a_few(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
