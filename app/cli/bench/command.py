@@ -11,6 +11,7 @@ from typing import Final
 
 from app.cli.bench.against import compare, format_comparison, read_earlier
 from app.cli.bench.report import Report, describe_machine, format_machine, word_command
+from app.cli.bench.silence import silence_libraries
 from app.cli.machine_options import add_home_option, read_machine
 
 BENCHES: Final = {
@@ -35,12 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     import torch
-    from diffusers.utils import logging as diffusers_logging
-    from transformers.utils import logging as transformers_logging
 
-    for each in (transformers_logging, diffusers_logging):
-        each.set_verbosity_error()
-        each.disable_progress_bar()  # type: ignore[no-untyped-call]
+    silence_libraries()
     earlier = read_earlier(args.against, args.what) if args.against else None
     _, hardware, _ = read_machine(args)
     report = Report(args.what, word_command(args.given), describe_machine(hardware, torch.get_num_threads()))

@@ -72,8 +72,11 @@ def load_in_a_process(home: Home, folder: Path) -> tuple[float, int, int, int]:
 
 
 def _load(answer: Connection, home: Home, folder: Path) -> None:
+    from app.cli.bench.silence import silence_libraries
     from app.cli.peak_memory import Peak
     from app.engine.speech import loader
+
+    silence_libraries()
 
     plan = use_real_device(make_plan(home, probe(), catalog.find(str(folder)), Choice(dtype="float32", quantised="none")))
     before, highest, done = own_bytes(), [0], threading.Event()

@@ -76,9 +76,11 @@ def _serve(pipe: Connection, way: str, home: Home) -> None:
     """Paint what is asked for until the pipe closes."""
     import torch
 
+    from app.cli.bench.silence import silence_libraries
     from app.cli.peak_memory import Peak
     from app.compat.machine.hardware import probe
 
+    silence_libraries()
     kind = probe().kind
     device = {"rocm": "cuda"}.get(kind, kind)
     paint = _Hearth(home) if way == HEARTH else _Plain(device)
