@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,7 @@ class Earlier:
 
     command: str
     about: Mapping[str, Any]
-    tables: Mapping[str, list[Mapping[str, Any]]]
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def read_earlier(path: Path, bench: str) -> Earlier:

@@ -140,7 +140,8 @@ class _Plain:
 
         assert painting.dtype is not None
         if self._loaded is None or self._loaded[0] != (painting.model, painting.dtype):
-            pipe = diffusers.DiffusionPipeline.from_pretrained(painting.model, dtype=getattr(torch, painting.dtype), local_files_only=True)
+            kind: Any = diffusers.DiffusionPipeline
+            pipe = kind.from_pretrained(painting.model, dtype=getattr(torch, painting.dtype), local_files_only=True)
             pipe.set_progress_bar_config(disable=True)
             self._loaded = (painting.model, painting.dtype), pipe.to(self._device)
         at_s, began_s = list[float](), time.perf_counter()

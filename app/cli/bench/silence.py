@@ -6,9 +6,9 @@ from __future__ import annotations
 def silence_libraries() -> None:
     from transformers.utils import logging as transformers_logging
 
-    transformers_logging.set_verbosity_error()  # before diffusers, which imports what it advises about
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # before diffusers, which imports what it advises about
     from diffusers.utils import logging as diffusers_logging
 
-    diffusers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    diffusers_logging.set_verbosity_error()
     for each in (transformers_logging, diffusers_logging):
-        each.disable_progress_bar()  # type: ignore[no-untyped-call]
+        each.disable_progress_bar()

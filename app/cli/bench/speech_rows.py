@@ -97,7 +97,7 @@ class PlainRows:
         return times[FIRST + 1 :]  # the first of all is the time before any row
 
 
-class _Clock(BaseStreamer):  # type: ignore[misc]
+class _Clock(BaseStreamer):
     """Note when generate() hands over each row."""
 
     def __init__(self) -> None:
