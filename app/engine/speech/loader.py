@@ -45,6 +45,11 @@ class Speaker:
         self.limits, self.notes = dia.limits, notes
         self._dia, self._plan, self._linears = dia, plan, linears
 
+    @property
+    def dia(self) -> Dia:
+        """Its parts, for a bench, which decodes without a request."""
+        return self._dia
+
     def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
         """Speak the parts that `job` lacks; the last event is Finished or Stopped."""
         yield from SpeechRun(self._dia, request, control, seam, job).events()
