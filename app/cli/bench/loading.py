@@ -92,5 +92,6 @@ def _load(answer: Connection, home: Home, folder: Path) -> None:
     seconds = time.perf_counter() - began_s
     done.set()
     watcher.join()
-    weights = sum(weight.nbytes for weight in speaker.dia.model.parameters())
+    # qkv_proj is what the three projections are views of.
+    weights = sum(weight.nbytes for name, weight in speaker.dia.model.named_parameters() if "qkv_proj" not in name)
     answer.send((seconds, weights, max(highest[0], own_bytes()) - before, peak.extra()))

@@ -11,7 +11,8 @@ from transformers.generation.streamers import BaseStreamer
 
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
-from app.engine.speech.decoder import Decoding, PartInput, Sampling
+from app.engine.speech.decoder import Decoding, PartInput
+from app.engine.speech.sampling import Sampling
 
 TEXT_BYTES: Final = 200
 """Of the script: a part of 14 seconds."""
@@ -44,7 +45,7 @@ class HearthRows:
         self._plan = plan
         with applied(plan):
             self._decoding = Decoding(model, device, PartInput(make_text(), make_codes(model, behind), SETTINGS, 1, most))
-            fill(self._decoding, model, behind, getattr(torch, plan.dtype), device)
+            self._decoding.layers.pretend(behind)
 
     def time_rows(self, rows: int) -> list[float]:
         took: list[float] = []
@@ -54,15 +55,6 @@ class HearthRows:
                 self._decoding.step()
                 took.append(time.perf_counter() - began_s)
         return took[FIRST:]
-
-
-def fill(decoding: Decoding, model: Any, rows: int, dtype: torch.dtype, device: str) -> None:
-    """Fill the caches as if so many rows had been computed, which would take minutes at full size."""
-    caches = decoding._caches
-    for layer in range(model.config.decoder_config.num_hidden_layers):
-        keys, values = draw_cache(model, rows, dtype)
-        caches.update(keys.to(device), values.to(device), layer)
-    caches.length = rows
 
 
 class PlainRows:

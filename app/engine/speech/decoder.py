@@ -134,4 +134,5 @@ class Decoding:
     @torch.inference_mode()
     def compute_logits(self) -> torch.Tensor:
         """Return the logits (batch, channels, vocabulary) of the next row."""
-        return self.layers(self._rows[self.layers.length : self.length].to(self._device)).unflatten(-1, (len(self._delays), -1))
+        logits = self.layers(self._rows[self.layers.length : self.length].to(self._device))
+        return logits.view(self.layers.batch, len(self._delays), -1)
