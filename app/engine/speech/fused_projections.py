@@ -13,7 +13,7 @@ def fuse_projections(model: Any) -> None:
         attention = layer.self_attention
         parts = (attention.q_proj, attention.k_proj, attention.v_proj)
         weight = torch.cat([part.weight.detach() for part in parts])
-        for part, view in zip(parts, weight.split([len(part.weight) for part in parts]), strict=True):
+        for part, view in zip(parts, torch.split(weight, [len(part.weight) for part in parts]), strict=True):
             part.weight.data = view
         with torch.device("meta"):  # its own weight would be drawn at random, for nothing
             fused = torch.nn.Linear(weight.shape[1], len(weight), bias=False)
