@@ -23,11 +23,13 @@ from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.loading.loaded import same_placement
 from app.engine.models.model import Model
 from app.engine.pictures import checkpoint, per_request, preview, steps
+from app.engine.pictures.active_loras import ActiveLoras
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.final_settings import PictureSettings, resolve_settings
 from app.engine.pictures.worker_thread import iterate_reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
+from app.engine.pipelines.packed_convolutions import is_plain_float32
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
@@ -75,7 +77,8 @@ class Painter:
         self._model = model
         self._plan = plan
         self._family = FAMILIES[model.family]
-        self._loras: dict[str, str] = {}
+        denoiser = self._family.denoiser
+        self._loras = ActiveLoras(denoiser, is_plain_float32(plan, placement.find_precision(plan, denoiser)))
         self._colours: preview.LatentColours | None = None
         self._meter = Meter()
 
@@ -91,7 +94,7 @@ class Painter:
         run = _Run(resolve_settings(request, self._model, job), control, seam, tell)
         for sentence in run.settings.notes:
             tell(Note(sentence))
-        per_request.apply_loras(self._pipe, run.settings, self._loras)
+        self._loras.activate(self._pipe, run.settings)
         files: list[str] = []
         steps_done, stopped = 0, False
         for index in range(request.batch):
