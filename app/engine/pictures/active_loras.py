@@ -20,13 +20,14 @@ class ActiveLoras:
         """What is active now; None if that is uncertain."""
         self._merged = False
 
-    def activate(self, pipe: Any, settings: PictureSettings) -> None:
+    def activate(self, pipe: Any, settings: PictureSettings) -> bool:
+        """Return whether anything changed."""
         wanted = {each.path: each.weight for each in settings.request.loras}
         if wanted and not hasattr(pipe, "load_lora_weights"):
             raise Trouble(say("lora.none", "This model cannot use LoRAs. Remove them, or choose SD 1.5 or SDXL."))
         few_steps = {loader.FEW_STEPS: 1.0} if settings.few_steps else {}
         if self._weights == {**{self._adapters.get(path, path): weight for path, weight in wanted.items()}, **few_steps}:
-            return
+            return False
         self._weights = None
         self._take_off(pipe)
         for path in [path for path in self._adapters if path not in wanted]:
@@ -44,6 +45,7 @@ class ActiveLoras:
         elif hasattr(pipe, "get_list_adapters") and pipe.get_list_adapters():
             pipe.disable_lora()
         self._weights = weights
+        return True
 
     def _merge(self, pipe: Any, adapters: list[str]) -> None:
         own = set(pipe.get_list_adapters().get(self._denoiser, ()))

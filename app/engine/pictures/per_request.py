@@ -40,12 +40,13 @@ def _make_scheduler(loaded: Any, name: str | None) -> Any:
     return getattr(diffusers, row.class_name).from_config(own.config, **row.settings)
 
 
-def make_arguments(pipe: Any, family: Family, settings: PictureSettings) -> dict[str, Any]:
+def make_arguments(pipe: Any, family: Family, settings: PictureSettings, kept: prompt_embeddings.KeptEmbeddings) -> dict[str, Any]:
     """Return the arguments of the pipeline's call, without those that it does not take."""
     request = settings.request
+    kept.keep(pipe)
     negative = request.negative if family.negative_prompts else ""
     if family.prompt_weights:
-        prompts = prompt_embeddings.embed_prompts(pipe, request.prompt, negative)
+        prompts = prompt_embeddings.embed_prompts(pipe, request.prompt, negative, kept)
     else:
         plain = (prompt_embeddings.strip_weights(text)[0] for text in (request.prompt, negative))
         prompts = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
