@@ -27,6 +27,7 @@ GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
 QUANTISED: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
 FRACTIONS: Final = (0.75, 0.5)
+_WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +143,18 @@ def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], f
             continue
         if isinstance(request, PictureRequest):
             try:
-                ratio = weigh_step(model, request) / weigh_step(model, creation.request)
+                ratio = weigh_step(model, request) / weigh_step(model, _read_weighed(creation))
             except Trouble:  # settings of a newer Hearth
                 continue
             times.append(count_steps(request, model) * request.batch * ratio / creation.rate)
         elif frames > 0:
             times.append(frames / creation.rate)
     return statistics.median(times) if times else None
+
+
+def _read_weighed(creation: Creation) -> PictureRequest:
+    """Return what weighs a step of an earlier picture; rows of an older Hearth may lack some of it."""
+    return PictureRequest(creation.text or "?", **{name: creation.settings[name] for name in _WEIGHED if name in creation.settings})
 
 
 def count_steps(request: PictureRequest, model: Model) -> int:

@@ -19,7 +19,8 @@ class PackedConvolution(torch.nn.Conv2d):
     def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         how: tuple[Any, ...] = self.padding, self.stride, self.dilation, self.groups
         if not weight.is_mkldnn:
-            packed = torch._C._nn.mkldnn_reorder_conv2d_weight(weight.detach().to_mkldnn(), *how, input.shape)
+            reorder: Any = torch._C._nn.mkldnn_reorder_conv2d_weight  # its stub lacks the size of the input
+            packed = reorder(weight.detach().to_mkldnn(), *how, input.shape)
             self.weight = torch.nn.Parameter(packed, requires_grad=False)
         made: torch.Tensor = torch.ops.mkldnn._convolution_pointwise(input, self.weight, bias, *how, "none", [], "")
         return made
@@ -27,7 +28,8 @@ class PackedConvolution(torch.nn.Conv2d):
 
 def pack_convolutions(unet: torch.nn.Module, plan: Plan, how: Precision) -> None:
     """Have the convolutions pack themselves if their weights stay on this processor in float32."""
-    if not (is_plain_float32(plan, how) and platform.machine() in _PROCESSORS and torch.backends.mkldnn.is_available()):
+    has_kernels: bool = platform.machine() in _PROCESSORS and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if not (has_kernels and is_plain_float32(plan, how)):
         return
     for layer in unet.modules():
         if type(layer) is torch.nn.Conv2d and layer.padding_mode == "zeros" and not isinstance(layer.padding, str):
