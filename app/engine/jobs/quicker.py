@@ -9,7 +9,8 @@ QUICKER: Final[tuple[Quicker, ...]] = get_args(Quicker)
 LEAST_STEPS: Final = 10
 """With fewer, neighbouring steps differ too much: docs/speed-pictures.md has what they lose."""
 OUTER_SHARE: Final = {"sd15": 0.4, "sdxl": 0.2}
-"""How much of a UNet's work its outermost blocks are, which every step computes."""
+"""How much of a UNet's work its outermost blocks are, which every step computes. SD 1.5's was timed
+(docs/speed-pictures.md); SDXL's is an estimate."""
 
 
 def reuses(quicker: str, index: int, total: int) -> bool:
