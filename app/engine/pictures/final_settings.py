@@ -8,10 +8,11 @@ from typing import Final
 
 from PIL import Image
 
-from app.engine.jobs import schedulers
+from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models.model import Model, ModelSettings
+from app.engine.models.forecast import count_steps
+from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.text import starter_words
@@ -78,6 +79,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         scheduler=scheduler or settings.scheduler or None,
         seed=draw_seed(request, job),
     )
+    notes += _describe_quicker(resolved, model)
     return PictureSettings(
         resolved,
         input_images.crop_to(image, width, height) if image else None,
@@ -85,6 +87,20 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         tuple(notes),
     )
+
+
+def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
+    """Say so if the request's "quicker" setting has nothing to reuse."""
+    guided = is_guided(model, resolved.guidance or 0.0)
+    if resolved.quicker == "off" or quicker.applies(resolved.quicker, model.family, guided, count_steps(resolved, model)):
+        return []
+    return [
+        say(
+            "quicker.no-effect",
+            "Quicker changes nothing here: it needs at least {least} steps, and guidance above 1 or a model with a UNet.",
+            least=quicker.LEAST_STEPS,
+        )
+    ]
 
 
 def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
