@@ -97,8 +97,8 @@ CACHES: Final = (64, 256, 1024, 3072)
 
 
 def speech(heads: int, kv_heads: int, head_dim: int, text: int, longest: int) -> tuple[Call, ...]:
-    """List Dia's calls: its encoder, reading a voice's clip, and single steps over a growing cache. Without the prompt nothing is
-    asked of the text: an empty one answers everything alike."""
+    """List Dia's calls: its encoder, reading a voice's clip, and single steps over a growing cache. Guidance's
+    second row asks nothing of the text: an empty one answers everything alike."""
     found = [Call(f"text of {rows}", 1, heads, heads, rows, rows, head_dim) for rows in (text // 4, text)]
     for rows in (each for each in PROMPTS if each <= longest):
         found.append(Call(f"a clip of {rows}", GUIDED, heads, kv_heads, rows, rows, head_dim, causal=True))

@@ -160,7 +160,7 @@ def _read_weighed(creation: Creation) -> PictureRequest:
 def count_steps(request: PictureRequest, model: Model) -> int:
     """Count the steps; from a start picture only the last part of them runs."""
     steps = request.steps or model.recommended(request.scheduler).steps
-    return max(1, round(steps * request.strength)) if request.image else steps
+    return max(1, int(steps * request.strength)) if request.image else steps
 
 
 def weigh_step(model: Model, request: Request) -> float:

@@ -51,8 +51,8 @@ class ActiveLoras:
         own = set(pipe.get_list_adapters().get(self._denoiser, ()))
         if self._merges and own:
             unpack_convolutions(getattr(pipe, self._denoiser))
+            self._merged = True  # even if it breaks off halfway: what was added has to come off
             pipe.fuse_lora(components=[self._denoiser], adapter_names=[each for each in adapters if each in own])
-            self._merged = True
 
     def _take_off(self, pipe: Any) -> None:
         if self._merged:

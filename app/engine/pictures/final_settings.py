@@ -20,6 +20,8 @@ from app.sentence import Sentence, Trouble, say
 
 STEPS_FOR_ONE: Final = 50
 """Of the steps planned for one that is computed; LCM cannot plan more."""
+_SOME_GUIDANCE: Final = 2.0
+"""Enough to double the rows, in the models where guidance does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +93,25 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
 
 def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
     """Say so if the request's "quicker" setting has nothing to reuse."""
-    guided = is_guided(model, resolved.guidance or 0.0)
-    if resolved.quicker == "off" or quicker.applies(resolved.quicker, model.family, guided, count_steps(resolved, model)):
+    guided, steps = is_guided(model, resolved.guidance or 0.0), count_steps(resolved, model)
+    if resolved.quicker == "off" or quicker.applies(resolved.quicker, model.family, guided, steps):
         return []
+    least = quicker.LEAST_STEPS
+    if steps < least:
+        return [
+            say(
+                "quicker.few-steps",
+                "Quicker changes nothing here: it begins at {least} steps, and {steps} are computed.",
+                least=least,
+                steps=steps,
+            )
+        ]
+    if model.family in quicker.OUTER_SHARE:
+        return [say("quicker.unguided", 'Without guidance only "Much" is quicker. Choose that, or guidance above 1.')]
+    if is_guided(model, _SOME_GUIDANCE) and quicker.applies(resolved.quicker, model.family, True, steps):
+        return [say("quicker.needs-guidance", "Quicker changes nothing here without guidance. Set guidance above 1.")]
     return [
-        say(
-            "quicker.no-effect",
-            "Quicker changes nothing here: it needs at least {least} steps, and guidance above 1 or a model with a UNet.",
-            least=quicker.LEAST_STEPS,
-        )
+        say("quicker.nothing", "Quicker changes nothing here: in {model} a step has nothing to reuse of the one before.", model=model.title)
     ]
 
 

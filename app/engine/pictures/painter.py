@@ -88,7 +88,7 @@ class Painter:
         self._family = FAMILIES[model.family]
         denoiser = self._family.denoiser
         self._loras = ActiveLoras(denoiser, is_plain_float32(plan, placement.find_precision(plan, denoiser)))
-        self._words = KeptEmbeddings()
+        self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._meter = Meter()
 
@@ -105,7 +105,7 @@ class Painter:
         for sentence in run.settings.notes:
             tell(Note(sentence))
         if self._loras.activate(self._pipe, run.settings):
-            self._words.forget()
+            self._embeddings.forget()
         files: list[str] = []
         steps_done, reused, stopped = 0, 0, False
         for index in range(request.batch):
@@ -141,6 +141,8 @@ class Painter:
         """Switch to a plan that differs only in the VAE's slices and tiles; False: the model has to be loaded again."""
         if not same_placement(self._plan, plan):
             return False
+        if plan != self._plan:  # the other plan may be there because the text encoder broke under this one
+            self._embeddings.forget()
         placement.configure_vae(self._pipe.vae, plan)
         self._plan = plan
         return True
@@ -151,7 +153,7 @@ class Painter:
         if self._disk_parts is not None:
             self._disk_parts.close()
         self._pipe = self._disk_parts = None
-        self._words.forget()
+        self._embeddings.forget()
         self._colours = None
 
     def _start_picture(self, settings: PictureSettings, index: int, job: Path) -> _Picture:
@@ -209,7 +211,7 @@ class Painter:
 
         try:
             with steps.watch_steps(pipe, denoiser, generator, run.control, on_step, start, reuse):
-                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._words)
+                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings)
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
         except steps.StopRequested:
             picture.stopped = True

@@ -32,6 +32,7 @@ class Reuse:
             prompted = forward(*_take_prompted(args), **_take_prompted(kwargs))[0]
             return (torch.cat([prompted - self._pull, prompted]),)
         self._reusing = False
+        self._made.clear()  # before the blocks make it anew, so that it is not held twice
         answer = forward(*args, **kwargs)
         guided = isinstance(answer, tuple) and isinstance(answer[0], torch.Tensor) and len(answer[0]) == GUIDED_ROWS
         self._pull = answer[0][1:] - answer[0][:1] if guided else None

@@ -14,7 +14,8 @@ _PROCESSORS: Final = ("x86_64", "AMD64")
 
 
 class PackedConvolution(torch.nn.Conv2d):
-    """A convolution that packs its weight at its first call, for the size of that picture. The plain weight is freed."""
+    """A convolution that packs its weight at its first call, for the size of that picture, and is right at every other. The plain weight is
+    freed."""
 
     def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         how: tuple[Any, ...] = self.padding, self.stride, self.dilation, self.groups

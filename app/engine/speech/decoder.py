@@ -1,4 +1,4 @@
-"""Dia's decode loop: the model's own layers, preallocated caches, one device sync per row. Knows neither scripts nor sound."""
+"""Dia's decode loop: rows and their delay, where a part ends, and its state to resume from. Knows neither scripts nor sound."""
 
 from __future__ import annotations
 

@@ -54,8 +54,10 @@ class DecoderLayers:
         return _Memory(keys, values, text_keys, text_values, unguided)
 
     def __call__(self, codes: Tensor) -> Tensor:
-        """Take the codes (rows, channels) that follow; return the logits (batch, channels * vocabulary) of the row after them."""
+        """Take the codes (rows, channels) that follow, at first several, later one row; return the logits (batch, channels * vocabulary)
+        of the row after them."""
         first, last = self.length, self.length + len(codes)
+        assert first == 0 or len(codes) == 1, "torch's causal attention lets several later rows see the wrong ones"
         hidden = self._decoder.embeddings(codes[None])[0].repeat(self.batch, 1)
         rotation = self._cos[first:last], self._sin[first:last]
         # All in two dimensions (batch * rows, width): a row takes hundreds of operations, and each one less counts.
@@ -70,6 +72,7 @@ class DecoderLayers:
         logits: Tensor = self._model.logits_dense(_norm(self._decoder.norm, hidden[len(codes) - 1 :: len(codes)]))
         return logits
 
+    @torch.inference_mode()
     def pretend(self, rows: int) -> None:
         """Go on as if so many rows had been computed: a bench times late rows, and making those before them takes minutes."""
         for memory in self._memories:

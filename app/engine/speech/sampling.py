@@ -45,12 +45,12 @@ def choose_codes(logits: Tensor, sampling: Sampling, end: int, generator: torch.
 
 def _list_candidates(logits: Tensor, sampling: Sampling, end: int) -> tuple[Tensor, Tensor]:
     """Return the codes that guidance leaves for each channel, or without it the likeliest ones, and their logits."""
-    heard, most = logits[0], min(sampling.cfg_filter, logits.shape[2])
+    heard, most = logits[0], min(sampling.cfg_filter, end)
     if sampling.guided:
         codes = torch.topk(heard + (heard - logits[1]) * sampling.guidance, most).indices
         return codes, heard.gather(1, codes)
     # One more than are kept, because the end may be among them and be taken out. Those above it cannot be chosen.
-    scores, codes = torch.topk(heard[:, : end + 1], min(most + 1, end + 1))
+    scores, codes = torch.topk(heard[:, : end + 1], most + 1)
     scores[(codes == end).sum(1) == 0, most:] = NEVER
     return codes, scores
 

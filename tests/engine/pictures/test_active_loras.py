@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from peft.tuners.lora.layer import Linear as LoraLayer
 
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import Lora, PictureRequest
@@ -45,6 +47,30 @@ def test_merged_and_unmerged_paint_the_same(
     assert not any(list_merged(paints))
     merged, alone, beside = decoded
     assert torch.allclose(merged, beside, atol=1e-4) and (merged - alone).abs().max() > 1e-2
+
+
+@pytest.mark.filterwarnings("ignore:Already unmerged")
+def test_a_merge_that_breaks_off_comes_off_again(
+    paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As want of memory does: the first layer has the LoRA, the second not."""
+    style = Lora(str(make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)))
+    paint(paints, tmp_path / "before")
+    merge, calls = LoraLayer.merge, []
+
+    @functools.wraps(merge)
+    def break_off(self: Any, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
+        calls.append(self)
+        if len(calls) == 2:
+            raise MemoryError
+        merge(self, safe_merge=safe_merge, adapter_names=adapter_names)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LoraLayer, "merge", break_off)
+        with pytest.raises(MemoryError):
+            paint(paints, tmp_path / "broken", style)
+    paint(paints, tmp_path / "after")
+    assert len(calls) == 2 and torch.allclose(decoded[0], decoded[-1], atol=1e-4)
 
 
 def test_twenty_changes_leave_no_trace_but_rounding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.prompt_embeddings import KeptEmbeddings
@@ -74,6 +76,23 @@ def test_another_lora_encodes_again(folders: dict[str, Path], tmp_path: Path) ->
         paint(paints, tmp_path / str(index), loras=loras)
         seen.append(count.calls)
     assert seen == [seen[0], 2 * seen[0], 2 * seen[0], 3 * seen[0]]
+
+
+def test_another_plan_encodes_again(folders: dict[str, Path], tmp_path: Path) -> None:
+    """The other plan may be there because the encoder made nonsense under the first."""
+    paints = load(folders["sd15"])
+    paint(paints, tmp_path / "good")
+    encoder, broken = paints._pipe.text_encoder, []
+
+    def break_once(_module: Any, _given: Any, output: Any) -> Any:
+        broken.append(True)
+        return (output[0] * torch.nan, *output[1:])
+
+    with encoder.register_forward_hook(break_once), pytest.raises(NumbersBroke):
+        paint(paints, tmp_path / "broken", "a small house")
+    assert broken
+    assert paints.adapt(dataclasses.replace(paints._plan, contiguous=not paints._plan.contiguous))
+    paint(paints, tmp_path / "again", "a small house")
 
 
 def test_only_the_latest_are_kept() -> None:
