@@ -18,7 +18,7 @@ COMMANDS = {
     "paint": ("app.cli.paint", "paint a prompt into a picture"),
     "models": ("app.cli.models", "list, download and remove models"),
     "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
-    "bench": ("app.cli.bench", "measure attention on this machine"),
+    "bench": ("app.cli.bench.command", "measure Hearth on this machine, in turn with the plain libraries"),
     "backup": ("app.cli.backup", "copy the database of jobs and creations to its backups"),
     "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
     "remove-app": ("app.launcher.desktop_entry", "remove Hearth from your apps, and show where your files are"),
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == given[0]:
             with pausing_collector():
                 import_module(module).add_arguments(command)
-    args = parser.parse_args(given)
+    args = parser.parse_args(given, argparse.Namespace(given=given))
     try:
         return int(import_module(COMMANDS[args.command][0]).main(args))
     except Trouble as trouble:

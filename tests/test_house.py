@@ -15,7 +15,7 @@ FILES = sorted((TOP / "app").rglob("*.py"))
 TREES = {path.relative_to(TOP).as_posix(): ast.parse(path.read_text("utf-8")) for path in FILES}
 COMPUTE = (
     "app.compat.attention", "app.compat.selftest", "app.engine.loading", "app.engine.pictures", "app.engine.pipelines",
-    "app.engine.session", "app.engine.speech", "app.cli.bench_cases",
+    "app.engine.session", "app.engine.speech", "app.cli.bench.cases", "app.cli.bench.full_size", "app.cli.bench.speech_rows",
 )  # fmt: skip
 """The rooms that may import torch; import-linter's contract in pyproject.toml lists all others."""
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from app.cli.job import add_job_options, read_text, run_job
+from app.engine.jobs.quicker import QUICKER
 from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble, say
 
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strength", type=float, default=0.6, help="how much to change the start picture, 0.01 to 1")
     parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]", help="a LoRA; may be given several times")
     parser.add_argument("--upscale", type=int, default=1, choices=(1, 2, 4), help="how many times larger the picture is saved")
+    parser.add_argument("--quicker", default="off", choices=QUICKER, help="reuse work between steps, at some loss (docs/speed-pictures.md)")
     add_job_options(parser)
 
 
@@ -33,6 +35,7 @@ def main(args: argparse.Namespace) -> int:
         PictureRequest(
             read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, args.steps, args.guidance, args.scheduler,
             args.seed, args.batch, resolve(args.image), resolve(args.mask), args.strength, tuple(map(parse_lora, args.lora)), args.upscale,
+            quicker=args.quicker,
         ),
         args,
     )  # fmt: skip

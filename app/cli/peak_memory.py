@@ -26,13 +26,18 @@ class Peak:
             self._watcher.start()
 
     def extra(self) -> int:
+        """Return the peak, and end watching."""
         self._done.set()
+        if self.device == "mps":
+            self._watcher.join()
+        return self.so_far()
+
+    def so_far(self) -> int:
         if self.device == "cuda":
             import torch
 
             return int(torch.cuda.max_memory_allocated()) - self._before
         if self.device == "mps":
-            self._watcher.join()
             return max(self._highest, self._now()) - self._before
         return highest_bytes() - self._before
 
@@ -49,6 +54,14 @@ class Peak:
         """Sample Metal's memory, because Metal records no peak."""
         while not self._done.wait(0.001):
             self._highest = max(self._highest, self._now())
+
+
+def own_bytes() -> int:
+    """Return the memory that is this process's alone, without the pages of files, which the system takes back when it needs them."""
+    if sys.platform == "linux":
+        status = Path("/proc/self/status").read_text("ascii", "replace")
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:")) * 1024
+    return int(psutil.Process().memory_full_info().uss)
 
 
 def highest_bytes() -> int:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import diffusers
 import torch
-import transformers
 from transformers import DacConfig, DacModel, DiaConfig, DiaForConditionalGeneration, DiaTokenizer
 
-from tests.support.tiny_pictures import clip_tokenizer
+from app.cli.bench.full_size import PIPELINES
 
 DEVICE = "cuda"
 
@@ -54,7 +52,7 @@ def voice(folder: Path) -> Path:
 def picture(family: str, folder: Path) -> Path:
     torch.manual_seed(1)
     with torch.device(DEVICE):
-        pipe = {"sd15": _sd15, "sdxl": _sdxl}[family]()
+        pipe = PIPELINES[family]()
         for name in ("unet", "vae"):
             _drawn(getattr(pipe, name))
         # A noise and a picture as large as a trained model's.
@@ -66,48 +64,3 @@ def picture(family: str, folder: Path) -> Path:
         pipe.vae.decoder.conv_out.weight.mul_(0.4 / pipe.vae.decode(latents, return_dict=False)[0].std())
     pipe.to(torch.float16).save_pretrained(folder)
     return folder
-
-
-def _vae(**more: Any) -> Any:
-    return diffusers.AutoencoderKL(
-        block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncoderBlock2D",) * 4,
-        up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=2, latent_channels=4, **more,
-    )  # fmt: skip
-
-
-def _clip(hidden: int, layers: int, heads: int, kind: Any = transformers.CLIPTextModel) -> Any:
-    return kind(
-        transformers.CLIPTextConfig(
-            vocab_size=49408, hidden_size=hidden, intermediate_size=4 * hidden, num_hidden_layers=layers,
-            num_attention_heads=heads, projection_dim=hidden, bos_token_id=188, eos_token_id=189, pad_token_id=189,
-        )
-    ).eval()  # fmt: skip
-
-
-def _sd15() -> Any:
-    return diffusers.StableDiffusionPipeline(
-        vae=_vae(sample_size=512), text_encoder=_clip(768, 12, 12), tokenizer=clip_tokenizer(),
-        unet=diffusers.UNet2DConditionModel(sample_size=64, cross_attention_dim=768, attention_head_dim=8),
-        scheduler=diffusers.PNDMScheduler(
-            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1, skip_prk_steps=True
-        ),
-        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
-    )  # fmt: skip
-
-
-def _sdxl() -> Any:
-    return diffusers.StableDiffusionXLPipeline(
-        vae=_vae(sample_size=1024, scaling_factor=0.13025), text_encoder=_clip(768, 12, 12),
-        text_encoder_2=_clip(1280, 32, 20, transformers.CLIPTextModelWithProjection),
-        tokenizer=clip_tokenizer(), tokenizer_2=clip_tokenizer(), add_watermarker=False,
-        unet=diffusers.UNet2DConditionModel(
-            sample_size=128, cross_attention_dim=2048, block_out_channels=(320, 640, 1280), attention_head_dim=(5, 10, 20),
-            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
-            up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
-            transformer_layers_per_block=(1, 2, 10), use_linear_projection=True, addition_embed_type="text_time",
-            addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816,
-        ),
-        scheduler=diffusers.EulerDiscreteScheduler(
-            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1
-        ),
-    )  # fmt: skip

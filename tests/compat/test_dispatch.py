@@ -11,11 +11,12 @@ import torch
 from app.compat.attention import tile_size
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.compose import compose
-from app.compat.attention.dispatch import Dispatcher
+from app.compat.attention.dispatch import STEP, Dispatcher
 from app.compat.attention.seam import applied
 from app.compat.attention.tile_size import Tile
 from app.compat.attention.tiled import is_step
 from app.compat.planning.quickest_way import Way
+from tests.support.moved_bytes import MovedBytes
 from tests.support.plans import plan
 
 MIB = 1 << 20
@@ -85,6 +86,19 @@ def test_only_grouped_heads_take_the_step_of_speech() -> None:
     key = torch.empty(2, 4, 3072, 128)
     found = [is_step(torch.empty(2, heads, 1, 128), key, key, {torch.float32}) for heads in (4, 8, 16, 18, 512)]
     assert found == [False, True, True, False, False]
+
+
+def test_the_step_of_speech_reads_a_longer_cache_where_it_lies() -> None:
+    """A cache has room for the rows to come, so its heads lie apart; the short way must not be missed for that, nor copy."""
+    query, (keys, values) = torch.randn(2, 16, 1, 128), torch.randn(2, 2, 4, 3072, 128)
+    cut, apart = keys[:, :, :3000], keys.transpose(1, 2).contiguous().transpose(1, 2)[:, :, :3000]
+    assert [is_step(query, each, each, {torch.float32}) for each in (cut, apart)] == [True, False]
+    with applied(plan()) as seam, MovedBytes() as moved:
+        found = torch.nn.functional.scaled_dot_product_attention(query, cut, values[:, :, :3000], enable_gqa=True)
+    assert set(seam.paths) == {STEP}
+    assert moved.cast_bytes == 0 and moved.product_bytes > cut.nbytes
+    wanted = torch.nn.functional.scaled_dot_product_attention(query.double(), cut.double(), values[:, :, :3000].double(), enable_gqa=True)
+    torch.testing.assert_close(found.double(), wanted, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("heads", [4, 2])

@@ -88,6 +88,8 @@ class SeparateMemory(TorchFunctionMode):
         self._cached_bytes += sum(self._held.pop(at)[1] for at in freed)
 
     def is_far(self, tensor: torch.Tensor) -> bool:
+        if tensor.is_mkldnn:  # packed for the processor, which alone can read it
+            return False
         held = self._held.get(_place(tensor))
         return held is not None and not held[0].expired()
 

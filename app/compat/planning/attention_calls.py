@@ -97,14 +97,15 @@ CACHES: Final = (64, 256, 1024, 3072)
 
 
 def speech(heads: int, kv_heads: int, head_dim: int, text: int, longest: int) -> tuple[Call, ...]:
-    """List Dia's calls: its encoder, reading a voice's clip, and single steps over a growing cache."""
-    found = [Call(f"text of {rows}", GUIDED, heads, heads, rows, rows, head_dim) for rows in (text // 4, text)]
+    """List Dia's calls: its encoder, reading a voice's clip, and single steps over a growing cache. Guidance's
+    second row asks nothing of the text: an empty one answers everything alike."""
+    found = [Call(f"text of {rows}", 1, heads, heads, rows, rows, head_dim) for rows in (text // 4, text)]
     for rows in (each for each in PROMPTS if each <= longest):
         found.append(Call(f"a clip of {rows}", GUIDED, heads, kv_heads, rows, rows, head_dim, causal=True))
-        found.append(Call(f"a clip of {rows}, text", GUIDED, heads, heads, rows, text, head_dim))
+        found.append(Call(f"a clip of {rows}, text", 1, heads, heads, rows, text, head_dim))
     for keys in (each for each in CACHES if each <= longest):
         found.append(Call(f"a step over {keys}", GUIDED, heads, kv_heads, 1, keys, head_dim))
-    found += [Call(f"a step, text of {keys}", GUIDED, heads, heads, 1, keys, head_dim) for keys in (text // 4, text)]
+    found += [Call(f"a step, text of {keys}", 1, heads, heads, 1, keys, head_dim) for keys in (text // 4, text)]
     return tuple(found)
 
 

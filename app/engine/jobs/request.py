@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from app.engine.jobs.quicker import QUICKER, Quicker
 from app.sentence import Trouble, say
 
 LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
@@ -145,6 +146,8 @@ class PictureRequest:
     upscale: int = 1
     preview_every: int = 2
     """0: none."""
+    quicker: Quicker = "off"
+    """What steps reuse of earlier ones, at some loss."""
 
     def __post_init__(self) -> None:
         _require_text("prompt", self.prompt)
@@ -175,6 +178,15 @@ class PictureRequest:
         ):
             if value is not None:
                 _require_range(name, value, low, high)
+        if self.quicker not in QUICKER:
+            raise Trouble(
+                say(
+                    "request.quicker",
+                    "{quicker} is not a setting of Quicker. Choose one of {settings}.",
+                    quicker=str(self.quicker),
+                    settings=", ".join(QUICKER),
+                )
+            )
         if self.mask is not None and self.image is None:
             raise Trouble(say("request.mask-alone", "There is a mask but no picture to repaint. Add the picture, or remove the mask."))
 

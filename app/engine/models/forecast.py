@@ -7,12 +7,13 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import Choice, Offload, Plan, Quantised
+from app.engine.jobs import quicker
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, ModelSettings, is_guided
@@ -26,6 +27,7 @@ GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
 QUANTISED: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
 FRACTIONS: Final = (0.75, 0.5)
+_WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,30 +142,41 @@ def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], f
         if creation.model != model.id or not 0 < creation.rate < math.inf:
             continue
         if isinstance(request, PictureRequest):
-            ratio = weigh_step(model, request)
-            before = creation.settings
-            ratio /= estimate_work(model, *(before.get(name) for name in ("width", "height", "guidance", "scheduler")))
+            try:
+                ratio = weigh_step(model, request) / weigh_step(model, _read_weighed(creation))
+            except Trouble:  # settings of a newer Hearth
+                continue
             times.append(count_steps(request, model) * request.batch * ratio / creation.rate)
         elif frames > 0:
             times.append(frames / creation.rate)
     return statistics.median(times) if times else None
 
 
+def _read_weighed(creation: Creation) -> PictureRequest:
+    """Return what weighs a step of an earlier picture; rows of an older Hearth may lack some of it."""
+    return PictureRequest(creation.text or "?", **{name: creation.settings[name] for name in _WEIGHED if name in creation.settings})
+
+
 def count_steps(request: PictureRequest, model: Model) -> int:
     """Count the steps; from a start picture only the last part of them runs."""
     steps = request.steps or model.recommended(request.scheduler).steps
-    return max(1, round(steps * request.strength)) if request.image else steps
+    return max(1, int(steps * request.strength)) if request.image else steps
 
 
 def weigh_step(model: Model, request: Request) -> float:
-    """Weigh one step of a request; rows of speech are alike."""
+    """Weigh an average step of a request by its pixels; guidance doubles it, "quicker" spares some. Rows of speech are alike."""
     if not isinstance(request, PictureRequest):
         return 1.0
-    return estimate_work(model, request.width, request.height, request.guidance, request.scheduler)
+    settings = model.recommended(request.scheduler)
+    pixels = (request.width or settings.width or 1) * (request.height or settings.height or 1)
+    return pixels * (2 if _guides(request, model) else 1) * estimate_share(request, model)
 
 
-def estimate_work(model: Model, width: Any, height: Any, guidance: Any, scheduler: Any) -> float:
-    """Weigh one step by its pixels; guidance doubles it."""
-    settings = model.recommended(scheduler)
-    pixels = (width or settings.width or 1) * (height or settings.height or 1)
-    return float(pixels * (2 if is_guided(model, settings.guidance if guidance is None else guidance) else 1))
+def estimate_share(request: PictureRequest, model: Model) -> float:
+    """Estimate what "quicker" leaves of the steps' time."""
+    return quicker.estimate_share(request.quicker, model.family, _guides(request, model), count_steps(request, model))
+
+
+def _guides(request: PictureRequest, model: Model) -> bool:
+    recommended = model.recommended(request.scheduler).guidance
+    return is_guided(model, recommended if request.guidance is None else request.guidance)

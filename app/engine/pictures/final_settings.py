@@ -8,10 +8,11 @@ from typing import Final
 
 from PIL import Image
 
-from app.engine.jobs import schedulers
+from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models.model import Model, ModelSettings
+from app.engine.models.forecast import count_steps
+from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.text import starter_words
@@ -19,6 +20,8 @@ from app.sentence import Sentence, Trouble, say
 
 STEPS_FOR_ONE: Final = 50
 """Of the steps planned for one that is computed; LCM cannot plan more."""
+_SOME_GUIDANCE: Final = 2.0
+"""Enough to double the rows, in the models where guidance does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         scheduler=scheduler or settings.scheduler or None,
         seed=draw_seed(request, job),
     )
+    notes += _describe_quicker(resolved, model)
     return PictureSettings(
         resolved,
         input_images.crop_to(image, width, height) if image else None,
@@ -85,6 +89,30 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         tuple(notes),
     )
+
+
+def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
+    """Say so if the request's "quicker" setting has nothing to reuse."""
+    guided, steps = is_guided(model, resolved.guidance or 0.0), count_steps(resolved, model)
+    if resolved.quicker == "off" or quicker.applies(resolved.quicker, model.family, guided, steps):
+        return []
+    least = quicker.LEAST_STEPS
+    if steps < least:
+        return [
+            say(
+                "quicker.few-steps",
+                "Quicker changes nothing here: it begins at {least} steps, and {steps} are computed.",
+                least=least,
+                steps=steps,
+            )
+        ]
+    if model.family in quicker.OUTER_SHARE:
+        return [say("quicker.unguided", 'Without guidance only "Much" is quicker. Choose that, or guidance above 1.')]
+    if is_guided(model, _SOME_GUIDANCE) and quicker.applies(resolved.quicker, model.family, True, steps):
+        return [say("quicker.needs-guidance", "Quicker changes nothing here without guidance. Set guidance above 1.")]
+    return [
+        say("quicker.nothing", "Quicker changes nothing here: in {model} a step has nothing to reuse of the one before.", model=model.title)
+    ]
 
 
 def leave_a_step(steps: int, strength: float) -> tuple[int, float]:

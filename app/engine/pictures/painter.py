@@ -17,17 +17,24 @@ from PIL import Image
 from app.compat.machine.meter import Meter
 from app.compat.planning.types import Plan, Ran
 from app.engine.files import picture_settings
+from app.engine.jobs import quicker
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.loading.loaded import same_placement
+from app.engine.models.forecast import count_steps
 from app.engine.models.model import Model
 from app.engine.pictures import checkpoint, per_request, preview, steps
+from app.engine.pictures.active_loras import ActiveLoras
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.final_settings import PictureSettings, resolve_settings
+from app.engine.pictures.prompt_embeddings import KeptEmbeddings
+from app.engine.pictures.reuse import Reuse, list_inner_blocks
 from app.engine.pictures.worker_thread import iterate_reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
+from app.engine.pipelines.packed_convolutions import is_plain_float32
+from app.sentence import say
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
@@ -64,6 +71,10 @@ class _Picture:
     fingerprint: str
     """Of the request and the model that its checkpoint belongs to."""
     stopped: bool = False
+    alternates: bool = False
+    """Whether every second step reuses the one before."""
+    reused: int = 0
+    """Steps that reused something."""
     elapsed_s: list[float] = field(default_factory=list)
 
 
@@ -75,7 +86,9 @@ class Painter:
         self._model = model
         self._plan = plan
         self._family = FAMILIES[model.family]
-        self._loras: dict[str, str] = {}
+        denoiser = self._family.denoiser
+        self._loras = ActiveLoras(denoiser, is_plain_float32(plan, placement.find_precision(plan, denoiser)))
+        self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._meter = Meter()
 
@@ -91,20 +104,32 @@ class Painter:
         run = _Run(resolve_settings(request, self._model, job), control, seam, tell)
         for sentence in run.settings.notes:
             tell(Note(sentence))
-        per_request.apply_loras(self._pipe, run.settings, self._loras)
+        if self._loras.activate(self._pipe, run.settings):
+            self._embeddings.forget()
         files: list[str] = []
-        steps_done, stopped = 0, False
+        steps_done, reused, stopped = 0, 0, False
         for index in range(request.batch):
             picture = self._start_picture(run.settings, index, job)
             if not picture.path.is_file():
                 self._paint(run, picture)
-                steps_done += len(picture.elapsed_s)
+                steps_done, reused = steps_done + len(picture.elapsed_s), reused + picture.reused
                 stopped = picture.stopped
             if picture.path.is_file():
                 files.append(str(picture.path))
                 tell(PartDone(index, request.batch, str(picture.path), request.prompt, run.settings.seed_for(index)))
             if stopped:
                 break
+        if reused:
+            tell(
+                Note(
+                    say(
+                        "quicker.ran",
+                        "Quicker: {reused} of {steps} steps reused what the step before computed.",
+                        reused=reused,
+                        steps=steps_done,
+                    )
+                )
+            )
         elapsed_s = time.monotonic() - started_s
         if stopped:
             tell(Stopped(tuple(files), elapsed_s))
@@ -116,6 +141,8 @@ class Painter:
         """Switch to a plan that differs only in the VAE's slices and tiles; False: the model has to be loaded again."""
         if not same_placement(self._plan, plan):
             return False
+        if plan != self._plan:  # the other plan may be there because the text encoder broke under this one
+            self._embeddings.forget()
         placement.configure_vae(self._pipe.vae, plan)
         self._plan = plan
         return True
@@ -126,6 +153,7 @@ class Painter:
         if self._disk_parts is not None:
             self._disk_parts.close()
         self._pipe = self._disk_parts = None
+        self._embeddings.forget()
         self._colours = None
 
     def _start_picture(self, settings: PictureSettings, index: int, job: Path) -> _Picture:
@@ -165,11 +193,15 @@ class Painter:
         pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)
         last_s = time.perf_counter()
         last_prediction: Callable[[], torch.Tensor] | None = None
+        denoiser = getattr(pipe, self._family.denoiser)
+        due, reuse = self._plan_reuse(run.settings.request, denoiser)
+        picture.alternates = reuse is not None
 
         def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoint: Callable[[], Checkpoint]) -> None:
             nonlocal last_s, last_prediction
             before_s, last_s, last_prediction = last_s, time.perf_counter(), predict
-            checkpoint.save(picture.checkpoint_path, make_checkpoint(), picture.fingerprint)
+            if not due(done):  # what the next step would reuse is not stored
+                checkpoint.save(picture.checkpoint_path, make_checkpoint(), picture.fingerprint)
             picture.elapsed_s.append(last_s - before_s)
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
             run.tell(self._make_step(done, total, picture, run.seam.take_largest() if run.seam else None))
@@ -177,21 +209,32 @@ class Painter:
             if every and done % every == 0 and done != total:
                 run.tell(self._make_preview(done, predict(), run.settings, picture))
 
-        denoiser = getattr(pipe, self._family.denoiser)
         try:
-            with steps.watch_steps(pipe, denoiser, generator, run.control, on_step, start):
-                arguments = per_request.make_arguments(pipe, self._family, run.settings)
+            with steps.watch_steps(pipe, denoiser, generator, run.control, on_step, start, reuse):
+                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings)
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
         except steps.StopRequested:
             picture.stopped = True
             return last_prediction() if last_prediction else None
+        finally:
+            picture.reused = reuse.count if reuse else 0
         whole = Checkpoint(run.settings.request.steps or 0, latents, {}, generator.get_state(), complete=True)
         checkpoint.save(picture.checkpoint_path, whole, picture.fingerprint)
         return latents
 
+    def _plan_reuse(self, request: PictureRequest, denoiser: torch.nn.Module) -> tuple[Callable[[int], bool], Reuse | None]:
+        """Return which steps reuse the one before, and what does it if any may."""
+        total = count_steps(request, self._model)
+
+        def due(index: int) -> bool:
+            return quicker.reuses(request.quicker, index, total)
+
+        return due, Reuse(due, list_inner_blocks(denoiser) if request.quicker == "much" else []) if due(1) else None
+
     def _make_step(self, done: int, total: int, picture: _Picture, ran: Ran | None) -> Step:
         # The first step includes encoding the prompt; it counts only while it is the only one.
-        recent = picture.elapsed_s[1:][-5:] or picture.elapsed_s
+        # Of steps that alternate between full and reusing, as many of each count.
+        recent = picture.elapsed_s[-4:] if picture.alternates else picture.elapsed_s[1:][-5:] or picture.elapsed_s
         each_s = sum(recent) / len(recent)
         left = total - done + total * (picture.total - picture.index - 1)
         return Step(

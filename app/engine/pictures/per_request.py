@@ -1,4 +1,4 @@
-"""Adapt a loaded pipeline to one request: pipeline class, call arguments, LoRAs, decoding, compositing."""
+"""Adapt a loaded pipeline to one request: pipeline class, call arguments, decoding, compositing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from PIL import Image, ImageChops, ImageFilter
 from app.engine.jobs import schedulers
 from app.engine.pictures import prompt_embeddings, steps
 from app.engine.pictures.final_settings import PictureSettings
-from app.engine.pipelines import loader, placement
+from app.engine.pipelines import placement
 from app.engine.pipelines.families import Family
-from app.sentence import Trouble, say
 
 FEATHER_PIXELS: Final = 4
 """Width of the blend from the old picture to the new one, inside the mask."""
@@ -41,12 +40,13 @@ def _make_scheduler(loaded: Any, name: str | None) -> Any:
     return getattr(diffusers, row.class_name).from_config(own.config, **row.settings)
 
 
-def make_arguments(pipe: Any, family: Family, settings: PictureSettings) -> dict[str, Any]:
+def make_arguments(pipe: Any, family: Family, settings: PictureSettings, kept: prompt_embeddings.KeptEmbeddings) -> dict[str, Any]:
     """Return the arguments of the pipeline's call, without those that it does not take."""
     request = settings.request
+    kept.keep(pipe)
     negative = request.negative if family.negative_prompts else ""
     if family.prompt_weights:
-        prompts = prompt_embeddings.embed_prompts(pipe, request.prompt, negative)
+        prompts = prompt_embeddings.embed_prompts(pipe, request.prompt, negative, kept)
     else:
         plain = (prompt_embeddings.strip_weights(text)[0] for text in (request.prompt, negative))
         prompts = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
@@ -64,28 +64,6 @@ def make_arguments(pipe: Any, family: Family, settings: PictureSettings) -> dict
         "output_type": "latent",
     }
     return {name: value for name, value in arguments.items() if name in accepted and value is not None}
-
-
-def apply_loras(pipe: Any, settings: PictureSettings, loaded: dict[str, str]) -> None:
-    """Activate exactly the request's LoRAs. `loaded` maps the path of each loaded file to its adapter name, and is updated."""
-    wanted = {each.path: each.weight for each in settings.request.loras}
-    if wanted and not hasattr(pipe, "load_lora_weights"):
-        raise Trouble(say("lora.none", "This model cannot use LoRAs. Remove them, or choose SD 1.5 or SDXL."))
-    for path in [path for path in loaded if path not in wanted]:
-        pipe.delete_adapters(loaded.pop(path))
-    for path in wanted:
-        if path not in loaded:
-            name = f"lora{max((int(each[4:]) for each in loaded.values()), default=0) + 1}"
-            loader.add_lora(pipe, path, name)
-            loaded[path] = name
-    weights = {loaded[path]: weight for path, weight in wanted.items()}
-    if settings.few_steps:
-        weights[loader.FEW_STEPS] = 1.0
-    if weights:
-        pipe.enable_lora()
-        pipe.set_adapters(list(weights), list(weights.values()))
-    elif hasattr(pipe, "get_list_adapters") and pipe.get_list_adapters():
-        pipe.disable_lora()
 
 
 def unpack_latents(pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings) -> torch.Tensor:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Final
 
+import torch
 from compel import CompelForSD, CompelForSDXL  # type: ignore[import-untyped]
 from compel.prompt_parser import Conjunction, FlattenedPrompt  # type: ignore[import-untyped]
 
@@ -12,6 +17,10 @@ from app.engine.text.prompt_weights import split_weights
 from app.sentence import Sentence, say
 
 _WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")
+
+
+_KEPT_MOST: Final = 4
+"""A few megabytes each: one row of 4,096 numbers for each of at most 512 tokens."""
 
 
 def has_weights(prompt: str) -> bool:
@@ -26,7 +35,7 @@ def strip_weights(prompt: str) -> tuple[str, Sentence | None]:
     return "".join(text for text, _ in split_weights(prompt)), note
 
 
-def embed_prompts(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
+def embed_prompts(pipe: Any, prompt: str, negative: str, kept: KeptEmbeddings) -> dict[str, Any]:
     """Return a CLIP pipeline's prompt arguments: plain prompts where they suffice, else embeddings by compel."""
     plain = ["".join(text for text, _ in split_weights(each)) for each in (prompt, negative)]
     if not any(map(has_weights, (prompt, negative))) and not any(_exceeds_limit(pipe, each) for each in plain):
@@ -38,7 +47,7 @@ def embed_prompts(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
         compel.parse_prompt_string = lambda text: Conjunction([FlattenedPrompt(split_weights(text) or [("", 1.0)])])
         provider = compel.conditioning_provider
         provider.text_encoder = _EncoderOnDevice(provider.text_encoder, pipe._execution_device)
-    made = library(prompt, negative_prompt=negative)
+    made = kept.make(repr(("compel", prompt, negative)), lambda: library(prompt, negative_prompt=negative))
     arguments = {"prompt_embeds": made.embeds, "negative_prompt_embeds": made.negative_embeds}
     if made.pooled_embeds is not None:
         arguments |= {"pooled_prompt_embeds": made.pooled_embeds, "negative_pooled_prompt_embeds": made.negative_pooled_embeds}
@@ -62,3 +71,36 @@ class _EncoderOnDevice:
 def _exceeds_limit(pipe: Any, prompt: str) -> bool:
     ids = pipe.tokenizer(prompt, truncation=False, verbose=False).input_ids
     return len(ids) > int(pipe.tokenizer.model_max_length)
+
+
+class KeptEmbeddings:
+    """What the text encoders made of the latest prompts: a batch, and another job with the same words, encodes once."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[str, Any] = OrderedDict()
+
+    def forget(self) -> None:
+        """Forget all, because a LoRA may have changed the encoders."""
+        self._made.clear()
+
+    def keep(self, pipe: Any) -> None:
+        """Have a pipeline's encode_prompt() give what it made before for the same arguments."""
+        encode = pipe.encode_prompt
+        signature = inspect.signature(encode)
+
+        @functools.wraps(encode)
+        def encode_once(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(*args, **kwargs)
+            if any(isinstance(each, torch.Tensor) for each in given.arguments.values()):
+                return encode(*args, **kwargs)  # embeddings already
+            return self.make(repr(sorted(given.arguments.items())), lambda: encode(*args, **kwargs))
+
+        pipe.encode_prompt = encode_once
+
+    def make(self, key: str, encode: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = encode()
+            if len(self._made) > _KEPT_MOST:
+                self._made.popitem(last=False)
+        self._made.move_to_end(key)
+        return self._made[key]

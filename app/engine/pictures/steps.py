@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from app.engine.jobs.schedulers import find_space
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
+from app.engine.pictures.reuse import Reuse
 
 OnStep = Callable[[int, Callable[[], torch.Tensor], Callable[[], Checkpoint]], None]
 """(steps done, make the clean picture predicted from them, make a checkpoint)"""
@@ -28,12 +29,13 @@ class StopRequested(Exception):
 
 @contextmanager
 def watch_steps(
-    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep, start: Checkpoint | None
-) -> Iterator[None]:
+    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep, start: Checkpoint | None,
+    reuse: Reuse | None = None,
+) -> Iterator[None]:  # fmt: skip
     """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
     stopped), and the denoiser's forward(). Until the steps of `start` have passed, the denoiser repeats its first answer."""
     scheduler, forward, hooked = pipe.scheduler, denoiser.forward, "forward" in vars(denoiser)
-    watcher = _StepWatcher(scheduler, forward, generator, control, on_step, start)
+    watcher = _StepWatcher(scheduler, forward, generator, control, on_step, start, reuse)
 
     @functools.wraps(scheduler.step)  # pipelines read its signature
     def step(*args: Any, **kwargs: Any) -> Any:
@@ -45,7 +47,8 @@ def watch_steps(
 
     scheduler.step, denoiser.forward = step, watched_forward
     try:
-        yield
+        with nullcontext() if reuse is None else reuse.remembering():
+            yield
     finally:
         del scheduler.step
         if hooked:  # by an offload hook, which had replaced forward() on the instance
@@ -59,18 +62,21 @@ class _StepWatcher:
 
     def __init__(
         self, scheduler: Any, forward: Callable[..., Any], generator: torch.Generator, control: Control, on_step: OnStep,
-        start: Checkpoint | None,
+        start: Checkpoint | None, reuse: Reuse | None,
     ) -> None:  # fmt: skip
         self._scheduler, self._scheduler_step, self._denoise = scheduler, scheduler.step, forward
         self._generator, self._control, self._on_step = generator, control, on_step
         self._start, self._skipped, self._done = start, start.done if start else 0, 0
         self._state_before: dict[str, Any] = {}
         self._first_answer: Any = None
+        self._reuse = reuse
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if self._control.stopped:
             raise StopRequested
         if self._done >= self._skipped:
+            if self._reuse is not None:
+                return self._reuse.compute(self._done, self._denoise, *args, **kwargs)
             return self._denoise(*args, **kwargs)
         if self._first_answer is None:
             self._first_answer = self._denoise(*args, **kwargs)

@@ -12,7 +12,7 @@ from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 
 from app.compat.planning.types import Plan, Precision
 from app.engine.loading import quantise
-from app.engine.pipelines import mixed_precision
+from app.engine.pipelines import mixed_precision, packed_convolutions
 from app.engine.pipelines.parts_on_disk import DiskParts
 
 SHARED_MEMORY: Final = ("cpu", "mps")
@@ -64,6 +64,8 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
     mixed_precision.bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
     if computes[denoiser] == torch.float16:
         mixed_precision.clip_streams(list_modules(pipe)[denoiser])
+    if denoiser == "unet":
+        packed_convolutions.pack_convolutions(pipe.unet, plan, find_precision(plan, denoiser))
 
 
 def widen_loras(part: torch.nn.Module) -> None:

@@ -44,7 +44,7 @@ class CrawlWatch:
     """Compares a run's steps with its fastest one, and with the fastest that such runs have made on this machine."""
 
     def __init__(self, hardware: Hardware, usual: Verdict | None = None, work: float = 1.0) -> None:
-        """`usual`: what `learn` made of earlier runs. `work`: of one step, as estimate_work() weighs it."""
+        """`usual`: what `learn` made of earlier runs. `work`: of one step, as weigh_step() weighs it."""
         self._spills, self._work, self._noticed = can_spill(hardware), work, False
         self._steps, self._fastest = 0, 0.0
         self._usual = 1 / (usual.elapsed_s * work) if usual is not None and usual.elapsed_s > 0 else 0.0

@@ -25,7 +25,8 @@ from app.compat.selftest.probes import Probe, as_planned, careful_plan
 from app.compat.selftest.reference import Array, error
 from app.engine.models.catalog import BY_ID
 from app.engine.speech.codec import Codec
-from app.engine.speech.decoder import Decoding, DecodingState, PartInput, Sampling
+from app.engine.speech.decoder import Decoding, DecodingState, PartInput
+from app.engine.speech.sampling import Sampling
 
 Module = Any
 Compute = Callable[[Module, str, torch.dtype], Tensor]

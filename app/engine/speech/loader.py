@@ -21,6 +21,7 @@ from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import same_placement
 from app.engine.speech.codec import Codec
 from app.engine.speech.dia import Dia
+from app.engine.speech.fused_projections import fuse_projections
 from app.engine.speech.linears import StoredLinears
 from app.engine.speech.run import SpeechRun
 from app.engine.text.voice_limits import read_limits
@@ -43,6 +44,11 @@ class Speaker:
     def __init__(self, dia: Dia, plan: Plan, notes: tuple[Sentence, ...] = (), linears: StoredLinears | None = None) -> None:
         self.limits, self.notes = dia.limits, notes
         self._dia, self._plan, self._linears = dia, plan, linears
+
+    @property
+    def dia(self) -> Dia:
+        """Its parts, for a bench, which decodes without a request."""
+        return self._dia
 
     def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
         """Speak the parts that `job` lacks; the last event is Finished or Stopped."""
@@ -92,6 +98,8 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
         linear = getattr(torch, speech.linear or speech.compute)
         linears = StoredLinears(model, device, linear, getattr(torch, speech.compute))
         linears.keep(_kept_bytes(plan))
+    else:
+        fuse_projections(model)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)

@@ -18,9 +18,10 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Note, Sound
 from app.engine.speech import unfinished_part
 from app.engine.speech.codec import OVERLAP_FRAMES
-from app.engine.speech.decoder import Decoding, PartInput, Sampling
+from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.dia import Dia
 from app.engine.speech.pace import STEP_EVERY_S, Pace
+from app.engine.speech.sampling import Sampling
 from app.engine.speech.voice_prompt import VoiceContext, compose_text
 from app.engine.text import turns
 from app.sentence import say

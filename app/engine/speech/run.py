@@ -18,10 +18,10 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
-from app.engine.speech.decoder import Sampling
 from app.engine.speech.dia import Dia
 from app.engine.speech.pace import Pace
 from app.engine.speech.part import PartRun, PartTask
+from app.engine.speech.sampling import Sampling
 from app.engine.speech.voice_prompt import VoiceContext, choose_context
 from app.engine.text import script, turns, voices
 from app.engine.text.voice_limits import VoiceLimits

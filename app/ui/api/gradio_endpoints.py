@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import gradio as gr
 from gradio.events import api
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from app.engine.jobs.events import END, Event, Failed, PartDone, Preview, Step
 from app.engine.jobs.progress import Progress
+from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models.catalog import name_model
 from app.extras import install_command
@@ -91,7 +92,7 @@ class Endpoints:
 
     async def paint(
         self, prompt: str, negative: str = "", model: str = "", width: int | None = None, height: int | None = None, steps: int | None = None,
-        seed: int | None = None, batch: int = 1, request: gr.Request | None = None,
+        seed: int | None = None, batch: int = 1, quicker: str = "off", request: gr.Request | None = None,
     ) -> AsyncIterator[dict[str, Any]]:  # fmt: skip
         """
         Paint a picture.
@@ -104,13 +105,14 @@ class Endpoints:
             steps: omit it for the model's recommended number
             seed: the same seed gives the same result; omit it for a random one
             batch: how many pictures
+            quicker: off, little or much: how much work of earlier steps is reused, at some loss
         Returns:
             events: {"event": "step" | "preview" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
         """
 
         def make_request() -> PictureRequest:
             found = find_model(self.desk, model, "picture")
-            return PictureRequest(prompt, found, negative, width, height, steps, seed=seed, batch=batch)
+            return PictureRequest(prompt, found, negative, width, height, steps, seed=seed, batch=batch, quicker=cast(Quicker, quicker))
 
         async for seen in run(self.desk, make_request, request):
             yield seen

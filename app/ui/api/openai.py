@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import soundfile
 from pydantic import field_validator
@@ -22,6 +22,7 @@ from starlette.routing import Route
 from app.engine.files import stream_encoding
 from app.engine.files.outward import public_name
 from app.engine.jobs.events import Failed
+from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.models.model import Kind
 from app.engine.models.on_disk import locate
@@ -61,6 +62,8 @@ class PictureAsked(Asked):
     n: Whole | None = None
     seed: Whole | None = None
     steps: Whole | None = None
+    quicker: Word | None = None
+    """Hearth's own: off, little or much."""
     response_format: Word | None = None
 
     @field_validator("n", "seed", "steps", mode="before")
@@ -193,7 +196,7 @@ def picture_request(desk: Desk, given: PictureAsked, image: str | None = None, m
             raise Trouble(say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)) from fault
     return PictureRequest(
         given.prompt, find_model(desk, given.model, "picture"), given.negative_prompt or "", width=width, height=height, steps=given.steps,
-        seed=given.seed, batch=given.n or 1, image=image, mask=mask,
+        seed=given.seed, batch=given.n or 1, image=image, mask=mask, quicker=cast(Quicker, given.quicker or "off"),
     )  # fmt: skip
 
 

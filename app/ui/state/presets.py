@@ -16,8 +16,10 @@ Values = Mapping[str, Any]
 
 AS_MADE: Final[dict[str, dict[str, Any]]] = {
     "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
-    "paint": {"width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6},
-}
+    "paint": {
+        "width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6, "quicker": "off",
+    },
+}  # fmt: skip
 """What the models' makers recommend."""
 BUILT_IN: Final[dict[str, dict[str, tuple[Sentence, Values]]]] = {
     "speak": {

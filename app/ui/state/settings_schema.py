@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
 
+from app.engine.jobs.quicker import Quicker
 from app.engine.models.chosen import ChoiceValues
 
 
@@ -45,6 +46,7 @@ class PaintValues(TypedDict, total=False):
     batch: Annotated[float, _range(1, 16)]
     upscale: Annotated[float, _range(1, 4)]
     strength: Annotated[float, _range(0.01, 1)]
+    quicker: Quicker
 
 
 class Presets(TypedDict, total=False):

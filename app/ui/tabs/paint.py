@@ -72,6 +72,7 @@ class PaintTab:
             steps=whole_number(values[own.steps]), guidance=values[own.guidance], scheduler=values[own.scheduler] or None,
             seed=whole_number(values[own.seed]), batch=asked_number(values[own.batch]),
             strength=values[chosen.start.strength], upscale=asked_number(values[own.upscale]), loras=tuple(loras),
+            quicker=values[own.quicker] or "off",
         )  # fmt: skip
         image, mask = save_pictures(self.desk, values[chosen.start.image], person)  # last: nothing is written for what is refused
         return dataclasses.replace(request, image=image, mask=mask)
@@ -132,7 +133,7 @@ class PaintTab:
         model, missing = self.shared.find_model_again(request.model)
         return [
             request.prompt, request.negative, request.seed, model, request.width, request.height, request.steps, request.guidance,
-            request.scheduler or "", request.batch, request.upscale, request.strength, views.notes_html([*missing, *notes], spoken),
+            request.scheduler or "", request.batch, request.upscale, request.strength, request.quicker, views.notes_html([*missing, *notes], spoken),
         ]  # fmt: skip
 
     def start_from(self, creation: float | None, request: gr.Request) -> tuple[Any, str]:
@@ -180,7 +181,7 @@ def connect_owner(tab: PaintTab) -> None:
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
     hidden_button("paint-use").click(tab.shared.use_large, None, model, **QUICK)
     refresh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
-    changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch)]
+    changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch, own.quicker)]
     gr.on([*changes, refresh.click], tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
     hidden_button("paint-begin-with").click(tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

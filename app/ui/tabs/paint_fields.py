@@ -64,6 +64,7 @@ class SettingsCard:
     reuse: gr.Button
     batch: gr.Slider
     upscale: gr.Dropdown
+    quicker: gr.Dropdown
     loras: gr.File
     weights: gr.Textbox
 
@@ -103,6 +104,7 @@ class PaintFields:
         return {
             "model": self.model.model, "width": own.width, "height": own.height, "steps": own.steps, "guidance": own.guidance,
             "scheduler": own.scheduler, "batch": own.batch, "upscale": own.upscale, "strength": self.start.strength,
+            "quicker": own.quicker,
         }  # fmt: skip
 
     @property
@@ -208,13 +210,17 @@ def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
         with gr.Row(elem_classes="h-pair"):
             batch = gr.Slider(1, 8, saved.get("batch", 1), step=1, label=word("paint.batch", "Pictures"))
             upscale = gr.Dropdown([("1x", 1), ("2x", 2), ("4x", 4)], value=saved.get("upscale", 1), label=word("paint.upscale", "Upscale"))
+        quicker = gr.Dropdown(
+            paint_form.list_quicker(), value=saved.get("quicker", "off"), label=word("paint.quicker", "Quicker"), elem_id="paint-quicker",
+            info=word("paint.quicker-how", "Steps reuse earlier ones: less time, slightly different pictures."),
+        )  # fmt: skip
         loras = gr.File(
             file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not guest
         )
         weights = gr.Textbox(
             "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not guest
         )
-    return SettingsCard(presets, width, height, steps, guidance, scheduler, seed, dice, reuse, batch, upscale, loras, weights)
+    return SettingsCard(presets, width, height, steps, guidance, scheduler, seed, dice, reuse, batch, upscale, quicker, loras, weights)
 
 
 def _build_grid(guest: bool) -> GridCard:

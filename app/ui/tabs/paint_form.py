@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import Lora
 from app.engine.models import catalog
 from app.engine.models.model import Model
@@ -14,7 +15,7 @@ from app.ui.page.translate import label
 from app.ui.state.desk import Desk
 
 WHOLE: Final = frozenset({"steps", "seed"})
-WORDS: Final = frozenset({"scheduler", "prompt"})
+WORDS: Final = frozenset({"scheduler", "prompt", "quicker"})
 
 
 def find_model(desk: Desk, asked: str) -> Model:
@@ -54,7 +55,17 @@ def parse_loras(files: list[str], weights: str) -> list[Lora]:
 AXES: Final[Mapping[str, Sentence]] = {
     "steps": say("axis.steps", "steps"), "guidance": say("axis.guidance", "guidance"), "seed": say("axis.seed", "seed"),
     "scheduler": say("axis.scheduler", "scheduler"), "strength": say("axis.strength", "strength"), "prompt": say("axis.prompt", "prompt"),
+    "quicker": say("axis.quicker", "quicker (off, little, much)"),
 }  # fmt: skip
+
+
+QUICKER: Final[Mapping[Quicker, Sentence]] = {
+    "off": say("quicker.off", "Off"), "little": say("quicker.little", "A little"), "much": say("quicker.much", "Much"),
+}  # fmt: skip
+
+
+def list_quicker() -> list[tuple[Any, str]]:
+    return [(label(name), setting) for setting, name in QUICKER.items()]
 
 
 def list_axes() -> list[tuple[Any, str]]:

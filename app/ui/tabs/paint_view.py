@@ -9,7 +9,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
 from app.engine.models import catalog
-from app.engine.models.forecast import Forecast, estimate_seconds, list_alike, make_forecast
+from app.engine.models.forecast import Forecast, estimate_seconds, estimate_share, list_alike, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.sentence import say
@@ -49,8 +49,8 @@ def preview_url(job: str, progress: Progress) -> str:
     return f"{job_file_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
-def fit_html(found: Forecast, seconds: float | None, spoken: Language) -> str:
-    """Word a forecast as HTML: whether it fits, how long it takes, and what would make it fit."""
+def fit_html(found: Forecast, seconds: float | None, share: float, spoken: Language) -> str:
+    """Word a forecast as HTML: whether it fits, how long it takes, what "quicker" leaves of that (`share`), what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)),
         "tight": ("careful", text("fit.tight", "tight", spoken)),
@@ -60,7 +60,10 @@ def fit_html(found: Forecast, seconds: float | None, spoken: Language) -> str:
         time = say("fit.unknown", "Time unknown: this has not been measured on this machine yet.")
     else:
         time = say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(seconds, 1))
-    words = join(spoken, found.sentence, time, *(cure.sentence for cure in found.cures))
+    saved = (
+        [say("fit.quicker", "Quicker saves about {percent}% of the steps' time.", percent=round(100 - 100 * share))] if share < 1 else []
+    )
+    words = join(spoken, found.sentence, time, *saved, *(cure.sentence for cure in found.cures))
     return (
         f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(words)}</span></p>'
     )
@@ -111,4 +114,4 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
         desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), yields=not person.owner
     )
     alike = list_alike(past, found.plan) if found.plan is not None else ()
-    return fit_html(found, estimate_seconds(request, model, alike), spoken)
+    return fit_html(found, estimate_seconds(request, model, alike), estimate_share(request, model), spoken)

@@ -69,6 +69,9 @@ def test_seconds_follow_steps_size_batch_guidance_and_strength() -> None:
     assert seconds(replace(asked, batch=3), past) == 30
     assert seconds(replace(asked, guidance=1.0), past) == 5
     assert seconds(replace(asked, image="x.png", strength=0.5), past) == 5
+    assert seconds(replace(asked, quicker="little"), past) == 7.5
+    assert seconds(asked, replace(past, settings={**past.settings, "steps": 20, "quicker": "much"})) == pytest.approx(10 / 0.6)
+    assert seconds(asked, replace(past, settings={**past.settings, "quicker": "of a newer Hearth"})) is None
     assert seconds(asked, past, made(1.0, past.settings), made(2.0, past.settings)) == 10
     assert seconds(SpeechRequest("[S1] a"), made(50.0, {}, model="dia-1.6b"), frames=100) == 2
 

@@ -106,7 +106,7 @@ RESULTS = ("text_projection", "logits_dense", "lm_head")
 
 def held(module: nn.Module) -> int:
     """Tied weights once."""
-    return sum({weight.data_ptr(): weight.numel() for weight in module.state_dict().values()}.values())
+    return sum({id(weight): weight.numel() for weight in module.state_dict(keep_vars=True).values()}.values())
 
 
 def shrinking(module: nn.Module) -> int:

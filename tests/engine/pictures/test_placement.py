@@ -152,7 +152,7 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
     waits._disk_parts.activate = recording
     for index, more in enumerate(({}, {"image": str(gradient)})):
         one, other = (painted(each, tmp_path / f"{index}{place}", **more) for place, each in enumerate((waits, stays)))
-        assert (read_pixels(list_parts(one)[0].path) == read_pixels(list_parts(other)[0].path)).all()
+        assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
     assert all(len(there) == 1 for there in inside) and {name for there in inside for name in there} == set(modules)
     assert all(there[name] == whole[name] for there in inside for name in there)
 
@@ -233,7 +233,7 @@ def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded:
             read_pixels(list_parts(painted(each, tmp_path / f"{index}{place}", loras=loras))[0].path)
             for place, each in enumerate((waits, stays))
         )
-        assert (one == other).all()
+        assert abs(one - other).max() < 1.5 / 255, "but for rounding: what stays is packed, and has the LoRA in its weights"
 
 
 @pytest.mark.parametrize("offload", [{}, {"offload": "group", "device": "cuda"}])

@@ -98,6 +98,8 @@ def test_speech_and_picture_after_each_other(run: Run, models: dict[str, str], s
     assert not any(isinstance(event, Loading) for event in again), "it was loaded already"
     painted = run(picture(models), job="picture")
     assert isinstance(painted[-1], Finished) and session.loaded == models["sd15"]
+    back = [*run(speech(models), job="back"), *run(picture(models), job="picture again")]
+    assert not any(isinstance(event, Loading | Unloaded) for event in (*painted[1:], *back)), "both fit, so both stayed"
 
 
 def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(

@@ -18,7 +18,8 @@ from app.engine.files import sound
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech import loader
 from app.engine.speech.codec import MOST_FRAMES, Codec
-from app.engine.speech.decoder import Decoding, PartInput, Sampling
+from app.engine.speech.decoder import Decoding, PartInput
+from app.engine.speech.sampling import Sampling
 from tests.support import speech_fixtures, tiny_voices
 from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
 

@@ -25,8 +25,9 @@ from app.compat.planning.types import Choice, Need, Plan, Precision
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 from app.engine.speech import linears, loader
-from app.engine.speech.decoder import Decoding, PartInput, Sampling
+from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.linears import StoredLinear, StoredLinears, choose_kept, runs_once
+from app.engine.speech.sampling import Sampling
 from tests.support import speech_fixtures
 from tests.support.moved_bytes import MovedBytes
 from tests.support.plans import plan

@@ -84,7 +84,7 @@ def test_every_precision_speaks(folders: dict[str, Path], plan: Plan, tmp_path: 
     kept = {parameter.dtype for parameter in speaker._dia.model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}
     used: set[torch.dtype] = set()
-    projection = speaker._dia.model.model.decoder.layers[0].self_attention.q_proj
+    projection = speaker._dia.model.model.decoder.layers[0].self_attention.o_proj
     projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
     find_result(run(speaker, tmp_path / "job"))
     assert used == {getattr(torch, compute)}

@@ -20,7 +20,8 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need
-from app.engine.speech.decoder import Decoding, PartInput, Sampling
+from app.engine.speech.decoder import Decoding, PartInput
+from app.engine.speech.sampling import Sampling
 
 MIB = 1 << 20
 ROWS = 12
@@ -63,9 +64,7 @@ def ours(model: Any, context: int) -> list[float]:
     with applied(plan):
         codes = torch.randint(0, 1024, (context, CHANNELS))
         decoding = Decoding(model, "cpu", PartInput(TEXT, codes, Sampling(), 1, ROWS))
-        for layer in range(LAYERS):
-            decoding._caches.update(*filled(context), layer)
-        decoding._caches.length = context
+        decoding.layers.pretend(context)
         clock = Clock()
         for _ in range(ROWS):
             decoding.step()

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from app.__main__ import main
-from app.cli import bench_cases
-from app.cli.bench import MIB, Row, extra_bytes, format_table, measure_call, plan_call
-from app.cli.bench_cases import BenchCall, bench_calls, contenders
+from app.cli.bench import cases
+from app.cli.bench.attention import MIB, Row, extra_bytes, measure_call, plan_call
+from app.cli.bench.cases import BenchCall, bench_calls, contenders
+from app.cli.bench.report import Remark
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, error, made, turns
 from app.compat.attention.tile_size import WORKSPACE_BYTES
@@ -52,7 +53,7 @@ def test_an_error_is_seen() -> None:
 def test_every_call_of_every_model_is_there_once() -> None:
     every = list(bench_calls())
     bare = [each.call._replace(name="") for each in every]
-    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *bench_cases.PICTURES}
+    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *cases.PICTURES}
     assert any(each.call.queries == 36864 and each.call.head_dim == 40 for each in every), "SD 1.5 at 1536 pixels"
     assert {call._replace(name="") for call in DIA} <= set(bare)
 
@@ -61,14 +62,14 @@ def test_what_is_too_large_is_measured_in_part_and_said() -> None:
     large = next(each for each in bench_calls(("sd15",), (1536,)) if each.call.queries == 36864 and each.call.keys == 36864)
     part = large.measured("float32", 2)
     assert part.keys == 36864 and part.queries < 36864 and part.heads < 8
-    told = list(format_table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
-    assert "measured: 4 heads, 1024 queries over all keys" in told[-1]
+    told = list(Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch").find())
+    assert isinstance(told[-1], Remark) and "measured: 4 heads, 1024 queries over all keys" in told[-1].text
 
 
 def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:
     order: list[str] = []
 
-    def runner(name: str, loops: int) -> bench_cases.Contender:
+    def runner(name: str, loops: int) -> cases.Contender:
         def run(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
             order.append(name)
             for _ in range(loops):
@@ -94,15 +95,17 @@ def test_memory_is_seen_whole() -> None:
 
 def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     few = (Call("a", 1, 4, 2, 100, 100, 16), Call("b", 1, 4, 4, 8, 30, 16))
-    monkeypatch.setattr(bench_cases, "DIA", few)
+    monkeypatch.setattr(cases, "DIA", few)
     given = ["bench", "attention", "--only", "dia", "--seconds", "0", "--dtype", "float32", "--no-memory", "--json"]
     assert main([*given, "--measure", "--home", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    rows = json.loads(told.out)["rows"]
-    assert [row["case"] for row in rows] == ["dia a", "dia b"] and [row["hand"] for row in rows] == ["64", ""]
+    values = json.loads(told.out)
+    rows = values["tables"]["calls"]
+    assert [row["case"] for row in rows] == ["dia a", "dia b"] and [row["hand"] for row in rows] == ["64", None]
     assert all(row["torch_s"] > 0 and row["automatic_s"] > 0 and row["automatic_error"] < 1e-5 for row in rows)
     assert all(row["again_s"] > 0 and row["again_s"] != row["torch_s"] for row in rows) and "torch again / torch" in told.err
     assert "dia a, float32" in told.err and "automatic / torch at most" in told.err
+    assert values["command"] == "hearth bench attention --only dia --seconds 0 --dtype float32 --no-memory --measure"
     assert "way:1x4x2x128x128x16 float32" in next((tmp_path / "verdicts").glob("*.json")).read_text("utf-8")
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from app.cli.machine_options import add_home_option, read_machine
+from app.cli.bench.report import Column, Found, Measured, Remark, Table
+from app.cli.machine_options import read_machine
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts, learn
 from app.compat.planning.attention_calls import PICTURES, SIZES
@@ -22,12 +21,30 @@ from app.compat.planning.types import Choice, Dtype, Need, Plan
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
-    from app.cli.bench_cases import BenchCall
+    from app.cli.bench.cases import BenchCall
 
 MIB: Final = 1 << 20
 LONGEST_ROUNDS: Final = 30
 FEWEST_ROUNDS: Final = 5
-HEADS: Final = ("torch ms", "by hand", "ms", "auto ms", "/torch", "again", "/best", "err torch", "err auto", "+MiB", "own/best", "way")
+TABLE: Final = Table(
+    "calls",
+    "",
+    ("case", "dtype"),
+    (
+        Column("torch_s", "torch ms", scale=1e3),
+        Column("hand", "by hand"),
+        Column("hand_s", "ms", scale=1e3),
+        Column("automatic_s", "auto ms", scale=1e3, compared=True),
+        Column("beside_torch", "/torch", compared=True),
+        Column("again_beside_torch", "again"),
+        Column("beside_best", "/best"),
+        Column("torch_error", "err torch", ".1e"),
+        Column("automatic_error", "err auto", ".1e"),
+        Column("extra_bytes", "+MiB", ".1f", 1 / MIB),
+        Column("own_beside_best", "own/best"),
+        Column("path", "way"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +87,17 @@ class Row:
     def own_beside_best(self) -> float:
         return self.own_s / (self.own_hand_s or self.own_s)
 
+    def find(self) -> Iterator[Found]:
+        ratios = ("beside_torch", "again_beside_torch", "beside_best", "own_beside_best")
+        yield Measured(TABLE, asdict(self) | {"hand": self.hand or None} | {name: getattr(self, name) for name in ratios})
+        if self.part:
+            yield Remark(f"    (measured: {self.part} over all keys)")
+
 
 def measure_call(case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool) -> Row:
     import torch
 
-    from app.cli.bench_cases import AGAIN, AUTOMATIC, OWN, TORCH, contenders
+    from app.cli.bench.cases import AGAIN, AUTOMATIC, OWN, TORCH, contenders
     from app.compat.attention.measure import error, made, turns
 
     shape, paths = case.measured(dtype, torch.get_num_threads()), list[str]()
@@ -123,7 +146,7 @@ def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
 
 
 def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
-    from app.cli.bench_cases import contenders
+    from app.cli.bench.cases import contenders
     from app.cli.peak_memory import Peak
     from app.compat.attention.measure import made, wait
 
@@ -163,32 +186,7 @@ def learn_ways(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Ha
     return found
 
 
-def format_table(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield one line per row as soon as it is measured."""
-    width = 46
-    yield " " * width + " ".join(f"{each:>9}" for each in HEADS)
-    for row in rows:
-        hand = ("-", "-") if row.hand_s is None else (row.hand, f"{row.hand_s * 1e3:.2f}")
-        cells = (
-            f"{row.torch_s * 1e3:.2f}",
-            *hand,
-            f"{row.automatic_s * 1e3:.2f}",
-            f"{row.beside_torch:.2f}",
-            f"{row.again_beside_torch:.2f}",
-            f"{row.beside_best:.2f}",
-            f"{row.torch_error:.1e}",
-            f"{row.automatic_error:.1e}",
-            "-" if row.extra_bytes is None else f"{row.extra_bytes / MIB:.1f}",
-            f"{row.own_beside_best:.2f}",
-            row.path,
-        )
-        yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in cells)
-        if row.part:
-            yield f"    (measured: {row.part} over all keys)"
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["attention"], help="what to measure")
     parser.add_argument(
         "--dtype",
         choices=get_args(Dtype),
@@ -208,14 +206,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help=f"seconds for each call, at least {FEWEST_ROUNDS} rounds (default: 3)")
     parser.add_argument("--deviation", type=float, default=1.0, help="standard deviation of queries and keys (default: 1)")
     parser.add_argument("--no-memory", action="store_true", help="measure time only, without a process for each measurement")
-    add_home_option(parser)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
-def main(args: argparse.Namespace) -> int:
-    import torch
-
-    from app.cli.bench_cases import bench_calls
+def measure(args: argparse.Namespace) -> Iterator[Found]:
+    from app.cli.bench.cases import bench_calls
 
     place, hardware, verdicts = read_machine(args)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
@@ -224,25 +218,14 @@ def main(args: argparse.Namespace) -> int:
     if args.measure:
         verdicts = learn(place.verdicts, hardware, *learn_ways(chosen, dtypes, hardware, verdicts).values())
     rows: list[Row] = []
-
-    def measure_and_keep() -> Iterator[Row]:
-        for dtype in dtypes:
-            for case in chosen:
-                plan = plan_call(case, dtype, hardware, verdicts)
-                memory = not (args.no_memory or args.quick)
-                rows.append(measure_call(case, dtype, plan, plan.device, args.seconds, args.deviation, memory))
-                yield rows[-1]
-
-    about = f"{hardware.name}, torch {hardware.torch}, {torch.get_num_threads()} threads"
-    where = sys.stderr if args.json else sys.stdout
-    print(about, file=where)
-    for line in format_table(measure_and_keep()):
-        print(line, file=where, flush=True)
-    if rows:
-        worst = f"automatic / torch at most {max(each.beside_torch for each in rows):.2f}, automatic / best {max(each.beside_best for each in rows):.2f}"
-        again = [each.again_beside_torch for each in rows]
-        print(f"torch again / torch {min(again):.2f} to {max(again):.2f}", file=where)
-        print(f"{worst}, own arithmetic / its best fixed chunk {max(each.own_beside_best for each in rows):.2f}", file=where)
-    if args.json:
-        print(json.dumps({"machine": about, "rows": [asdict(each) for each in rows]}, indent=1))
-    return 0
+    for dtype in dtypes:
+        for case in chosen:
+            plan = plan_call(case, dtype, hardware, verdicts)
+            memory = not (args.no_memory or args.quick)
+            row = measure_call(case, dtype, plan, plan.device, args.seconds, args.deviation, memory)
+            rows.append(row)
+            yield from row.find()
+    again = [each.again_beside_torch for each in rows]
+    yield Remark(f"torch again / torch {min(again):.2f} to {max(again):.2f}")
+    worst = f"automatic / torch at most {max(each.beside_torch for each in rows):.2f}, automatic / best {max(each.beside_best for each in rows):.2f}"
+    yield Remark(f"{worst}, own arithmetic / its best fixed chunk {max(each.own_beside_best for each in rows):.2f}")

@@ -1,0 +1,1 @@
+"""hearth bench: measure Hearth on this machine, in turn with the plain libraries."""

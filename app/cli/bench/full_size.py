@@ -1,0 +1,128 @@
+"""Write models of full size as folders, with random weights, so that a bench needs no download: Dia 1.6B, SD 1.5, SDXL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import diffusers
+import torch
+import transformers
+from transformers.initialization import no_init_weights
+
+libraries: Any = SimpleNamespace(diffusers=diffusers, transformers=transformers)
+"""Both, whose classes are made by untyped calls."""
+BLOCK: Final = 1_000_003
+"""Random numbers that all weights repeat. Being prime, it gives no two rows of a matrix the same ones."""
+SPREAD: Final = 0.02
+LETTERS: Final = [chr(code) for code in range(33, 127)]
+
+
+def write_voice(folder: Path, dtype: torch.dtype, layers: int | None = None) -> Path:
+    """Write Dia 1.6B, with so many decoder layers, and its codec, which is small and whole."""
+    config: Any = transformers.DiaConfig()
+    if layers is not None:
+        config.decoder_config.num_hidden_layers = layers
+        config.encoder_config.num_hidden_layers = min(layers, config.encoder_config.num_hidden_layers)
+    _make(transformers.DiaForConditionalGeneration, dtype, config).save_pretrained(folder)
+    transformers.DiaTokenizer().save_pretrained(folder)
+    codec = transformers.DacConfig(sampling_rate=44100)
+    _make(transformers.DacModel, torch.float32, codec).save_pretrained(folder / "codec")
+    return folder
+
+
+def write_picture(family: str, folder: Path, dtype: torch.dtype = torch.float16) -> Path:
+    """Write SD 1.5 or SDXL with a tokenizer of single letters, in the precision in which they are published."""
+    with _default_dtype(dtype), no_init_weights():
+        pipe = PIPELINES[family]()
+    for part in pipe.components.values():
+        if isinstance(part, torch.nn.Module):
+            draw(part.eval())
+    pipe.save_pretrained(folder)
+    return folder
+
+
+def _make(kind: Any, dtype: torch.dtype, *config: Any) -> Any:
+    """Make a model of this dtype in memory of its own, without the libraries' slow initialisation."""
+    with _default_dtype(dtype), no_init_weights():
+        model = kind(*config)
+    return draw(model.eval())
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@torch.no_grad()
+def draw(model: torch.nn.Module) -> torch.nn.Module:
+    """Fill matrices with random numbers, and vectors (norms, biases) with ones and zeros, as a fresh layer has them."""
+    block = torch.randn(BLOCK, generator=torch.Generator().manual_seed(0)) * SPREAD
+    for name, weight in model.named_parameters():
+        if weight.ndim < 2:
+            weight.fill_(0.0 if name.endswith("bias") else 1.0)
+            continue
+        for part in torch.split(weight.view(-1), BLOCK):
+            part.copy_(block[: len(part)])
+    return model.requires_grad_(False)
+
+
+def make_sd15() -> Any:
+    return libraries.diffusers.StableDiffusionPipeline(
+        vae=_make_vae(sample_size=512), text_encoder=_make_clip(768, 12, 12), tokenizer=_make_tokenizer(),
+        unet=libraries.diffusers.UNet2DConditionModel(sample_size=64, cross_attention_dim=768, attention_head_dim=8),
+        scheduler=libraries.diffusers.PNDMScheduler(
+            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1, skip_prk_steps=True
+        ),
+        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
+    )  # fmt: skip
+
+
+def make_sdxl() -> Any:
+    return libraries.diffusers.StableDiffusionXLPipeline(
+        vae=_make_vae(sample_size=1024, scaling_factor=0.13025), text_encoder=_make_clip(768, 12, 12),
+        text_encoder_2=_make_clip(1280, 32, 20, libraries.transformers.CLIPTextModelWithProjection),
+        tokenizer=_make_tokenizer(), tokenizer_2=_make_tokenizer(), add_watermarker=False,
+        unet=libraries.diffusers.UNet2DConditionModel(
+            sample_size=128, cross_attention_dim=2048, block_out_channels=(320, 640, 1280), attention_head_dim=(5, 10, 20),
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+            up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+            transformer_layers_per_block=(1, 2, 10), use_linear_projection=True, addition_embed_type="text_time",
+            addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816,
+        ),
+        scheduler=libraries.diffusers.EulerDiscreteScheduler(
+            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1
+        ),
+    )  # fmt: skip
+
+
+PIPELINES: Final = {"sd15": make_sd15, "sdxl": make_sdxl}
+
+
+def _make_vae(**more: Any) -> Any:
+    return libraries.diffusers.AutoencoderKL(
+        block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncoderBlock2D",) * 4,
+        up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=2, latent_channels=4, **more,
+    )  # fmt: skip
+
+
+def _make_clip(hidden: int, layers: int, heads: int, kind: Any = libraries.transformers.CLIPTextModel) -> Any:
+    return kind(
+        libraries.transformers.CLIPTextConfig(
+            vocab_size=49408, hidden_size=hidden, intermediate_size=4 * hidden, num_hidden_layers=layers,
+            num_attention_heads=heads, projection_dim=hidden, bos_token_id=188, eos_token_id=189, pad_token_id=189,
+        )
+    ).eval()  # fmt: skip
+
+
+def _make_tokenizer() -> Any:
+    pieces = [*LETTERS, *(f"{each}</w>" for each in LETTERS), "<|startoftext|>", "<|endoftext|>"]
+    return libraries.transformers.CLIPTokenizer(vocab={piece: index for index, piece in enumerate(pieces)}, merges=[], model_max_length=77)

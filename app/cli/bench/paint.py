@@ -1,0 +1,125 @@
+"""hearth bench paint: a step of SD 1.5's or SDXL's shape, Hearth in turn with plain diffusers; and a batch beside one by one."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Final, get_args
+
+import psutil
+
+from app.cli.bench.painters import HEARTH, Painted, Painter, Painting
+from app.cli.bench.report import Column, Found, Measured, Remark, Table
+from app.cli.machine_options import read_machine
+from app.compat.planning.types import Dtype
+from app.engine.models import catalog
+from app.paths import Home
+
+PLAIN: Final = "plain diffusers"
+AGAIN: Final = f"{PLAIN} again"
+SIZES: Final = {"sd15": 512, "sdxl": 1024, "starter": 256}
+BESIDE: Final = 0.8
+"""Both processes stay where together they take less than this share of the memory; else one ends before the other begins."""
+STEPS: Final = Table(
+    "steps", "a step", ("model", "way"),
+    (
+        Column("seconds", "s a step", ".2f", compared=True), Column("beside_plain", "/plain", compared=True),
+        Column("least_s", "least s", ".2f"), Column("peak_bytes", "peak GB", ".2f", 1e-9, compared=True),
+    ), width=60,
+)  # fmt: skip
+BATCH: Final = Table(
+    "batch", "pictures of so many steps, decoded", ("model", "way"),
+    (Column("one_s", "s one by one", ".2f", compared=True), Column("batch_s", "s in a batch", ".2f", compared=True), Column("ratio", "ratio")), width=60,
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model", choices=list(SIZES), default="sd15", help="the shape (default: sd15); 'starter' is the starter painter itself"
+    )
+    parser.add_argument("--size", type=int, metavar="PIXELS", help="of the picture; by default the model's own")
+    parser.add_argument("--dtype", choices=get_args(Dtype), help="the dtype to compute in; by default the one that Hearth plans here")
+    parser.add_argument("--steps", type=int, default=4, metavar="N", help="of each picture, the first of which does not count (default: 4)")
+    parser.add_argument("--rounds", type=int, default=2, metavar="N", help="turns of each way (default: 2)")
+    parser.add_argument("--batch", type=int, default=0, metavar="N", help="also paint so many pictures in a batch and one by one")
+
+
+def measure(args: argparse.Namespace) -> Iterator[Found]:
+    from app.cli.bench.full_size import write_picture
+
+    place, _, _ = read_machine(args)
+    place.create()
+    size = args.size or SIZES[args.model]
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
+        starter = Path(catalog.BY_ID["starter-painter"].path)
+        folder = starter if args.model == "starter" else write_picture(args.model, Path(scratch) / args.model)
+        painting = Painting(folder, size, max(2, args.steps), 1, args.dtype)
+        title = f"{args.model}, {size} px"
+        painters = Painters(Home(Path(scratch) / "home", Path(scratch) / "home" / "models").create())
+        try:
+            yield from measure_steps(painters, painting, args.rounds, title)
+            if args.batch > 1:
+                yield from measure_batch(painters, replace(painting, steps=2), args.batch, title)
+        finally:
+            painters.close()
+
+
+class Painters:
+    """A process for each way, ended between turns where memory does not hold both models."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._open: dict[str, Painter] = {}
+        self._dtype: Dtype | None = None
+
+    def paint(self, way: str, painting: Painting) -> Painted:
+        """Paint by this way; plain diffusers takes the dtype that Hearth's plan chose before."""
+        kind = HEARTH if way == HEARTH else PLAIN
+        if kind not in self._open:
+            self._open[kind] = Painter(kind, self._home)
+        found = self._open[kind].paint(replace(painting, dtype=painting.dtype or self._dtype))
+        self._dtype = self._dtype or found.dtype
+        if found.peak_bytes > BESIDE * psutil.virtual_memory().available:
+            self.close()
+        return found
+
+    def close(self) -> None:
+        for name in list(self._open):
+            self._open.pop(name).close()
+
+
+def measure_steps(painters: Painters, painting: Painting, rounds: int, title: str) -> Iterator[Found]:
+    """Time each way in turn. The first picture of each, which loads the model and warms torch up, does not count."""
+    ways = (HEARTH, PLAIN, AGAIN)
+    steps_s: dict[str, list[float]] = {way: [] for way in ways}
+    peaks = dict.fromkeys(ways, 0)
+    for way in (HEARTH, PLAIN):
+        dtype = painters.paint(way, replace(painting, steps=2)).dtype
+    yield Remark(f"Both compute in {dtype}, with guidance; the other parts as Hearth plans them, and all in {dtype} by diffusers.")
+    for number in range(rounds):
+        for way in ways[:: -1 if number % 2 else 1]:
+            found = painters.paint(way, painting)
+            steps_s[way] += found.steps_s
+            peaks[way] = max(peaks[way], found.peak_bytes)
+    plain_s = median(steps_s[PLAIN])
+    for way in ways:
+        seconds = median(steps_s[way])
+        yield Measured(
+            STEPS,
+            {
+                "model": title, "way": way if way != HEARTH else f"{HEARTH}, {dtype}", "seconds": seconds, "beside_plain": seconds / plain_s,
+                "least_s": min(steps_s[way]), "peak_bytes": peaks[way],
+            },
+        )  # fmt: skip
+
+
+def measure_batch(painters: Painters, painting: Painting, count: int, title: str) -> Iterator[Found]:
+    for way in (HEARTH, PLAIN):
+        one_s = sum(painters.paint(way, painting).seconds for _ in range(count))
+        batch_s = painters.paint(way, replace(painting, batch=count)).seconds
+        name = f"{way}, {count} of {painting.steps} steps"
+        yield Measured(BATCH, {"model": title, "way": name, "one_s": one_s, "batch_s": batch_s, "ratio": batch_s / one_s})

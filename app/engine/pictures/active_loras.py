@@ -1,0 +1,61 @@
+"""Activate exactly the LoRAs of a request; on the processor add them into the denoiser's weights, so that no step pays for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.engine.pictures.final_settings import PictureSettings
+from app.engine.pipelines import loader
+from app.engine.pipelines.packed_convolutions import unpack_convolutions
+from app.sentence import Trouble, say
+
+
+class ActiveLoras:
+    def __init__(self, denoiser: str, merges: bool) -> None:
+        """`merges`: the denoiser's weights are plain float32, to which a LoRA can be added and taken off again."""
+        self._denoiser, self._merges = denoiser, merges
+        self._adapters: dict[str, str] = {}
+        """The adapter of each loaded file."""
+        self._weights: dict[str, float] | None = {}
+        """What is active now; None if that is uncertain."""
+        self._merged = False
+
+    def activate(self, pipe: Any, settings: PictureSettings) -> bool:
+        """Return whether anything changed."""
+        wanted = {each.path: each.weight for each in settings.request.loras}
+        if wanted and not hasattr(pipe, "load_lora_weights"):
+            raise Trouble(say("lora.none", "This model cannot use LoRAs. Remove them, or choose SD 1.5 or SDXL."))
+        few_steps = {loader.FEW_STEPS: 1.0} if settings.few_steps else {}
+        if self._weights == {**{self._adapters.get(path, path): weight for path, weight in wanted.items()}, **few_steps}:
+            return False
+        self._weights = None
+        self._take_off(pipe)
+        for path in [path for path in self._adapters if path not in wanted]:
+            pipe.delete_adapters(self._adapters.pop(path))
+        for path in wanted:
+            if path not in self._adapters:
+                name = f"lora{max((int(each[4:]) for each in self._adapters.values()), default=0) + 1}"
+                loader.add_lora(pipe, path, name)
+                self._adapters[path] = name
+        weights = {self._adapters[path]: weight for path, weight in wanted.items()} | few_steps
+        if weights:
+            pipe.enable_lora()
+            pipe.set_adapters(list(weights), list(weights.values()))
+            self._merge(pipe, list(weights))
+        elif hasattr(pipe, "get_list_adapters") and pipe.get_list_adapters():
+            pipe.disable_lora()
+        self._weights = weights
+        return True
+
+    def _merge(self, pipe: Any, adapters: list[str]) -> None:
+        own = set(pipe.get_list_adapters().get(self._denoiser, ()))
+        if self._merges and own:
+            unpack_convolutions(getattr(pipe, self._denoiser))
+            self._merged = True  # even if it breaks off halfway: what was added has to come off
+            pipe.fuse_lora(components=[self._denoiser], adapter_names=[each for each in adapters if each in own])
+
+    def _take_off(self, pipe: Any) -> None:
+        if self._merged:
+            unpack_convolutions(getattr(pipe, self._denoiser))
+            pipe.unfuse_lora(components=[self._denoiser])
+            self._merged = False

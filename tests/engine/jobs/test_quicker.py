@@ -1,0 +1,46 @@
+"""Test which steps reuse earlier ones and what that is said to spare."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.engine.jobs.quicker import LEAST_STEPS, QUICKER, applies, estimate_share, reuses
+from app.engine.jobs.request import PictureRequest, from_json, to_json
+from app.sentence import Trouble
+
+
+def test_every_second_step_reuses_the_one_before_it() -> None:
+    assert [reuses("little", index, 12) for index in range(5)] == [False, True, False, True, False]
+    assert not any(reuses("off", index, 50) for index in range(50))
+    assert not any(reuses("much", index, LEAST_STEPS - 1) for index in range(LEAST_STEPS - 1))
+
+
+def test_the_share_counts_what_is_spared() -> None:
+    assert estimate_share("off", "sd15", True, 20) == 1
+    assert estimate_share("little", "sd15", True, 20) == 0.75
+    assert estimate_share("little", "sd15", True, 21) == pytest.approx(16 / 21)
+    assert estimate_share("much", "sd15", True, 20) == pytest.approx(0.6)
+    assert estimate_share("much", "sd15", False, 20) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("setting", "family", "guided", "steps", "works"),
+    [
+        ("little", "sd15", True, 20, True), ("little", "sd15", False, 20, False), ("much", "sd15", False, 20, True),
+        ("much", "sd3", True, 28, True), ("much", "flux", False, 28, False), ("much", "z-image", True, 20, False),
+        ("much", "sd15", True, 6, False), ("off", "sd15", True, 20, False),
+    ],
+)  # fmt: skip
+def test_it_works_where_there_is_something_to_reuse(setting: str, family: str, guided: bool, steps: int, works: bool) -> None:
+    assert applies(setting, family, guided, steps) == works
+
+
+def test_a_request_keeps_its_setting_and_refuses_others() -> None:
+    for setting in QUICKER:
+        assert from_json(to_json(PictureRequest("a", quicker=setting))) == PictureRequest("a", quicker=setting)
+    old = to_json(PictureRequest("a"))
+    del old["quicker"]
+    assert from_json(old) == PictureRequest("a")
+    for wrong in ("", "Much", None, [], 1):
+        with pytest.raises(Trouble):
+            PictureRequest("a", quicker=wrong)  # type: ignore[arg-type]

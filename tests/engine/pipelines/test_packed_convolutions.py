@@ -1,0 +1,94 @@
+"""Test that packed convolutions compute what plain ones do, take no memory twice, and stay away where they were not measured."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from diffusers import UNet2DConditionModel
+from peft import LoraConfig
+
+from app.compat.planning.types import Plan, Precision
+from app.engine.models import catalog
+from app.engine.pipelines.packed_convolutions import PackedConvolution, pack_convolutions
+from tests.support import tiny_pictures as tiny
+
+PLAN = tiny.make_plan(catalog.BY_ID["starter-painter"])
+EXACT = Precision("unet", "denoiser", "float32", "float32", "cpu")
+packs = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="packs on x86 only")
+
+
+def make_unet() -> UNet2DConditionModel:
+    torch.manual_seed(0)
+    return UNet2DConditionModel(
+        sample_size=16, block_out_channels=(32, 64), layers_per_block=1, cross_attention_dim=32, attention_head_dim=4,
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+    ).eval()  # fmt: skip
+
+
+@torch.no_grad()
+def compute(unet: Any, side: int = 16) -> torch.Tensor:
+    noise = torch.Generator().manual_seed(1)
+    latents, words = torch.randn(2, 4, side, side, generator=noise), torch.randn(2, 7, 32, generator=noise)
+    found: torch.Tensor = unet(latents, torch.tensor(500), encoder_hidden_states=words, return_dict=False)[0]
+    return found
+
+
+def list_convolutions(unet: torch.nn.Module) -> list[torch.nn.Conv2d]:
+    return [each for each in unet.modules() if isinstance(each, torch.nn.Conv2d)]
+
+
+@packs
+@pytest.mark.parametrize("side", [16, 24])
+def test_a_packed_unet_computes_the_same(side: int) -> None:
+    unet = make_unet()
+    plain = compute(unet, side)
+    pack_convolutions(unet, PLAN, EXACT)
+    compute(unet)  # packs for another size than the second one asked for
+    assert all(isinstance(each, PackedConvolution) and each.weight.is_mkldnn for each in list_convolutions(unet))
+    torch.testing.assert_close(compute(unet, side), plain, rtol=0, atol=1e-5 * plain.abs().max().item())
+    assert unet.dtype == torch.float32 and unet.device.type == "cpu"
+
+
+@packs
+def test_a_lora_may_be_added_before_and_after_packing_and_leave_again() -> None:
+    plain, packed = make_unet(), make_unet()
+    pack_convolutions(packed, PLAN, EXACT)
+    before = compute(packed)
+    for unet in (plain, packed):
+        torch.manual_seed(3)
+        unet.add_adapter(LoraConfig(r=4, init_lora_weights=False, target_modules=["to_q", "conv1", "conv2"]), "style")
+    torch.testing.assert_close(compute(packed), compute(plain), rtol=0, atol=1e-4)
+    assert (compute(packed) - before).abs().max() > 0.01
+    packed.disable_adapters()
+    assert torch.equal(compute(packed), before)
+
+
+@packs
+def test_no_plain_weight_stays_in_memory() -> None:
+    unet = make_unet()
+    kept = [torch.utils.weak.WeakTensorKeyDictionary({each.weight: True}) for each in list_convolutions(unet)]
+    pack_convolutions(unet, PLAN, EXACT)
+    compute(unet)
+    assert not any(map(len, kept))
+
+
+@pytest.mark.parametrize(
+    ("plan", "how"),
+    [
+        (replace(PLAN, device="cuda"), EXACT),
+        (replace(PLAN, device="cuda", runs_on="cuda"), EXACT),
+        (replace(PLAN, offload="model"), EXACT),
+        (replace(PLAN, quantised="torchao-int8"), EXACT),
+        (PLAN, replace(EXACT, storage="float16")),
+        (PLAN, replace(EXACT, storage="bfloat16", compute="bfloat16")),
+    ],
+)
+def test_elsewhere_the_convolutions_stay_as_they_are(plan: Plan, how: Precision) -> None:
+    unet = make_unet()
+    pack_convolutions(unet, plan, how)
+    assert not any(isinstance(each, PackedConvolution) for each in list_convolutions(unet))
+    assert not unet._forward_pre_hooks
