@@ -52,7 +52,7 @@ def run(work: Path) -> dict[str, float]:
     torch.manual_seed(0)
     course = train.begin(books, 1e-3)
     shown = islice(batches.batches(phrases, books, seed=1), 2)
-    losses = [train.step_once(course.trainee, course.steppers, batch, 1e-3)["codes"] for batch in shown]
+    losses = [train.step_once(course.trainee, course.steppers, batch, 1e-3)["spectrum"] for batch in shown]
     course.average = course.trainee.plain()
     course.save(work / "dia.pt")
     export.write(work / "dia.pt", work / "decoder", work / "encoder", read, work / "voice")

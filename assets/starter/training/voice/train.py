@@ -18,7 +18,8 @@ from transformers import DiaForConditionalGeneration
 from . import codec, model
 from .batches import Batch, batches
 
-CHANNEL_WEIGHTS = (1.0, 0.5, 0.35, 0.25)
+CHANNEL_WEIGHTS = (0.8, 1.0, 0.5, 0.25)
+"""The second stage, the coarse spectrum, carries the words; what the last ones add is mostly chance."""
 GUIDED_LAYERS = (1, 2, 3)
 GUIDED_HEADS = 2
 TOLD_LAYERS = (2, 3)
@@ -106,7 +107,7 @@ class Trainee(nn.Module):
         codes = (means * torch.tensor(CHANNEL_WEIGHTS)).sum()
         guide, place = self._guide(batch, text)
         total = codes + GUIDE_WEIGHT * guide + PLACE_WEIGHT * place
-        parts = {"codes": means[0], "rest": means[1:].sum(), "guide": guide, "place": place}
+        parts = {"tone": means[0], "spectrum": means[1], "rest": means[2:].sum(), "guide": guide, "place": place}
         return total, {name: float(part.detach()) for name, part in parts.items()}
 
     def _guide(self, batch: Batch, text: Tensor) -> tuple[Tensor, Tensor]:
