@@ -46,6 +46,8 @@ class PartTask:
     sampling: Sampling
     seed: int
     max_frames: int | None
+    named: tuple[str, ...]
+    """Signs of the speakers' voices, where the model knows them by name."""
     key: str
     """A hash of all of this: a part saved under another key is made again."""
 
@@ -142,7 +144,7 @@ class PartRun:
 
 def _make_input(dia: Dia, task: PartTask) -> PartInput:
     context = task.context
-    text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits)
+    text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits, task.named)
     return PartInput(
         torch.tensor(dia.tokenizer(text)["input_ids"]), context.codes if context else None, task.sampling, task.seed, _limit_rows(dia, task)
     )

@@ -36,9 +36,16 @@ def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable
     return clip or nearest
 
 
-def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits) -> str:
+def name_voices(first: int, clip: str, limits: VoiceLimits) -> tuple[str, ...]:
+    """Return a sign for each speaker where the clip is a voice that the model knows by name: the script's first speaker gets it. Else nothing."""
+    if clip not in limits.ready:
+        return ()
+    return tuple(limits.ready[clip] if speaker == first else usual for speaker, usual in enumerate(limits.usual, start=1))
+
+
+def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str, ...] = ()) -> str:
     """Return the text for the encoder. Dia starts with [S1], alternates, and ends best with the tag of the other speaker; where tags
-    are not fixed voices, they may be swapped."""
+    are not fixed voices, they may be swapped. `named`: signs of the speakers' voices, for a model that has learned some by name."""
     joined: list[Turn] = []
     for turn in turns:
         if joined and joined[-1].speaker == turn.speaker:
@@ -48,6 +55,8 @@ def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits) -> str:
     if limits.letters is not None:
         letters = read_letters(limits.letters)
         joined = [Turn(turn.speaker, to_sounds(turn.text, letters)) for turn in joined]
+    if named:
+        return " ".join(f"[S{turn.speaker}]{named[turn.speaker - 1]} {turn.text}" for turn in joined)
     if not limits.carries:
         return " ".join(map(str, joined))
     if joined[0].speaker == 2:

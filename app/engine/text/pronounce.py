@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from app.engine.text import sounds
+from app.sentence import Trouble, say
 
 WINDOWS: Final = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (5, 5))
 """How many letters before and after a letter each level of the table sees."""
@@ -66,8 +67,15 @@ def apply_rules(rules: Mapping[str, str], word: str) -> str:
 
 @functools.lru_cache(maxsize=2)
 def read_letters(path: Path) -> Letters:
-    held = json.loads(zlib.decompress(path.read_bytes()))
-    return Letters(held["words"], held["rules"])
+    """Read what letters.bin holds; raise a Trouble if it is gone or damaged."""
+    try:
+        held = json.loads(zlib.decompress(path.read_bytes()))
+        return Letters(held["words"], held["rules"])
+    except (OSError, ValueError, KeyError, TypeError, zlib.error) as fault:
+        raise Trouble(
+            say("letters.damaged", "The voice cannot read: {path} is missing or damaged ({fault}). Install Hearth again.",
+                path=str(path), fault=f"{type(fault).__name__}: {fault}")
+        ) from fault  # fmt: skip
 
 
 def to_sounds(text: str, letters: Letters) -> str:

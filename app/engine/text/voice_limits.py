@@ -46,6 +46,10 @@ class VoiceLimits:
     """The most of a voice clip that is used; the rest is cut."""
     letters: Path | None = None
     """What it learned of reading, for a voice that reads sounds and not letters."""
+    ready: dict[str, str] = field(default_factory=dict, hash=False)
+    """The clips of voices that it learned by name, mapped to the sign that names each after a speaker's tag."""
+    usual: tuple[str, ...] = ()
+    """The signs of the voices that its speakers have where none is named."""
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
@@ -105,6 +109,8 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
         letters=folder / str(starter["letters"]) if "letters" in starter else None,
+        ready={str(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
+        usual=tuple(starter.get("usual", ())),
         own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | read_recommended(starter.get("generation", {})),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits
-from app.paths import Home
+from app.paths import Home, assets
 from app.sentence import Sentence, Trouble, say
 from app.stored_json import is_right, read_stored
 
@@ -41,7 +42,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A saved voice."""
+    """A saved voice, or one that comes with the starter voice."""
 
     name: str
     prompt: VoicePrompt
@@ -129,12 +130,12 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
 
 
 def _can_follow(limits: VoiceLimits, spoken_by: str | None, strange_words: bool) -> bool:
-    """Guess for a voice saved before Hearth recorded its speaker: if the model knows all its words, the model probably
+    """Guess for a voice saved before Hearth recorded its speaker: if the model knows few words and all of these, it probably
     spoke it."""
     if limits.own_voices is None:
         return True
     if spoken_by is None:
-        return bool(limits.own_voices) and not strange_words
+        return bool(limits.own_voices) and limits.words is not None and not strange_words
     return spoken_by in limits.own_voices
 
 
@@ -166,6 +167,8 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
         raise Trouble(say("voice.no-name", "The name of a voice needs at least one letter or digit."))
+    if name.lower() in {each.name.lower() for each in list_ready_voices()}:
+        raise Trouble(say("voice.ready-name", "{name} is the name of a voice that comes with Hearth. Choose another name.", name=name))
     path = home.voices / f"{slug}.wav"
     taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
     if taken is not None:
@@ -190,9 +193,26 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
 
 def list_voices(home: Home) -> tuple[Voice, ...]:
     """List saved voices by name; skip anything else in the folder."""
+    return _list_folder(home.voices, ".wav")
+
+
+@functools.cache
+def list_ready_voices() -> tuple[Voice, ...]:
+    """List the voices that come with the starter voice."""
+    return _list_folder(assets() / "starter" / "voice" / "voices", ".ogg")
+
+
+def list_offered_voices(home: Home) -> tuple[Voice, ...]:
+    """List saved voices, then the ready ones; a saved voice hides a ready one of its name."""
+    saved = list_voices(home)
+    names = {each.name for each in saved}
+    return *saved, *(each for each in list_ready_voices() if each.name not in names)
+
+
+def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:
     found = []
-    for about in sorted(home.voices.glob("*.json")) if home.voices.is_dir() else ():
-        path = about.with_suffix(".wav")
+    for about in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        path = about.with_suffix(suffix)
         try:
             values = read_stored(about, STORED)
             prompt = VoicePrompt(str(path), str(values["transcript"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ class SpeakTab:
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
     def _list_voices(self) -> list[voices.Voice]:
-        return [] if self.shared.guest else [*voices.list_voices(self.desk.keeper.home)]
+        return [] if self.shared.guest else [*voices.list_offered_voices(self.desk.keeper.home)]
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
@@ -163,13 +164,20 @@ def connect(tab: SpeakTab) -> None:
     own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)
 
 
+def show_delete(desk: Desk) -> str:
+    """Return the script that shows Delete for saved voices alone: the ready ones are part of Hearth."""
+    saved = {each.name for each in voices.list_voices(desk.keeper.home)}
+    ready = [each.name for each in voices.list_ready_voices() if each.name not in saved]
+    return f"voice => ({{__type__: 'update', visible: !!voice && !{json.dumps(ready)}.includes(voice)}})"
+
+
 def connect_owner(tab: SpeakTab) -> None:
     """Connect the events that only the owner has."""
     fields, voice, hidden, message = tab.fields, tab.fields.voice, tab.fields.hidden, tab.fields.go.message
     model = fields.settings.model
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
-    voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
+    voice.voice.change(None, voice.voice, voice.delete, js=show_delete(tab.desk))
     voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST)
     hidden.use.click(tab.shared.use_large, None, model, **QUICK)
     hidden.voices.click(tab.offer_voices, None, voice.voice, **LATEST)

@@ -128,8 +128,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
 
 
 def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:
-    saved = [] if guest else voices.list_voices(desk.keeper.home)
-    return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in saved)]
+    offered = () if guest else voices.list_offered_voices(desk.keeper.home)
+    return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in offered)]
 
 
 def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
