@@ -49,7 +49,7 @@ MACHINES = say(
 FOLDER = say(
     "job.not-delivered", "The finished parts could not be joined ({fault}). You can find them in {folder}.", fault="x", folder="/home/owner"
 )
-WORDS = say("script.words", "This voice does not know: {words}.", words="elephants")
+WORDS = say("script.speakers", "There are only two speakers, and the script uses {tags}.", tags="[S3]")
 MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=1, total=2, missing="2")
 
 

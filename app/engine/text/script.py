@@ -3,7 +3,6 @@ every key press."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 import unicodedata
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.engine.text.turns import ScriptPart, Turn, gather_parts
-from app.engine.text.voice_limits import DIA, VoiceLimits
-from app.engine.text.written_out import write_out
+from app.engine.text.voice_limits import DIA, NONVERBALS, VoiceLimits
+from app.engine.text.written_out import can_read, write_out
 from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]
@@ -21,9 +20,6 @@ PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
 PROBLEMS_TOLD, ACCENTS_MOST = 100, 30
-WORDS_TOLD, ALIKE = 12, 0.7
-"""How many unknown words are named, and how similar (difflib's ratio) a suggestion must be: houses and house, not hey
-and why."""
 
 # Possessive quantifiers keep these linear: scripts come from guests and other programs, too.
 _MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
@@ -65,7 +61,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     """Split a script into parts and list every problem; a fatal one means that it cannot be spoken. The result is
     cached: check, page, engine and delivery parse the same script once in each process."""
     problems: list[Problem] = []
-    marks = tuple(_split_marks(_clean(text, problems), limits, problems))
+    marks = tuple(_split_marks(_clean(text, limits, problems), limits, problems))
     parts, pause_s = gather_parts(marks, limits)
     if not parts:
         problems.append(
@@ -131,10 +127,10 @@ def _limit_accents(text: str) -> str:
     return "".join(kept)
 
 
-def _clean(text: str, problems: list[Problem]) -> str:
+def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
     plain = unicodedata.normalize("NFC", _limit_accents(text)).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
-    if replaced:
+    if replaced and limits.letters is None:
         problems.append(
             Problem(
                 "note",
@@ -147,25 +143,23 @@ def _clean(text: str, problems: list[Problem]) -> str:
         )
     visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
     strange = sorted({each for each in visible if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
+    if limits.letters is not None:
+        strange = [each for each in strange if not can_read(each)]
     if strange:
-        problems.append(
-            Problem(
-                "warning",
-                say(
-                    "script.not-english",
-                    "Dia only knows English. These characters may come out as noise: {signs}",
-                    signs=" ".join(strange[:12]),
-                ),
-            )
-        )
+        problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
     return visible
+
+
+def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
+    if limits.letters is not None:
+        return say("script.skipped", "{name} only reads English. It skips these characters: {signs}", name=limits.name, signs=signs)
+    return say("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)
 
 
 def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
     """Split into turns and pauses, in order; also return the problems found."""
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
-    unknown: dict[str, str] = {}
     wrong: list[str] = []
     for mark in [*_MARK.finditer(text), None]:
         chunk = " ".join(text[begin : mark.start() if mark else len(text)].split())
@@ -176,7 +170,7 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 )
             merged += tagged and last_said == speaker
             said, last_said, tagged = said + 1, speaker, False
-            if spelled := _spell_for(chunk, limits, problems, unknown):
+            if spelled := _spell_for(chunk, limits, problems):
                 yield Turn(speaker, spelled)
         if mark is None:
             break
@@ -211,33 +205,6 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 say("script.alternate", "{count} consecutive lines have the same speaker; they are joined into one turn.", count=merged),
             )
         )
-    if unknown:
-        problems.append(Problem("fatal", _name_unknown(unknown, limits), cure="use:dia-1.6b"))
-
-
-def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
-    """Report words the voice never learned, with similar words that it knows. `words`: lower case mapped to the
-    spelling in the script."""
-    ordered = sorted(limits.words or ())
-    shown = dict(list(words.items())[:WORDS_TOLD])
-    near = {word: close[0] for word in shown if (close := difflib.get_close_matches(word, ordered, 1, ALIKE))}
-    told = ", ".join(shown.values())
-    if not near:
-        return say(
-            "script.words",
-            "{name} knows only {known} words and cannot say: {words}. Use other words, or choose Dia, which speaks any English.",
-            name=limits.name,
-            known=len(ordered),
-            words=told,
-        )
-    return say(
-        "script.words-near",
-        "{name} knows only {known} words and cannot say: {words}. Similar words it knows: {near}. Use those, or choose Dia, which speaks any English.",
-        name=limits.name,
-        known=len(ordered),
-        words=told,
-        near=", ".join(f"{shown[word]} → {each}" for word, each in near.items()),
-    )
 
 
 def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
@@ -260,30 +227,27 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     return min(seconds, PAUSE_MOST_S)
 
 
-def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown: dict[str, str]) -> str:
-    """Rewrite the text in characters the voice knows; collect words it does not know in `unknown`."""
+def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
+    """Rewrite the text in characters the voice knows."""
 
     def square(found: re.Match[str]) -> str:
         inside = found[1].strip().lower()
         if inside in limits.nonverbals:
             return f"({inside})"
-        problems.append(
-            Problem(
-                "warning",
-                say(
-                    "script.square",
-                    "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
-                    mark=found[0],
-                    name=limits.name,
-                ),
-            )
-        )
+        problems.append(Problem("warning", _name_tag(found[0], limits)))
         return found[1]
 
     text = _SQUARE.sub(square, text)
     for found in _ROUND.finditer(text):
         inside = found[1].strip().lower()
-        if limits.words is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
+        if limits.letters is not None and inside in NONVERBALS:
+            problems.append(
+                Problem(
+                    "warning",
+                    say("script.reads-sound", "{name} reads {mark} aloud. Dia can make such sounds.", mark=found[0], name=limits.name),
+                )
+            )
+        elif limits.letters is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
             problems.append(
                 Problem(
                     "warning",
@@ -295,20 +259,20 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                     ),
                 )
             )
-    if limits.letters is not None:
-        return write_out(text)
-    known = limits.words
-    if known is None:
-        return text
+    return text if limits.letters is None else write_out(text)
 
-    def spelled(found: re.Match[str]) -> str:
-        written = found[0].lower()
-        if written in limits.spell:
-            return limits.spell[written]
-        if written.isdigit() and all(digit in limits.spell for digit in written):
-            return " ".join(limits.spell[digit] for digit in written)
-        if written not in known:
-            unknown.setdefault(written, found[0])
-        return found[0]
 
-    return _WORD.sub(spelled, text)
+def _name_tag(mark: str, limits: VoiceLimits) -> Sentence:
+    if not limits.nonverbals:
+        return say(
+            "script.square-plain",
+            "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2].",
+            mark=mark,
+            name=limits.name,
+        )
+    return say(
+        "script.square",
+        "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
+        mark=mark,
+        name=limits.name,
+    )

@@ -1,4 +1,4 @@
-"""The limits of a voice: bytes, frames, words, speeds. Read from a model's folder; no torch, so the window can use them
+"""The limits of a voice: bytes, frames, sounds, speeds. Read from a model's folder; no torch, so the window can use them
 too."""
 
 from __future__ import annotations
@@ -35,10 +35,6 @@ class VoiceLimits:
     part_most_s: float = 20.0
     """More text at once is spoken too fast."""
     bytes_per_s: float = 14.5
-    words: frozenset[str] | None = None
-    """The only words it knows; None: any."""
-    spell: dict[str, str] = field(default_factory=dict, hash=False)
-    """Words as people write them, mapped to what the model reads."""
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
     """Whether it continues the voices of its prompt. If not, each tag is a fixed voice."""
@@ -65,8 +61,7 @@ DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, 
 
 
 def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
-    """Read the limits from config.json, the codec's config.json and, for a voice with a limited vocabulary,
-    starter.json. Raise a Trouble if they are damaged."""
+    """Read the limits from config.json, the codec's config.json and, for a starter voice, starter.json. Raise a Trouble if they are damaged."""
     try:
         return _build_limits(folder, codec)
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
@@ -103,8 +98,6 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         part_aim_s=min(float(starter.get("part_aim_s", DIA.part_aim_s)), 0.8 * shared),
         part_most_s=min(float(starter.get("part_most_s", DIA.part_most_s)), shared),
         bytes_per_s=float(starter.get("bytes_per_s", DIA.bytes_per_s)),
-        words=frozenset(starter["words"]) if "words" in starter else None,
-        spell=dict(starter.get("spelling", {})),
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),

@@ -56,7 +56,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
     if not prompt.transcript.strip():
         raise Trouble(say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
     checked = script.parse_script(prompt.transcript, limits)
-    if not _can_follow(limits, find_speaker(Path(prompt.path)), bool(checked.fatal)):
+    if limits.own_voices is not None and find_speaker(Path(prompt.path)) not in limits.own_voices:
         raise Trouble(
             say(
                 "voice.not-own",
@@ -127,16 +127,6 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
             )
         )
     return Prompt(sound.resample(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
-
-
-def _can_follow(limits: VoiceLimits, spoken_by: str | None, strange_words: bool) -> bool:
-    """Guess for a voice saved before Hearth recorded its speaker: if the model knows few words and all of these, it probably
-    spoke it."""
-    if limits.own_voices is None:
-        return True
-    if spoken_by is None:
-        return bool(limits.own_voices) and limits.words is not None and not strange_words
-    return spoken_by in limits.own_voices
 
 
 class StoredVoice(TypedDict, total=False):

@@ -238,6 +238,11 @@ def write_out(text: str) -> str:
     return _MARKS.sub(_keep_strongest, " ".join(text.split())).strip(" ,") if text.strip(" .,!?") else ""
 
 
+def can_read(sign: str) -> bool:
+    """Tell whether a character is read, or is a mark, and not skipped."""
+    return bool(_fold(sign).strip())
+
+
 def _fold(text: str) -> str:
     """Reduce letters to those from A to Z."""
     for sign, said in FRACTIONS.items():

@@ -63,7 +63,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
         "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken), "eta_s": seconds,
-        "nonverbals": sorted(limits.nonverbals), "words": sorted(limits.words) if limits.words is not None else None,
+        "nonverbals": sorted(limits.nonverbals),
     }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import zlib
 from collections.abc import Iterator
@@ -104,15 +103,6 @@ def test_a_ready_voice_is_named_and_not_heard(
     find_result(run(speaker, tmp_path / "ready", text="[S2] One. [S1] Two.", voice=VoicePrompt(clip, "One.")))
     find_result(run(speaker, tmp_path / "usual", text="[S2] One. [S1] Two."))
     assert heard == [("\x023 wUn. \x010 tK.", True), ("\x02 wUn. \x01 tK.", True)]
-
-
-def test_a_voice_of_an_unknown_speaker_is_not_followed_where_every_word_is_known(tmp_path: Path) -> None:
-    clip = Path(write_clip(tmp_path / "old.wav", 3))
-    clip.with_suffix(".json").write_text(json.dumps({"name": "Old", "transcript": "Hello."}))
-    free = dataclasses.replace(LIMITS, own_voices=frozenset(("starter-voice",)))
-    with pytest.raises(Trouble) as refused:
-        voices.parse_transcript(VoicePrompt(str(clip), "Hello."), free)
-    assert refused.value.sentence.key == "voice.not-own"
 
 
 @pytest.mark.parametrize("held", [None, b"", b"no zlib", zlib.compress(b"[]"), zlib.compress(b"{}"), zlib.compress(b"{")])
