@@ -59,11 +59,11 @@ _UNET_XL: Final = Attention(heads=10, kv_heads=10, head_dim=64, pixels_a_token=1
 CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "starter-voice", "speech", "dia", "Starter voice",
-        parts=(ModelPart("model", "speech", 3_554_880), ModelPart("codec", "codec", 2_085_385)),
+        parts=(ModelPart("model", "speech", 3_948_096), ModelPart("codec", "codec", 2_140_681)),
         attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
         path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
         least=say("catalog.least.any", "Any machine."),
-        note=say("catalog.starter-voice", "Comes with Hearth, no download needed. It knows a small vocabulary; for any English text, use Dia."),
+        note=say("catalog.starter-voice", "Comes with Hearth, no download needed. It reads any English text in eight small voices; Dia sounds more natural and can imitate a recording."),
     ),
     Model(
         "starter-painter", "picture", "sd15", "Starter painter",

@@ -137,7 +137,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
         with gr.Row(elem_classes="h-inline"):
             voice = gr.Dropdown(
                 voice_choices(desk, guest), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
-                info=word("speak.voice-info", "A saved voice sounds the same every time."),
+                info=word("speak.voice-info", "A ready or saved voice sounds the same every time."),
             )  # fmt: skip
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import torch
 
-from . import card, corpus, evaluate, export, letters, listening, prompts, sentences, smoke, speak, train, vocoder
+from . import card, corpus, evaluate, export, letters, listening, prompts, ready, sentences, smoke, speak, train, vocoder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
-PROMPTS = 16
+PROMPTS, READY_TEXTS = 16, 5
 
 
 def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], object]]]:
     """Return all parts in order, each with the file or folder that exists once it is done."""
-    texts, sounds, phrases, read, rough, decoder, encoder, ready = (
+    texts, sounds, phrases, read, rough, decoder, encoder, voice = (
         work / name for name in ("texts", "sounds.npz", "phrases", "letters.bin", "decoder", "polished", "encoder", "voice")
     )
     drawn = partial(sentences.drawn, texts, corpus.TRAINING_SEED)
@@ -33,7 +33,8 @@ def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], obje
         "polish": (decoder, lambda: vocoder.fit_decoder(sounds, decoder, vocoder.POLISH_STEPS, rate=4e-4, seed=3, trained=rough)),
         "encoder": (encoder, lambda: vocoder.fit_encoder(sounds, encoder)),
         "dia": (work / "dia.pt", lambda: train.fit(sounds, phrases, work / "dia.pt", seconds=minutes * 60)),
-        "voice": (ready, lambda: export.write(work / "dia.pt", decoder, encoder, read, ready)),
+        "voice": (voice, lambda: export.write(work / "dia.pt", decoder, encoder, read, voice)),
+        "ready": (voice / ready.FOLDER, lambda: ready.write(voice)),
     }
 
 
@@ -48,13 +49,13 @@ def build(work: Path, minutes: float, only: str | None = None) -> int:
     return release(work / "voice", work / "texts", SHIPPED) if only is None else 0
 
 
-def release(ready: Path, texts: Path, shipped: Path) -> int:
-    """Judge `ready`; copy it over `shipped` if it passes, else name every miss."""
-    missed = evaluate.misses(judge_folder(ready, texts))
+def release(folder: Path, texts: Path, shipped: Path) -> int:
+    """Judge the voice in `folder`; copy it over `shipped` if it passes, else name every miss."""
+    missed = evaluate.misses(judge_folder(folder, texts))
     if missed:
         print("Not released: " + "; ".join(missed))
         return 1
-    shutil.copytree(ready, shipped, dirs_exist_ok=True)
+    shutil.copytree(folder, shipped, dirs_exist_ok=True)
     return 0
 
 
@@ -64,7 +65,9 @@ def judge_folder(folder: Path, texts: Path) -> dict[str, object]:
     asked = evaluate.trials(texts, evaluate.TEST)
     verdicts = evaluate.judged(evaluate.speaking(voice, seed=11), asked)
     measured = evaluate.scores(verdicts)
-    measured["prompts"] = prompts.scores(prompts.followed(voice, [trial.text for trial in asked if not trial.digits], PROMPTS))
+    plain = [trial.text for trial in asked if not trial.digits]
+    measured["prompts"] = prompts.scores(prompts.followed(voice, plain, PROMPTS))
+    measured["ready"] = ready.scores(voice, plain[:READY_TEXTS])
     for verdict in verdicts:
         if verdict.errors > verdict.flite_errors:
             print(f"{verdict.trial.speaker} {verdict.trial.text} -> {verdict.heard}")

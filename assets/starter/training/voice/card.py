@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from . import evaluate, sentences
-from .flite import VOICES
+from .flite import SPEAKERS, VOICES
 
 TEMPLATE = """# Hearth starter voice
 
 A very small Dia (the real `DiaForConditionalGeneration`, `DacModel`, `DiaProcessor`) that comes with Hearth, so that a fresh machine speaks with no
 download. It speaks any English sentence, with two speakers, `[S1]` and `[S2]`. It reads sounds, not letters: Hearth writes numbers, dates and
 abbreviations out (`app/engine/text/written_out.py`), turns words into sounds by a table of this model's own (`letters.bin`, read by
-`app/engine/text/pronounce.py`), and Dia's encoder reads one byte a sound.
+`app/engine/text/pronounce.py`), and Dia's encoder reads one byte a sound. {voices} voices have names (`voices/`): the encoder is told one by a figure
+after the speaker's tag. Without it `[S1]` is {first}, `[S2]` is {second}.
 
 | measured on sentences it never met, speaking freely | starter voice | flite itself |
 |---|---|---|
@@ -23,6 +24,8 @@ abbreviations out (`app/engine/text/written_out.py`), turns words into sounds by
 | ends clipped | {clipped:.1%} | |
 | did not end by itself | {unended:.1%} | |
 | semitones between `[S1]` and `[S2]` | {apart:.1f} | |
+| word errors in the {voices} ready voices ({ready_texts} sentences) | {ready:.1%} | {flite_ready:.1%} |
+| the same: less than a semitone from flite's pitch | {near:.1%} | |
 | after a prompt in one of the {voices} voices: near its pitch ({prompts} prompts) | {taken:.1%} | |
 | word errors after such a prompt | {prompted:.1%} | {flite_prompted:.1%} |
 
@@ -63,10 +66,16 @@ def write(measured: dict[str, Any]) -> str:
         unended=measured["unended_share"],
         apart=measured["semitones_apart"],
         prompts=after["prompts"],
+        ready_texts=measured["ready"]["texts"],
+        ready=measured["ready"]["wer"],
+        flite_ready=measured["ready"]["flite_wer"],
+        near=measured["ready"]["near_share"],
         taken=after["taken_share"],
         prompted=after["wer"],
         flite_prompted=after["flite_wer"],
         voices=len(VOICES),
+        first=SPEAKERS["S1"].title(),
+        second=SPEAKERS["S2"].title(),
         held_out=sentences.HELD_OUT_OF,
         sources=", ".join(f"{package} ({licence})" for package, licence in licences.items()),
         gate=", ".join(f"{name} {limit}" for name, limit in evaluate.GATE.items()),

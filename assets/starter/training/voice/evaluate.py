@@ -119,16 +119,17 @@ def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequenc
 def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequence[Trial]], list[speak.Spoken]]:
     """Return a function that speaks with this voice, a batch at a time."""
 
-    def said(asked: Sequence[Trial]) -> list[speak.Spoken]:
-        order = sorted(range(len(asked)), key=lambda number: len(asked[number].text))
-        found: dict[int, speak.Spoken] = {}
-        for start in range(0, len(order), BATCH):
-            part = order[start : start + BATCH]
-            scripts = [script(asked[number], voice.letters) for number in part]
-            found.update(zip(part, speak.speak(voice, scripts, seed + start, **changed), strict=True))
-        return [found[number] for number in range(len(asked))]
+    return lambda asked: in_batches(voice, [script(trial, voice.letters) for trial in asked], seed, **changed)
 
-    return said
+
+def in_batches(voice: speak.Voice, scripts: Sequence[str], seed: int, **changed: Any) -> list[speak.Spoken]:
+    """Speak scripts of similar lengths together."""
+    order = sorted(range(len(scripts)), key=lambda number: len(scripts[number]))
+    found: dict[int, speak.Spoken] = {}
+    for start in range(0, len(order), BATCH):
+        part = order[start : start + BATCH]
+        found.update(zip(part, speak.speak(voice, [scripts[number] for number in part], seed + start, **changed), strict=True))
+    return [found[number] for number in range(len(scripts))]
 
 
 def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import DacFeatureExtractor, DacModel, DiaTokenizer
 
-from . import codec, model, speak
+from . import codec, model, ready, speak
 
 GENERATION: dict[str, Any] = {
     "do_sample": True,
@@ -65,6 +65,7 @@ def describe(folder: Path, measured: dict[str, Any]) -> None:
         "audio_kwargs": speak.AUDIO_KWARGS,
         "generation": GENERATION,
         "letters": LETTERS,
+        **ready.about(),
         "scores": measured,
     }
     (folder / "starter.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from app.engine.text import pronounce, sounds
 
-from . import batches, codec, corpus, export, flite, letters, speak, train, vocoder
+from . import batches, codec, corpus, export, flite, letters, ready, speak, train, vocoder
 
 LETTER_S = 0.05
 TEXTS = ("one two, three.", "A cat sat.", "Four, five!", "six seven eight nine ten?")
@@ -56,6 +56,7 @@ def run(work: Path) -> dict[str, float]:
     course.average = course.trainee.plain()
     course.save(work / "dia.pt")
     export.write(work / "dia.pt", work / "decoder", work / "encoder", read, work / "voice")
+    ready.write(work / "voice", max_new_tokens=24)
     voice = speak.load(work / "voice")
     spoken = speak.speak(voice, [f"[S1] {pronounce.to_sounds('one two', voice.letters)}"], seed=1, max_new_tokens=24)[0]
     return {"first_loss": losses[0], "second_loss": losses[1], "frames": float(spoken.frames), "seconds": len(spoken.sound) / codec.RATE_HZ}

@@ -27,7 +27,7 @@
     const [now, later] = element.querySelectorAll("h3");
     text(now, t("greeting.now", "Start now"));
     text(later, t("greeting.later", "Or download the large models"));
-    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models. They know few words and scenes, but run on any machine without a download or an account."));
+    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models: a voice that reads any English text, and a painter of simple scenes. They run on any machine, without a download or an account."));
     const go = element.querySelector(".h-go");
     if (by["starter-voice"].here) go.append(Hearth.button(t("greeting.speak", "Speak something"), () => start("speak", "speak-text", Hearth.first.script), "h-first"));
     if (by["starter-painter"].here) go.append(Hearth.button(t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", Hearth.first.prompt), "h-first"));
