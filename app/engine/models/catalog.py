@@ -63,7 +63,9 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
         path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
         least=say("catalog.least.any", "Any machine."),
-        note=say("catalog.starter-voice", "Comes with Hearth, no download needed. It reads any English text in eight small voices; Dia sounds more natural and can imitate a recording."),
+        note=say("catalog.starter-voice",
+            "Comes with Hearth, no download needed. It reads any English text in eight small voices; "
+            "Dia sounds more natural and can imitate a recording."),
     ),
     Model(
         "starter-painter", "picture", "sd15", "Starter painter",
