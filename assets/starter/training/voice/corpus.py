@@ -25,6 +25,8 @@ TRAINING_SEED = 1
 VOICE_SHARES = {name: 6 if name in SPEAKERS.values() else 1 for name in VOICES}
 PACES = (0.92, 1.0, 1.0, 1.08)
 LEAD_FRAMES, STOP_FRAMES = 4, 7
+LAST = 0.01
+"""A place in the last sound is this short of its end."""
 NAMED_SHARE, PROMPTED_SHARE = 0.3, 0.06
 TURNS, TURN_SHARES = (1, 2, 3, 4), (0.6, 0.27, 0.09, 0.04)
 SPOKEN = re.compile(r"'s\b|[A-Za-z]+(?:'(?!s\b)[A-Za-z]+)*|[.,?!]")
@@ -89,13 +91,13 @@ def read_out(text: str, phones: tuple[Phone, ...], frames: int) -> tuple[str, ND
         first, last = round(begun_s * codec.FRAMES_PER_S), round(phone.end_s * codec.FRAMES_PER_S)
         begun_s = phone.end_s
         if phone.word < 0:
-            held = 0.0 if at < 0 else float(min(starts[at] + 1, len(written) - 1))
+            held = 0.0 if at < 0 else min(starts[at] + 1.0, len(written) - LAST)
             place[first:] = held
             continue
         at += 1
         through = (np.arange(last - first) + 0.5) / max(1, last - first)
-        place[first:last] = (starts[at] + np.minimum(through, 0.99))[: max(0, frames - first)]
-        place[last:] = min(starts[at] + 1, len(written) - 1)
+        place[first:last] = (starts[at] + np.minimum(through, 1 - LAST))[: max(0, frames - first)]
+        place[last:] = min(starts[at] + 1.0, len(written) - LAST)
     return "".join(written), place
 
 
