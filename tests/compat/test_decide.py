@@ -13,7 +13,7 @@ import pytest
 from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import RunFailure, Subject, Verdict
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.memory_formulas import GIB, held_bytes, needed_bytes, peak_bytes, vae_bytes, weights_bytes
 from app.compat.planning.plan_words import FIELDS
@@ -319,8 +319,7 @@ def test_quantised_follows_the_table() -> None:
     assert decide(MACHINES["m3-max-64gb"], also).quantised == "none"
     assert decide(MACHINES["cpu"], also).quantised == "gguf"
     assert decide(MACHINES["gtx-1660"], speech).quantised == "bnb-nf4"
-    assert decide(MACHINES["cpu"], speech).quantised == "bnb-int8"
-    assert decide(replace(MACHINES["cpu"], packages=("torchao",)), speech).quantised == "torchao-int8"
+    assert [decide(MACHINES[name], speech).quantised for name in ("cpu", "m2-16gb", "m1-8gb")] == ["int8", "int8", "int4"]
     assert "quantised.package" in objections(decide(replace(MACHINES["t4"], packages=()), also), "quantised", "bnb-nf4")
     metal = [
         "quantised.bnb-int8-metal" in objections(decide(MACHINES[name], also), "quantised", "bnb-int8")
@@ -329,6 +328,42 @@ def test_quantised_follows_the_table() -> None:
     assert metal == [True, False, False], "only Metal lacks 8-bit weights of bitsandbytes"
     old = replace(MACHINES["gtx-1060"], name="GTX 980", capability=(5, 2))
     assert decide(old, speech).quantised in ("torchao-int8", "none") and decide(old, also).quantised == "gguf"
+
+
+def seen_packed(dtype: Dtype, right: bool = True, quicker: bool = True) -> Verdicts:
+    subjects = {Subject.path("quantised/int8", dtype): right, Subject.quicker("int8", dtype): quicker}
+    return {each: Verdict(each, passed, 0.61) for each, passed in subjects.items()}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("cpu", "float32"), ("m2-16gb", "float16")])
+def test_a_voice_has_8_bits_where_that_was_seen_to_be_right_and_quicker(name: str, dtype: Dtype) -> None:
+    machine, seen = MACHINES[name], seen_packed(dtype)
+    plan = decide(machine, DIA, Choice(), seen)
+    assert plan.dtype == dtype and plan.quantised == "int8" and said(plan, "quantised").sentence.key == "quantised.quicker"
+    assert "61%" in str(said(plan, "quantised").sentence) and said(plan, "quantised").source == "measured here"
+    for verdicts in ({}, seen_packed(dtype, quicker=False), seen_packed("bfloat16"), dict(list(seen.items())[1:])):
+        assert decide(machine, DIA, Choice(), verdicts).quantised == "none"
+    wrong = decide(machine, DIA, Choice(), seen_packed(dtype, right=False))
+    assert wrong.quantised == "none" and "plan.failed" in objections(wrong, "quantised", "int8")
+    assert decide(machine, DIA, Choice(dtype=dtype), seen).quantised == "none", "who chose a precision gets it"
+    assert decide(machine, SMALL, Choice(), seen).quantised == "none", "nothing to gain"
+    assert decide(machine, MODELS["sd15"], Choice(), seen).quantised == "none"
+
+
+def test_4_bits_are_taken_where_8_do_not_fit() -> None:
+    free = {"none": 4.5, "int8": 3.2, "int4": 1.9}
+    for kind, gigabytes in free.items():
+        assert decide(replace(MACHINES["m2-16gb"], free_bytes=int(gigabytes * GIB)), DIA).quantised == kind
+
+
+def test_packed_weights_are_refused_where_torch_has_no_quick_kernel_or_fails() -> None:
+    for machine, need, why in (("gtx-1060", DIA, "quantised.packed-cards"), ("cpu", MODELS["sd15"], "quantised.packed-speech")):
+        with pytest.raises(Trouble) as told:
+            decide(MACHINES[machine], need, Choice(quantised="int4"))
+        assert why in {each.key for each in told.value.objections}
+    wrong = Subject.path("quantised/int4", "float16")
+    with pytest.raises(Trouble, match="failed the self-test"):
+        decide(MACHINES["m2-16gb"], DIA, Choice(quantised="int4"), {wrong: Verdict(wrong, False, 1.0)})
 
 
 @pytest.mark.parametrize(("name", "model", "free"), [("rtx-3060", "dia-1.6b", 3.4), ("m3-max-64gb", "pixart-sigma", 9.6)])

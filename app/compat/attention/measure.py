@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any, Final
@@ -98,7 +98,9 @@ def composed(plan: Plan, shape: Shape, observe: Observe = ignore) -> Contender:
     return lambda query, key, value, mask: attend(query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1)
 
 
-def turns(run: dict[str, Contender], given: Given, device: str, always: Collection[str] = ()) -> Iterator[tuple[str, float, Tensor]]:
+def turns(
+    run: Mapping[str, Callable[..., Tensor]], given: Sequence[Tensor | None], device: str, always: Collection[str] = ()
+) -> Iterator[tuple[str, float, Tensor]]:
     """Yield each contender's name, time and result forever, starting each round with another. Of two calls per turn the
     second counts, because the first pays for memory that the previous contender freed. In between other data passes
     through the caches, as a model's weights do between attention calls. `always`: contenders kept however slow."""

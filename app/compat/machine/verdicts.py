@@ -79,6 +79,11 @@ class Subject:
         return cls("way", shape)
 
     @classmethod
+    def quicker(cls, quantised: str, dtype: str) -> Subject:
+        """Make the subject of packed weights ("int8"): do they multiply a row of speech sooner than plain ones in this dtype."""
+        return cls("quicker", f"{quantised}/{dtype}")
+
+    @classmethod
     def fallback(cls, model: str, fallback: str) -> Subject:
         """Make the subject of a fallback that a model takes because one of its runs failed; stored as a "rung"."""
         return cls("rung", f"{model}/{fallback}")
@@ -100,7 +105,8 @@ class Verdict:
     passed: bool
     """For a row: the defect did not occur, so the row is retired. For a path or a part: correct within its tolerance."""
     error: float = 0.0
-    """Largest error relative to the reference's largest value; infinite for NaN. The reference is float64, for a part float32."""
+    """Largest error relative to the reference's largest value; infinite for NaN. The reference is float64, for a part float32.
+    For what is quicker: its time as a share of the plain way's."""
     elapsed_s: float = 0.0
     words: str = ""
     """Error message of the machine, if it raised one."""

@@ -6,15 +6,21 @@ from collections.abc import Collection
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.planning.types import AUTO, Dtype, Kernel, ModelPart, Need, Offload, Path, Plan, Precision, Quantised, Vae
+from app.compat.planning.types import AUTO, Dtype, Kernel, ModelPart, Need, Offload, Path, Plan, Precision, Quantised, Role, Vae
 
 BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
     # Packed numbers and their scales; GGUF as Q8_0, the one that is correct on every device.
+    # Of a voice with 4 bits, what runs once a part, a fifth, has 8; a group of 32 has two numbers more.
+    "int8": 1.0, "int4": 0.7,
     "awq": 0.56, "bnb-nf4": 0.56, "bnb-int8": 1.0, "torchao-int8": 1.0, "gguf": 1.0625,
 }  # fmt: skip
 PUBLISHED: Final = frozenset({"awq", "gguf"})
 """Formats published quantised almost entirely; the others quantise linear layers only, while loading."""
+_QUANTISED_ROLES: Final[dict[Quantised, tuple[Role, ...]]] = {
+    # diffusers reads only the denoiser from a GGUF file; torch's own kernels are quick with few lines at a time, as a voice has them.
+    "gguf": ("denoiser",), "int8": ("speech",), "int4": ("speech",),
+}  # fmt: skip
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
@@ -75,8 +81,7 @@ def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> i
 
 
 def is_quantised(part: ModelPart, quantised: Quantised) -> bool:
-    # diffusers reads only the denoiser from a GGUF file.
-    return part.role in (("denoiser",) if quantised == "gguf" else ("denoiser", "text", "speech"))
+    return part.role in _QUANTISED_ROLES.get(quantised, ("denoiser", "text", "speech"))
 
 
 def resident_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: ModelPart) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Subject, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.fallbacks import Learned
 from app.compat.planning.plan_words import FIELDS, word_option
 from app.compat.planning.quirk import Quirk
@@ -71,15 +71,14 @@ def find_objections(situation: Situation, field: str, option: str, dtype: Dtype 
     ]
     verdict = situation.verdicts.get(Subject.path(name, dtype or option))
     if verdict is not None and not verdict.passed:
-        wrong = say(
-            "plan.failed",
-            "{option} failed the self-test on this machine: {words}",
-            option=option,
-            words=verdict.words or f"{verdict.error:.2g}",
-        )
-        found.append(Objection(wrong, MEASURED_HERE, fatal=True))
+        found.append(Objection(failed_sentence(option, verdict), MEASURED_HERE, fatal=True))
     broke = [Objection(each.sentence, LEARNED_HERE, overrules=True) for each in situation.learned if name in each.fallback.against]
     return [*broke, *found, *more]
+
+
+def failed_sentence(option: str, verdict: Verdict) -> Sentence:
+    words = verdict.words or f"{verdict.error:.2g}"
+    return say("plan.failed", "{option} failed the self-test on this machine: {words}", option=option, words=words)
 
 
 def decide_field(

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from app.compat.machine.hardware import Kind
+from app.compat.machine.verdicts import Subject
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
-from app.compat.planning.options import FieldDecision, Objection, Option, Situation, decide_field
-from app.compat.planning.types import Need, Offload, Precision, Quantised, Vae
+from app.compat.planning.options import MEASURED_HERE, FieldDecision, Objection, Option, Situation, decide_field, failed_sentence
+from app.compat.planning.precision_fields import SMALL_MODEL
+from app.compat.planning.types import Dtype, Need, Offload, Precision, Quantised, Vae
 from app.sentence import say
 
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 _PICTURE_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group")
-_NAMES: Final[tuple[Quantised, ...]] = ("awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf")
+PACKED: Final[tuple[Quantised, ...]] = ("int8", "int4")
+"""Packed by Hearth for torch's own kernels."""
+PACKED_KINDS: Final[tuple[Kind, ...]] = ("cpu", "mps")
+"""Kinds of device on which torch has quick kernels for them."""
+_NAMES: Final[tuple[Quantised, ...]] = (*PACKED, "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf")
 _PACKAGE: Final = {"awq": "gptqmodel", "bnb-nf4": "bitsandbytes", "bnb-int8": "bitsandbytes", "torchao-int8": "torchao", "gguf": "gguf"}
 _AMPERE: Final = (8, 0)
 
@@ -28,8 +35,8 @@ def preferred_ways(situation: Situation) -> tuple[Quantised, ...]:
             return ("bnb-nf4", "bnb-int8") if speech else ("gguf", "bnb-nf4")
         return () if speech else ("gguf",)
     if hardware.kind == "mps":
-        return ("bnb-nf4",) if speech else ("gguf", "bnb-nf4")
-    return ("bnb-int8", "torchao-int8") if speech else ("gguf", "torchao-int8")
+        return (*PACKED, "bnb-nf4") if speech else ("gguf", "bnb-nf4")
+    return (*PACKED, "bnb-int8", "torchao-int8") if speech else ("gguf", "torchao-int8")
 
 
 def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldDecision:
@@ -38,34 +45,74 @@ def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldD
     why = {name: say("quantised.smaller", "{kind} weights fit here and run correctly.", kind=name) for name in order}
     options = [Option(name, why[name], "a judgement, by device") for name in order]
     none = Option("none", say("quantised.none", "The weights fit unquantised, so nothing is lost."))
-    more: dict[str, list[Objection]] = {name: _unusable(situation, name) for name in order}
+    more: dict[str, list[Objection]] = {name: _unusable(situation, name, how) for name in order}
     for name in order[len(first) :]:
         more[name].append(Objection(say("quantised.elsewhere", "Other formats run better than {kind} on this machine.", kind=name)))
     more["none"] = _too_heavy(situation, how)
     every = [none, *options]
+    quicker = _find_quicker(situation, _find_dtype(how))
+    if quicker is not None:
+        every = [quicker, none, *(each for each in options if each.name != quicker.name)]
     if situation.need.published != "none":
         # The published format comes first, because it is the one that was tested.
         every.sort(key=lambda each: each.name != situation.need.published)
     return decide_field(situation, "quantised", every, None, more, situation.choice.quantised)
 
 
-def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
+def _find_dtype(how: tuple[Precision, ...]) -> Dtype:
+    return next((each.compute for each in how if each.role == "speech"), "float32")
+
+
+def _find_quicker(situation: Situation, dtype: Dtype) -> Option | None:
+    """Return 8-bit weights as what comes before unquantised ones, where the self-test found them right and quicker."""
+    need, verdicts = situation.need, situation.verdicts
+    pace, right = verdicts.get(Subject.quicker("int8", dtype)), verdicts.get(Subject.path("quantised/int8", dtype))
+    small = sum(part.parameters for part in need.parts) < SMALL_MODEL
+    if need.kind != "speech" or small or situation.choice.dtype is not None or not (pace and right and pace.passed and right.passed):
+        return None
+    words = say("quantised.quicker",
+        "8-bit weights multiply in {percent}% of the time here. Each row of speech reads all weights. They change it about as much as "
+        "bfloat16 does.", percent=round(100 * pace.error))  # fmt: skip
+    return Option("int8", words, MEASURED_HERE)
+
+
+def _unusable(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> list[Objection]:
     """Object to a format that this machine, this model or what is installed has no use for."""
     need, packages = situation.need, situation.hardware.packages
     found = [Objection(why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
-    if name == "awq":
+    if name in PACKED:
+        found += _without_packing(situation, name, how)
+    elif name == "awq":
         found += _without_awq(situation)
     elif name == "gguf":
         found += _without_gguf(need)
     elif name in ("bnb-nf4", "bnb-int8"):
         found += _without_bitsandbytes(situation, name)
-    package = _PACKAGE[name]
-    if packages is not None and package not in packages:
+    package = _PACKAGE.get(name)
+    if package and packages is not None and package not in packages:
         words = say(
             "quantised.package", "{package} is not installed. Run `start.py add quantised`, or pip install {package}.", package=package
         )
         found.append(Objection(words, fatal=True))
     return found
+
+
+def _without_packing(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> Iterator[Objection]:
+    if situation.need.kind == "picture":
+        words = say("quantised.packed-speech", "These weights are packed for a voice, which multiplies few lines at a time.")
+        yield Objection(words, fatal=True)
+    if situation.hardware.kind not in PACKED_KINDS:
+        words = say("quantised.packed-cards", "torch's kernels for these weights are quick on processors and Macs only.")
+        yield Objection(words, "torch's int8mm.cu", fatal=True)
+    verdict = situation.verdicts.get(Subject.path(f"quantised/{name}", _find_dtype(how)))
+    if verdict is not None and not verdict.passed:
+        yield Objection(failed_sentence(name, verdict), MEASURED_HERE, fatal=True)
+    needed, free = needed_bytes(situation.need, how, "int8", "none", _SMALLEST), free_bytes(situation.hardware)
+    if name == "int8" and needed > free:
+        words = say(
+            "quantised.packed-heavy", "8-bit weights need {gib} GiB, but only {free} GiB are free.", gib=gib(needed), free=gib(free)
+        )
+        yield Objection(words)
 
 
 def _without_awq(situation: Situation) -> Iterator[Objection]:

@@ -14,7 +14,8 @@ Kernel = Literal["flash", "cudnn", "efficient", "math"]
 Path = Literal["vector", "prefill", "graph"]
 """Which of torch's Metal kernels takes a call: the one for few queries, the one for many, or a graph of products."""
 Offload = Literal["none", "model", "group", "sequential"]
-Quantised = Literal["none", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
+Quantised = Literal["none", "int8", "int4", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
+"""Weights of fewer bits: packed for torch's own kernels, or by another library."""
 Convolution = Literal["library", "torch"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
 Chunk = int | Literal["auto"]

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from app.compat.planning.types import Plan, Role
 from app.engine.loading import quantise, weights_complete
 from app.engine.loading.awq import unpack_state
+from app.engine.loading.packed_linears import BITS
 from app.sentence import Sentence
 
 _NO_THREADS: Final = "HF_DEACTIVATE_ASYNC_LOAD"
@@ -39,7 +40,7 @@ def make_arguments(plan: Plan, config: object, role: Role = "speech") -> dict[st
     }
     if plan.quantised == "awq":
         arguments["dtype"] = torch.float16  # AWQ's kernels take no other
-    elif plan.quantised != "none":
+    elif plan.quantised != "none" and plan.quantised not in BITS:
         arguments["quantization_config"] = quantise.make_config("transformers", plan.quantised, getattr(torch, compute))
     if device == "cuda":
         # On other devices the model is loaded on the CPU and moved: see the quirk mps-device-map.

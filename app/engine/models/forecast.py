@@ -25,7 +25,7 @@ TIGHT = 0.85
 """Share of the free memory; above it other programs slow down."""
 GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
-QUANTISED: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
+QUANTISED: Final[tuple[Quantised, ...]] = ("int8", "int4", "torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
 FRACTIONS: Final = (0.75, 0.5)
 _WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker")
 

@@ -39,6 +39,8 @@ def list_impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple
 def _can_make(kind: Quantised, model: Model, home: Home) -> bool:
     """Tell whether the processor can quantise this: torchao any model, bitsandbytes only transformers'."""
     match kind:
+        case "int8" | "int4":
+            return model.kind == "speech"
         case "torchao-int8":
             return importlib.util.find_spec("torchao") is not None
         case "bnb-int8" | "bnb-nf4":

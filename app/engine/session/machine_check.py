@@ -21,9 +21,9 @@ SKIPPED: Final = "HEARTH_SKIP_CHECK"
 
 def questions(hardware: Hardware) -> tuple[Probe, ...]:
     """List all that is asked of a machine; the starters first: they are quick, and speak for every model."""
-    from app.engine.session import starter_parts  # takes seconds to import, which only a check may wait for
+    from app.engine.session import packed_weights_check, starter_parts  # take seconds to import, which only a check may wait for
 
-    return (*starter_parts.questions(hardware), *run.questions(hardware))
+    return (*starter_parts.questions(hardware), *run.questions(hardware), *packed_weights_check.questions(hardware))
 
 
 class MachineCheck:

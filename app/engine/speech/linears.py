@@ -82,16 +82,7 @@ class StoredLinears:
                 assert module.bias is None, name
                 layer = self._layers[name] = StoredLinear(module.weight, place, linear, scratch)
                 model.set_submodule(name, layer)
-        for module in model.modules():
-            if isinstance(module, StoredLinear):
-                continue
-            table = isinstance(module, torch.nn.Embedding)
-            if table:
-                module.register_forward_hook(lambda _module, _given, rows: rows.to(compute))
-            for weight in module.parameters(recurse=False):
-                weight.data = weight.data.to(place, weight.dtype if table else compute)
-            for buffer in module.buffers(recurse=False):  # angles of positions, which keep their precision
-                buffer.data = buffer.data.to(place)
+        move_others(model, place, compute)
 
     def keep(self, most_bytes: int) -> None:
         """Let as many layers stay on the device as fit into `most_bytes`; the others are sent at each call and dropped after it."""
@@ -101,6 +92,20 @@ class StoredLinears:
         spare = int(psutil.virtual_memory().available * PINNED_AT_MOST)
         for name in sorted((each for each in self._layers if each not in kept), key=runs_once):
             spare -= self._layers[name].pin(spare)
+
+
+def move_others(model: torch.nn.Module, place: torch.device, compute: torch.dtype) -> None:
+    """Move all but stored linear layers to the device, where all but embeddings get the compute dtype."""
+    for module in model.modules():
+        if isinstance(module, StoredLinear):
+            continue
+        table = isinstance(module, torch.nn.Embedding)
+        if table:
+            module.register_forward_hook(lambda _module, _given, rows: rows.to(compute))
+        for weight in module.parameters(recurse=False):
+            weight.data = weight.data.to(place, weight.dtype if table else compute)
+        for buffer in module.buffers(recurse=False):  # angles of positions, which keep their precision, and packed numbers
+            buffer.data = buffer.data.to(place)
 
 
 def choose_kept(sizes: Sequence[tuple[str, int]], most_bytes: int) -> frozenset[str]:

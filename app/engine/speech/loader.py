@@ -19,10 +19,12 @@ from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
 from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import same_placement
+from app.engine.loading.packed_linears import BITS
 from app.engine.speech.codec import Codec
 from app.engine.speech.dia import Dia
 from app.engine.speech.fused_projections import fuse_projections
 from app.engine.speech.linears import StoredLinears
+from app.engine.speech.packed_voice import pack_voice
 from app.engine.speech.run import SpeechRun
 from app.engine.text.voice_limits import read_limits
 from app.sentence import Sentence, Trouble, say
@@ -88,11 +90,13 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
         codec_precision = replace(codec_precision, device="cpu", storage="float32", compute="float32")
     given, plan = plan, replace(plan, precision=(speech, codec_precision))
     notes: list[Sentence] = []
-    streams = plan.offload in ("group", "sequential")
-    model = _load_model(_DiaModel, folder, replace(plan, runs_on="cpu") if streams else plan, speech, notes)
+    streams, bits = plan.offload in ("group", "sequential"), BITS.get(plan.quantised)
+    model = _load_model(_DiaModel, folder, replace(plan, runs_on="cpu") if streams or bits else plan, speech, notes)
     device = _device_for(plan, speech)
     linears = None
-    if plan.quantised != "none":
+    if bits:
+        pack_voice(model, bits, device, getattr(torch, speech.compute))
+    elif plan.quantised != "none":
         model = _send_packed(model, device) if streams else model
     elif streams or speech.storage != speech.compute:
         linear = getattr(torch, speech.linear or speech.compute)

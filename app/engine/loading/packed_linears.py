@@ -1,0 +1,124 @@
+"""Linear layers whose weights are packed in 8 or 4 bits and multiplied by torch's own kernels, without another library.
+
+A row of speech reads every weight once, so it takes as long as the weights are large. A processor's kernel for 8 bits is quick with few lines; for
+many, those weights are widened block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from app.compat.planning.types import Quantised
+
+Bits = Literal[8, 4]
+BITS: Final[dict[Quantised, Bits]] = {"int8": 8, "int4": 4}
+GROUP: Final = 32
+"""Numbers of a row that share a scale and a zero where weights have 4 bits; with 8 a whole row shares a scale."""
+FOLD: Final = 16
+"""torch packs 4-bit weights for processors in so many rows."""
+FEW_LINES: Final = 32
+"""Most lines of an input that a processor's kernel for 8 bits multiplies sooner than widened weights are."""
+_BLOCK: Final = 1 << 20
+"""Numbers taken at a time: 4 MiB in float32, which a processor's caches hold."""
+
+_aten = torch.ops.aten
+
+
+class Int8Linear(torch.nn.Module):
+    """A linear layer without bias: whole numbers of 8 bits, and a scale for each row of weights."""
+
+    def __init__(self, weight: Tensor, device: str, lines: torch.dtype) -> None:
+        super().__init__()
+        self._lines, self._widens = lines, device == "cpu"
+        numbers, scales = round_to_8_bits(weight, lines)
+        self.numbers = torch.nn.Buffer(numbers.to(device))
+        self.scales = torch.nn.Buffer(scales.to(device))
+
+    def forward(self, given: Tensor) -> Tensor:
+        lines = given.reshape(-1, given.shape[-1]).to(self._lines)
+        if self._widens and len(lines) > FEW_LINES:
+            wide = torch.empty(max(1, _BLOCK // lines.shape[1]), lines.shape[1], dtype=given.dtype)
+            blocks, lines = torch.split(self.numbers, len(wide)), lines.to(given.dtype)
+            made = torch.cat([F.linear(lines, wide[: len(block)].copy_(block)) for block in blocks], -1).mul_(self.scales)
+        else:
+            made = _aten._weight_int8pack_mm(lines, self.numbers, self.scales).to(given.dtype)
+        return made.view(*given.shape[:-1], -1)
+
+
+class Int4Linear(torch.nn.Module):
+    """A linear layer without bias: whole numbers of 4 bits; each group of a row has its scale and its zero."""
+
+    def __init__(self, weight: Tensor, device: str, lines: torch.dtype) -> None:
+        super().__init__()
+        self._lines, self._width = lines, len(weight)
+        self._multiply: Callable[..., Tensor] = _aten._weight_int4pack_mm_for_cpu if device == "cpu" else _aten._weight_int4pack_mm
+        numbers, scales = round_to_4_bits(weight, lines)
+        self.numbers = torch.nn.Buffer(_pack(numbers, device))
+        self.scales = torch.nn.Buffer(scales.to(device))
+
+    def forward(self, given: Tensor) -> Tensor:
+        lines = given.reshape(-1, given.shape[-1]).to(self._lines)
+        return self._multiply(lines, self.numbers, GROUP, self.scales).to(given.dtype).view(*given.shape[:-1], self._width)
+
+
+def lines_dtype(device: str, compute: torch.dtype) -> torch.dtype:
+    """Return the dtype in which the kernels take their input: a processor's are quick in bfloat16 alone."""
+    return torch.bfloat16 if device == "cpu" else compute
+
+
+def pack_linear(weight: Tensor, bits: Bits, device: str, compute: torch.dtype) -> torch.nn.Module:
+    """Return a layer that multiplies this weight, packed; with 8 bits where the kernel for 4 does not take its shape."""
+    lines = lines_dtype(device, compute)
+    if bits == 4 and len(weight) % FOLD == 0 and weight.shape[1] % GROUP == 0:
+        return Int4Linear(weight, device, lines)
+    return Int8Linear(weight, device, lines)
+
+
+def round_to_8_bits(weight: Tensor, stored: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return whole numbers and the scale of each row, such that their product is nearest to the weight."""
+    numbers, scales = torch.empty_like(weight, dtype=torch.int8), weight.new_empty(len(weight), dtype=stored)
+    for each, made, scale in _blocks(weight, numbers, scales):
+        # Rounded before it divides: otherwise all numbers of a row would be off the same way.
+        scale.copy_(each.abs().amax(1).div_(127).clamp_min_(torch.finfo(stored).tiny))
+        made.copy_(each.div_(scale.float()[:, None]).round_().clamp_(-127, 127))
+    return numbers, scales
+
+
+def round_to_4_bits(weight: Tensor, stored: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return whole numbers from 0 to 15, and (groups, rows, 2): a scale, and what the number 8 stands for."""
+    numbers, groups = torch.empty_like(weight, dtype=torch.int32), weight.shape[1] // GROUP
+    scales = weight.new_empty(len(weight), groups, 2, dtype=stored)
+    for each, made, scale in _blocks(weight, numbers, scales):
+        grouped = each.view(len(each), groups, GROUP)
+        least, most = torch.aminmax(grouped, dim=-1)
+        scale[..., 0] = most.sub_(least).div_(15).clamp_min_(torch.finfo(stored).tiny)
+        scale[..., 1] = least.add_(scale[..., 0].float(), alpha=8)
+        step, eight = scale.float().unbind(-1)
+        made.copy_(grouped.sub_(eight[..., None]).div_(step[..., None]).add_(8).round_().clamp_(0, 15).view(each.shape))
+    return numbers, scales.transpose(0, 1).contiguous()
+
+
+def _blocks(weight: Tensor, *beside: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Yield rows of the weight in float32, few enough for a processor's caches, and the same rows of what stands beside it."""
+    rows = max(1, _BLOCK // weight.shape[1])
+    for block, *others in zip(*(torch.split(each, rows) for each in (weight, *beside)), strict=True):
+        yield block.to(torch.float32, copy=True), *others
+
+
+def _pack(numbers: Tensor, device: str) -> Tensor:
+    if device == "cpu":
+        packed: Tensor = _aten._convert_weight_to_int4pack_for_cpu(numbers, 1)
+        return packed
+    packed = _aten._convert_weight_to_int4pack(pair_up(numbers).to(device), 2)
+    return packed
+
+
+def pair_up(numbers: Tensor) -> Tensor:
+    """Put two numbers into each byte, the earlier one into its upper half, as torch takes them for Metal."""
+    small = numbers.to(torch.uint8)
+    return small[:, ::2] << 4 | small[:, 1::2]

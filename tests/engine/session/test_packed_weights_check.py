@@ -1,0 +1,71 @@
+"""The questions about packed weights: where they are asked, wrong kernels found, and what counts as quicker."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+import torch
+
+from app.compat.machine.hardware import probe
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Choice
+from app.compat.selftest import run
+from app.engine.loading import packed_linears
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import describe_need
+from app.engine.session import machine_check, packed_weights_check
+
+HERE = replace(probe(), pretended="")
+
+
+def answer(subject: Subject) -> Verdict:
+    (probe,) = (each for each in packed_weights_check.questions(HERE) if each.subject == subject)
+    verdict = run.answer_one(probe, HERE, nullcontext)
+    assert verdict is not None
+    return verdict
+
+
+def test_they_are_asked_where_torch_has_the_kernels() -> None:
+    asked = {name: {str(each.subject) for each in packed_weights_check.questions(machine)} for name, machine in MACHINES.items()}
+    assert {name for name, its in asked.items() if its} == {name for name, its in MACHINES.items() if its.kind in ("cpu", "mps")}
+    assert {"path:quantised/int4/float16", "quicker:int8/bfloat16"} <= asked["m2-16gb"] and len(asked["m2-16gb"]) == 12
+    assert {each.subject for each in packed_weights_check.questions(HERE)} <= {each.subject for each in machine_check.questions(HERE)}
+
+
+@pytest.mark.parametrize("kind", ["int8", "int4"])
+def test_torchs_kernels_are_right_here_and_wrong_ones_are_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = Subject.path(f"quantised/{kind}", "float32")
+    assert answer(subject).passed
+    name = {"int8": "_weight_int8pack_mm", "int4": "_weight_int4pack_mm_for_cpu"}[kind]
+    right = getattr(torch.ops.aten, name)
+
+    class Wrong:
+        def __getattr__(self, asked: str) -> object:
+            return (lambda *given: right(*given).roll(1, -1)) if asked == name else getattr(torch.ops.aten, asked)
+
+    monkeypatch.setattr(packed_linears, "_aten", Wrong())
+    verdict = answer(subject)
+    assert not verdict.passed and verdict.error > 0.1 and subject.matters
+
+
+@pytest.mark.parametrize(("packed_s", "quicker"), [(0.0, True), (0.1, False)])
+def test_quicker_is_what_takes_less_time(packed_s: float, quicker: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pack(weight: torch.Tensor, *_: object) -> object:
+        def multiply(lines: torch.Tensor) -> torch.Tensor:
+            time.sleep(packed_s)
+            return lines
+
+        return multiply
+
+    monkeypatch.setattr(packed_weights_check, "pack_linear", pack)
+    verdict = answer(Subject.quicker("int8", "float32"))
+    assert verdict.passed == quicker == (verdict.error < packed_weights_check.QUICKER) and not verdict.subject.matters
+    right = Subject.path("quantised/int8", "float32")
+    voice, seen = describe_need(BY_ID["dia-1.6b"]), {verdict.subject: verdict, right: Verdict(right, True)}
+    slow = replace(HERE, fast_bf16=False, free_bytes=16 << 30, memory_bytes=16 << 30)
+    assert decide(slow, voice, Choice(), seen).quantised == ("int8" if quicker else "none")
