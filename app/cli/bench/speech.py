@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final, get_args
 
+from app.cli.bench.numbers import count
 from app.cli.bench.report import Bound, Column, Found, Measured, Remark, Table
 from app.cli.machine_options import read_machine
 from app.compat.planning.attention_calls import DIA
@@ -55,11 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also measure weights of this kind, in turn with the others; may be given several times",
     )  # fmt: skip
     parser.add_argument(
-        "--rows", type=int, action="append", metavar="N", help="rows behind the one that is timed; may be given several times"
+        "--rows", type=count, action="append", metavar="N", help="rows behind the one that is timed; may be given several times"
     )
-    parser.add_argument("--layers", type=int, metavar="N", help="so many layers only, for a quick trial; by default Dia's 18")
-    parser.add_argument("--rounds", type=int, default=4, metavar="N", help="turns of each way (default: 4)")
-    parser.add_argument("--each", type=int, default=5, metavar="N", help="rows timed in each turn (default: 5)")
+    parser.add_argument("--layers", type=count, metavar="N", help="so many layers only, for a quick trial; by default Dia's 18")
+    parser.add_argument("--rounds", type=count, default=4, metavar="N", help="turns of each way (default: 4)")
+    parser.add_argument("--each", type=count, default=5, metavar="N", help="rows timed in each turn (default: 5)")
     parser.add_argument("--rows-only", action="store_true", help="without the memory of attention and the starter voice's first sound")
 
 
