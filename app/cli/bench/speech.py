@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MIB: Final = 1 << 20
 ROWS_BEHIND: Final = (100, 1000, 3000)
+QUANTISED_MOST: Final[dict[Quantised, float]] = {"int8": 0.7, "int4": 0.55}
+"""Most time of a row with such weights, as a share of that with plain ones."""
 FRAMES_KEPT: Final = 0.85
 """Least frames a second at the longest, as a share of those at the shortest."""
 GROWTH_MIB: Final = 16
@@ -133,6 +135,11 @@ def measure_rows(voices: Mapping[str, Speaker], plans: Mapping[str, Plan], behin
                 {"behind": f"{length} rows behind", "way": name, "seconds": seconds, "least_s": min(took[name]), "beside_plain": beside},
             )
             found[length, name] = seconds
+    plain = next((seconds for (_, name), seconds in found.items() if name.startswith("Hearth,")), 0.0)
+    for kind, most in QUANTISED_MOST.items():
+        if (behind[0], f"Hearth, {kind}") in found:
+            share = found[behind[0], f"Hearth, {kind}"] / plain
+            yield Bound(f"Hearth, {kind}: a row at {behind[0]} rows, as a share of Hearth's with plain weights", share, most=most)
     for name in dict.fromkeys(name for _, name in found if name.startswith("Hearth")):
         share = found[behind[0], name] / found[behind[-1], name]
         if behind[0] < behind[-1]:
