@@ -26,7 +26,6 @@ def pack_voice(model: Any, bits: Bits, device: str, stored: torch.dtype, compute
         linear = model.get_submodule(name)
         assert linear.bias is None, name
         model.set_submodule(name, pack_linear(linear.weight.detach(), 8 if runs_once(name) else bits, device, compute))
-        del linear
     for table in model.modules():
         if isinstance(table, torch.nn.Embedding):
             table.weight.data = table.weight.data.to(stored)
