@@ -20,10 +20,19 @@ count = at_least(1)
 
 
 def above_zero(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
+    if not 0 < (number := _read(text)) < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
+
+
+def from_zero(text: str) -> float:
+    if not 0 <= (number := _read(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return number
+
+
+def _read(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
