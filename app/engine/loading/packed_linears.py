@@ -79,13 +79,14 @@ def pack_linear(weight: Tensor, bits: Bits, device: str, compute: torch.dtype) -
     """Return a layer that multiplies this weight, packed; with 8 bits, or whole on Metal, where the kernel does not take its shape."""
     lines, (rows, columns) = lines_dtype(device, compute), weight.shape
     if device != "cpu" and (rows % METAL_FOLD or columns % METAL_FOLD):
-        return _hold_whole(weight.to(device, compute))
+        return make_linear(weight.to(device, compute))
     if bits == 4 and rows % FOLD == 0 and columns % GROUP == 0:
         return Int4Linear(weight, device, lines)
     return Int8Linear(weight, device, lines)
 
 
-def _hold_whole(weight: Tensor) -> torch.nn.Linear:
+def make_linear(weight: Tensor) -> torch.nn.Linear:
+    """Return a plain layer that holds this weight itself."""
     with torch.device("meta"):  # its own weight would be drawn at random, for nothing
         linear = torch.nn.Linear(weight.shape[1], len(weight), bias=False)
     linear.weight = torch.nn.Parameter(weight, requires_grad=False)

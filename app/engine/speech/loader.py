@@ -94,9 +94,9 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     given, plan = plan, replace(plan, precision=(speech, codec_precision))
     notes: list[Sentence] = []
     streams, bits = plan.offload in ("group", "sequential"), BITS.get(plan.quantised)
-    model = _load_model(
-        _DiaModel, folder, *_as_read(folder, plan, speech) if bits else (replace(plan, runs_on="cpu") if streams else plan, speech), notes
-    )
+    how = _read_as_held(folder, speech) if bits else speech
+    reading = replace(plan, precision=(how, codec_precision), runs_on="cpu" if streams or bits else plan.runs_on)
+    model = _load_model(_DiaModel, folder, reading, how, notes)
     device = _device_for(plan, speech)
     linears = None
     if bits:
@@ -116,12 +116,11 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     return Speaker(Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes), linears)
 
 
-def _as_read(folder: Path, plan: Plan, speech: Precision) -> tuple[Plan, Precision]:
-    """Load weights that will be packed as the file holds them: then they stay there, mapped, and are read as each is packed."""
+def _read_as_held(folder: Path, speech: Precision) -> Precision:
+    """Read weights that will be packed in the file's own dtype: then they stay there, mapped, and each is read as it is packed."""
     held = {entry.dtype for path in safetensors.list_weights(folder) for entry in safetensors.read_header(path).values()}
     dtype = _HELD.get(next(iter(held))) if len(held) == 1 else None
-    how = replace(speech, storage=dtype or speech.storage)
-    return replace(plan, runs_on="cpu", precision=tuple(how if each is speech else each for each in plan.precision)), how
+    return replace(speech, storage=dtype or speech.storage)
 
 
 def _kept_bytes(plan: Plan) -> int:
