@@ -571,3 +571,13 @@ def test_progress_told_to_somebody_late_folds_to_the_same() -> None:
     assert late == progress
     ended = progress.add(events.Finished(("x",), 1, 1, "frames", 0))
     assert ended.end is not None and ended.add(events.PartDone(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"
+
+
+@pytest.mark.parametrize("fault", ["numbers", "crash"])
+@pytest.mark.parametrize("choice", [Choice(), Choice(quantised="int4")])
+def test_packed_weights_are_the_first_to_go(fault: Fault, choice: Choice) -> None:
+    seen = {each: Verdict(each, True, 0.5) for each in (Subject.path("quantised/int8", "float16"), Subject.quicker("int8", "float16"))}
+    need = describe_need(next(each for each in CATALOG if each.id == "dia-1.6b"))
+    assert decide(MACHINES["m2-16gb"], need, choice, seen).quantised in ("int8", "int4")
+    taken = next_fallback(lambda verdicts: decide(MACHINES["m2-16gb"], need, choice, verdicts), need, seen, RunFailure(fault, 3))
+    assert taken is not None and taken[0].fallback.id == "whole-weights" and taken[2].quantised == "none"

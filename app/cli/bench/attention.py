@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from app.cli.bench.numbers import above_zero, from_zero
 from app.cli.bench.report import Column, Found, Measured, Remark, Table
 from app.cli.machine_options import read_machine
 from app.compat.machine.hardware import Hardware
@@ -203,8 +204,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure", action="store_true", help="first find the fastest way for each shape and store it, as the idle engine does"
     )
-    parser.add_argument("--seconds", type=float, default=3.0, help=f"seconds for each call, at least {FEWEST_ROUNDS} rounds (default: 3)")
-    parser.add_argument("--deviation", type=float, default=1.0, help="standard deviation of queries and keys (default: 1)")
+    parser.add_argument(
+        "--seconds", type=from_zero, default=3.0, help=f"seconds for each call, at least {FEWEST_ROUNDS} rounds (default: 3)"
+    )
+    parser.add_argument("--deviation", type=above_zero, default=1.0, help="standard deviation of queries and keys (default: 1)")
     parser.add_argument("--no-memory", action="store_true", help="measure time only, without a process for each measurement")
 
 

@@ -12,6 +12,7 @@ from typing import Final, get_args
 
 import psutil
 
+from app.cli.bench.numbers import at_least, count
 from app.cli.bench.painters import HEARTH, Painted, Painter, Painting
 from app.cli.bench.report import Column, Found, Measured, Remark, Table
 from app.cli.machine_options import read_machine
@@ -41,11 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", choices=list(SIZES), default="sd15", help="the shape (default: sd15); 'starter' is the starter painter itself"
     )
-    parser.add_argument("--size", type=int, metavar="PIXELS", help="of the picture; by default the model's own")
+    parser.add_argument("--size", type=count, metavar="PIXELS", help="of the picture; by default the model's own")
     parser.add_argument("--dtype", choices=get_args(Dtype), help="the dtype to compute in; by default the one that Hearth plans here")
-    parser.add_argument("--steps", type=int, default=4, metavar="N", help="of each picture, the first of which does not count (default: 4)")
-    parser.add_argument("--rounds", type=int, default=2, metavar="N", help="turns of each way (default: 2)")
-    parser.add_argument("--batch", type=int, default=0, metavar="N", help="also paint so many pictures in a batch and one by one")
+    parser.add_argument(
+        "--steps", type=at_least(2), default=4, metavar="N", help="of each picture, the first of which does not count (default: 4)"
+    )
+    parser.add_argument("--rounds", type=count, default=2, metavar="N", help="turns of each way (default: 2)")
+    parser.add_argument("--batch", type=at_least(2), metavar="N", help="also paint so many pictures in a batch and one by one")
 
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
@@ -57,12 +60,12 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
         starter = Path(catalog.BY_ID["starter-painter"].path)
         folder = starter if args.model == "starter" else write_picture(args.model, Path(scratch) / args.model)
-        painting = Painting(folder, size, max(2, args.steps), 1, args.dtype)
+        painting = Painting(folder, size, args.steps, 1, args.dtype)
         title = f"{args.model}, {size} px"
         painters = Painters(Home(Path(scratch) / "home", Path(scratch) / "home" / "models").create())
         try:
             yield from measure_steps(painters, painting, args.rounds, title)
-            if args.batch > 1:
+            if args.batch:
                 yield from measure_batch(painters, replace(painting, steps=2), args.batch, title)
         finally:
             painters.close()
@@ -117,9 +120,9 @@ def measure_steps(painters: Painters, painting: Painting, rounds: int, title: st
         )  # fmt: skip
 
 
-def measure_batch(painters: Painters, painting: Painting, count: int, title: str) -> Iterator[Found]:
+def measure_batch(painters: Painters, painting: Painting, pictures: int, title: str) -> Iterator[Found]:
     for way in (HEARTH, PLAIN):
-        one_s = sum(painters.paint(way, painting).seconds for _ in range(count))
-        batch_s = painters.paint(way, replace(painting, batch=count)).seconds
-        name = f"{way}, {count} of {painting.steps} steps"
+        one_s = sum(painters.paint(way, painting).seconds for _ in range(pictures))
+        batch_s = painters.paint(way, replace(painting, batch=pictures)).seconds
+        name = f"{way}, {pictures} of {painting.steps} steps"
         yield Measured(BATCH, {"model": title, "way": name, "one_s": one_s, "batch_s": batch_s, "ratio": batch_s / one_s})

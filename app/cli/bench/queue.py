@@ -12,6 +12,7 @@ from typing import Final
 
 import psutil
 
+from app.cli.bench.numbers import count
 from app.cli.bench.report import Bound, Column, Found, Measured, Table
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
@@ -33,9 +34,9 @@ QUEUE: Final = Table(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", type=int, default=100, metavar="N", help="jobs that are queued at once (default: 100)")
+    parser.add_argument("--jobs", type=count, default=100, metavar="N", help="jobs that are queued at once (default: 100)")
     parser.add_argument(
-        "--singles", type=int, default=10, metavar="N", help="jobs that are asked for one by one, beside them (default: 10)"
+        "--singles", type=count, default=10, metavar="N", help="jobs that are asked for one by one, beside them (default: 10)"
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final, get_args
 
+from app.cli.bench.numbers import count
 from app.cli.bench.report import Bound, Column, Found, Measured, Remark, Table
 from app.cli.machine_options import read_machine
 from app.compat.planning.attention_calls import DIA
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MIB: Final = 1 << 20
 ROWS_BEHIND: Final = (100, 1000, 3000)
+QUANTISED_MOST: Final[dict[Quantised, float]] = {"int8": 0.7, "int4": 0.55}
+"""Most time of a row with such weights, as a share of that with plain ones."""
 FRAMES_KEPT: Final = 0.85
 """Least frames a second at the longest, as a share of those at the shortest."""
 GROWTH_MIB: Final = 16
@@ -55,11 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also measure weights of this kind, in turn with the others; may be given several times",
     )  # fmt: skip
     parser.add_argument(
-        "--rows", type=int, action="append", metavar="N", help="rows behind the one that is timed; may be given several times"
+        "--rows", type=count, action="append", metavar="N", help="rows behind the one that is timed; may be given several times"
     )
-    parser.add_argument("--layers", type=int, metavar="N", help="so many layers only, for a quick trial; by default Dia's 18")
-    parser.add_argument("--rounds", type=int, default=4, metavar="N", help="turns of each way (default: 4)")
-    parser.add_argument("--each", type=int, default=5, metavar="N", help="rows timed in each turn (default: 5)")
+    parser.add_argument("--layers", type=count, metavar="N", help="so many layers only, for a quick trial; by default Dia's 18")
+    parser.add_argument("--rounds", type=count, default=4, metavar="N", help="turns of each way (default: 4)")
+    parser.add_argument("--each", type=count, default=5, metavar="N", help="rows timed in each turn (default: 5)")
     parser.add_argument("--rows-only", action="store_true", help="without the memory of attention and the starter voice's first sound")
 
 
@@ -132,6 +135,11 @@ def measure_rows(voices: Mapping[str, Speaker], plans: Mapping[str, Plan], behin
                 {"behind": f"{length} rows behind", "way": name, "seconds": seconds, "least_s": min(took[name]), "beside_plain": beside},
             )
             found[length, name] = seconds
+    plain = next((seconds for (_, name), seconds in found.items() if name.startswith("Hearth,")), 0.0)
+    for kind, most in QUANTISED_MOST.items():
+        if (behind[0], f"Hearth, {kind}") in found:
+            share = found[behind[0], f"Hearth, {kind}"] / plain
+            yield Bound(f"Hearth, {kind}: a row at {behind[0]} rows, as a share of Hearth's with plain weights", share, most=most)
     for name in dict.fromkeys(name for _, name in found if name.startswith("Hearth")):
         share = found[behind[0], name] / found[behind[-1], name]
         if behind[0] < behind[-1]:

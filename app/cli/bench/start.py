@@ -18,6 +18,7 @@ from statistics import median
 from typing import Final
 
 from app.cli.bench.loading import measure_loading
+from app.cli.bench.numbers import count
 from app.cli.bench.report import Column, Found, Measured, Remark, Table
 from app.cli.bench.warm_engine import time_warm_engine
 from app.paths import home
@@ -38,7 +39,7 @@ Times = dict[tuple[str, str], list[float]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="times that each command is started (default: 3)")
+    parser.add_argument("--rounds", type=count, default=3, metavar="N", help="times that each command is started (default: 3)")
     parser.add_argument("--no-window", action="store_true", help="without the window: what speaks and paints only")
 
     parser.add_argument(

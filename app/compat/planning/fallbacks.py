@@ -31,6 +31,10 @@ class Fallback:
 CHUNK_FALLBACK: Final = "smaller-chunk"
 FALLBACKS: Final[tuple[Fallback, ...]] = (
     Fallback(
+        "whole-weights", frozenset({"numbers", "crash"}), ("quantised/int8", "quantised/int4"),
+        say("fallback.whole-weights", "Weights are not packed in 8 or 4 bits."),
+    ),
+    Fallback(
         "contiguous", frozenset({"numbers", "crash"}), ("contiguous/no",),
         say("fallback.contiguous", "Tensors are made contiguous before attention."),
     ),

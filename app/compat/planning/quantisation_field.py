@@ -71,8 +71,8 @@ def _find_quicker(situation: Situation, dtype: Dtype) -> Option | None:
     if need.kind != "speech" or small or situation.choice.dtype is not None or not (pace and right and pace.passed and right.passed):
         return None
     words = say("quantised.quicker",
-        "8-bit weights multiply in {percent}% of the time here. Each row of speech reads all weights. They change it about as much as "
-        "bfloat16 does.", percent=round(100 * pace.error))  # fmt: skip
+        "8-bit weights multiply in {percent}% of the time here, and each row of speech reads all weights. Little is lost: in the starter "
+        "voice, where it was measured, 99 of 100 choices stay the same.", percent=round(100 * pace.error))  # fmt: skip
     return Option("int8", words, MEASURED_HERE)
 
 

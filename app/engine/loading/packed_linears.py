@@ -21,6 +21,8 @@ GROUP: Final = 32
 """Numbers of a row that share a scale and a zero where weights have 4 bits; with 8 a whole row shares a scale."""
 FOLD: Final = 16
 """torch packs 4-bit weights for processors in so many rows."""
+METAL_FOLD: Final = 32
+"""torch's kernel for Metal takes weights whose sides are multiples of this."""
 FEW_LINES: Final = 32
 """Most lines of an input that a processor's kernel for 8 bits multiplies sooner than widened weights are."""
 _BLOCK: Final = 1 << 20
@@ -40,14 +42,16 @@ class Int8Linear(torch.nn.Module):
         self.scales = torch.nn.Buffer(scales.to(device))
 
     def forward(self, given: Tensor) -> Tensor:
-        lines = given.reshape(-1, given.shape[-1]).to(self._lines)
+        lines = given.reshape(-1, given.shape[-1]).to(self._lines).contiguous()
         if self._widens and len(lines) > FEW_LINES:
-            wide = torch.empty(max(1, _BLOCK // lines.shape[1]), lines.shape[1], dtype=given.dtype)
-            blocks, lines = torch.split(self.numbers, len(wide)), lines.to(given.dtype)
+            # Sums before the scale exceed float16.
+            dtype = torch.float32 if given.dtype == torch.float16 else given.dtype
+            wide = torch.empty(max(1, _BLOCK // lines.shape[1]), lines.shape[1], dtype=dtype)
+            blocks, lines = torch.split(self.numbers, len(wide)), lines.to(dtype)
             made = torch.cat([F.linear(lines, wide[: len(block)].copy_(block)) for block in blocks], -1).mul_(self.scales)
         else:
-            made = _aten._weight_int8pack_mm(lines, self.numbers, self.scales).to(given.dtype)
-        return made.view(*given.shape[:-1], -1)
+            made = _aten._weight_int8pack_mm(lines, self.numbers, self.scales)
+        return made.to(given.dtype).view(*given.shape[:-1], -1)
 
 
 class Int4Linear(torch.nn.Module):
@@ -62,7 +66,7 @@ class Int4Linear(torch.nn.Module):
         self.scales = torch.nn.Buffer(scales.to(device))
 
     def forward(self, given: Tensor) -> Tensor:
-        lines = given.reshape(-1, given.shape[-1]).to(self._lines)
+        lines = given.reshape(-1, given.shape[-1]).to(self._lines).contiguous()
         return self._multiply(lines, self.numbers, GROUP, self.scales).to(given.dtype).view(*given.shape[:-1], self._width)
 
 
@@ -72,11 +76,21 @@ def lines_dtype(device: str, compute: torch.dtype) -> torch.dtype:
 
 
 def pack_linear(weight: Tensor, bits: Bits, device: str, compute: torch.dtype) -> torch.nn.Module:
-    """Return a layer that multiplies this weight, packed; with 8 bits where the kernel for 4 does not take its shape."""
-    lines = lines_dtype(device, compute)
-    if bits == 4 and len(weight) % FOLD == 0 and weight.shape[1] % GROUP == 0:
+    """Return a layer that multiplies this weight, packed; with 8 bits, or whole on Metal, where the kernel does not take its shape."""
+    lines, (rows, columns) = lines_dtype(device, compute), weight.shape
+    if device != "cpu" and (rows % METAL_FOLD or columns % METAL_FOLD):
+        return make_linear(weight.to(device, compute))
+    if bits == 4 and rows % FOLD == 0 and columns % GROUP == 0:
         return Int4Linear(weight, device, lines)
     return Int8Linear(weight, device, lines)
+
+
+def make_linear(weight: Tensor) -> torch.nn.Linear:
+    """Return a plain layer that holds this weight itself."""
+    with torch.device("meta"):  # its own weight would be drawn at random, for nothing
+        linear = torch.nn.Linear(weight.shape[1], len(weight), bias=False)
+    linear.weight = torch.nn.Parameter(weight, requires_grad=False)
+    return linear
 
 
 def round_to_8_bits(weight: Tensor, stored: torch.dtype) -> tuple[Tensor, Tensor]:

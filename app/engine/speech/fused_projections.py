@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from app.engine.loading.packed_linears import make_linear
+
 
 def fuse_projections(model: Any) -> None:
     """Add `qkv_proj` to each layer; the three keep working, as views of its weight, so nothing is held twice."""
@@ -15,7 +17,4 @@ def fuse_projections(model: Any) -> None:
         weight = torch.cat([part.weight.detach() for part in parts])
         for part, view in zip(parts, torch.split(weight, [len(part.weight) for part in parts]), strict=True):
             part.weight.data = view
-        with torch.device("meta"):  # its own weight would be drawn at random, for nothing
-            fused = torch.nn.Linear(weight.shape[1], len(weight), bias=False)
-        fused.weight = torch.nn.Parameter(weight, requires_grad=False)
-        attention.qkv_proj = fused
+        attention.qkv_proj = make_linear(weight)

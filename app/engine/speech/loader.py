@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
 from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
-from app.compat.planning.types import Plan, Precision
+from app.compat.planning.types import Dtype, Plan, Precision
 from app.engine.files import safetensors
 from app.engine.files.bounded_json import read_json
 from app.engine.jobs.control import Control
@@ -31,6 +31,9 @@ from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
+
+
+_HELD: Final[dict[str, Dtype]] = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 
 class _DiaModel(DiaForConditionalGeneration):  # type: ignore[no-untyped-call]
@@ -91,11 +94,13 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     given, plan = plan, replace(plan, precision=(speech, codec_precision))
     notes: list[Sentence] = []
     streams, bits = plan.offload in ("group", "sequential"), BITS.get(plan.quantised)
-    model = _load_model(_DiaModel, folder, replace(plan, runs_on="cpu") if streams or bits else plan, speech, notes)
+    how = _read_as_held(folder, speech) if bits else speech
+    reading = replace(plan, precision=(how, codec_precision), runs_on="cpu" if streams or bits else plan.runs_on)
+    model = _load_model(_DiaModel, folder, reading, how, notes)
     device = _device_for(plan, speech)
     linears = None
     if bits:
-        pack_voice(model, bits, device, getattr(torch, speech.compute))
+        pack_voice(model, bits, device, getattr(torch, speech.storage), getattr(torch, speech.compute))
     elif plan.quantised != "none":
         model = _send_packed(model, device) if streams else model
     elif streams or speech.storage != speech.compute:
@@ -109,6 +114,13 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
     return Speaker(Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes), linears)
+
+
+def _read_as_held(folder: Path, speech: Precision) -> Precision:
+    """Read weights that will be packed in the file's own dtype: then they stay there, mapped, and each is read as it is packed."""
+    held = {entry.dtype for path in safetensors.list_weights(folder) for entry in safetensors.read_header(path).values()}
+    dtype = _HELD.get(next(iter(held))) if len(held) == 1 else None
+    return replace(speech, storage=dtype or speech.storage)
 
 
 def _kept_bytes(plan: Plan) -> int:

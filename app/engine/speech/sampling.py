@@ -35,6 +35,9 @@ def choose_codes(logits: Tensor, sampling: Sampling, end: int, generator: torch.
     # The end comes if it is the most likely code, and only then.
     ends = codes[0] == end
     scores[0].masked_fill_(~ends if bool(ends[scores[0].argmax()]) else ends, NEVER)
+    empty = (scores == NEVER).all(1)
+    if bool(empty.any()):  # so few candidates that none may be chosen, where generate() fails: the likeliest that may
+        codes[empty, 0], scores[empty, 0] = heard[empty, :end].argmax(1), 0.0
     if sampling.temperature == 0:
         return codes.gather(1, scores.argmax(1, keepdim=True))[:, 0]
     scores = _keep_likely(scores / sampling.temperature, sampling.top_p)

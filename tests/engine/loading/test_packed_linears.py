@@ -8,6 +8,7 @@ import torch
 
 from app.compat.planning.types import Quantised
 from app.engine.loading.packed_linears import (
+    BITS,
     FEW_LINES,
     GROUP,
     Int4Linear,
@@ -27,12 +28,12 @@ def draw(*size: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("lines", [1, 2, FEW_LINES, FEW_LINES + 1])
-@pytest.mark.parametrize("dtype", [torch.float32, BF16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, BF16])
 @pytest.mark.parametrize("kind", ["int8", "int4"])
 def test_a_product_is_that_of_what_the_numbers_stand_for(kind: Quantised, dtype: torch.dtype, lines: int) -> None:
-    weight, given = draw(1040, 1056), draw(lines, 3, 1056).to(BF16)
+    weight, given = draw(1040, 1056) / 40, (16 * draw(lines, 3, 1056)).to(BF16)
     right = given.double().numpy() @ unpack(kind, weight, BF16).double().numpy().T
-    found = pack_linear(weight, 8 if kind == "int8" else 4, "cpu", dtype)(given.to(dtype))
+    found = pack_linear(weight, BITS[kind], "cpu", dtype)(given.to(dtype))
     assert found.dtype == dtype and found.shape == right.shape
     assert np.abs(found.double().numpy() - right).max() < 1e-2 * np.abs(right).max()
 
@@ -62,6 +63,18 @@ def test_a_shape_that_4_bits_do_not_take_gets_8() -> None:
     assert isinstance(pack_linear(draw(32, 64), 4, "cpu", torch.float32), Int4Linear)
     for rows, columns in ((24, 64), (32, 48)):
         assert isinstance(pack_linear(draw(rows, columns), 4, "cpu", torch.float32), Int8Linear)
+
+
+def test_a_shape_that_metal_does_not_take_stays_whole() -> None:
+    for bits in BITS.values():
+        whole = pack_linear(draw(48, 64), bits, "meta", torch.float16)  # as any device but the processor
+        assert isinstance(whole, torch.nn.Linear) and whole.weight.dtype == torch.float16
+
+
+@pytest.mark.parametrize("kind", BITS)
+def test_lines_need_not_lie_together(kind: Quantised) -> None:
+    packed, given = pack_linear(draw(64, 64), BITS[kind], "cpu", BF16), draw(2, 3, 64).to(BF16)
+    assert torch.equal(packed(given[:, -1:]), packed(given[:, -1:].contiguous()))
 
 
 def test_metal_gets_its_bytes_as_its_kernel_reads_them() -> None:

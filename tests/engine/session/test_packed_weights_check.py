@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -31,9 +32,13 @@ def answer(subject: Subject) -> Verdict:
 
 
 def test_they_are_asked_where_torch_has_the_kernels() -> None:
-    asked = {name: {str(each.subject) for each in packed_weights_check.questions(machine)} for name, machine in MACHINES.items()}
+    asked = {
+        name: {str(each.subject) for each in packed_weights_check.questions(replace(machine, pretended=""))}
+        for name, machine in MACHINES.items()
+    }
     assert {name for name, its in asked.items() if its} == {name for name, its in MACHINES.items() if its.kind in ("cpu", "mps")}
-    assert {"path:quantised/int4/float16", "quicker:int8/bfloat16"} <= asked["m2-16gb"] and len(asked["m2-16gb"]) == 12
+    assert {"path:quantised/int4/float16", "quicker:int8/bfloat16"} <= asked["m2-16gb"] and len(asked["m2-16gb"]) == 9
+    assert not any(packed_weights_check.questions(machine) for machine in MACHINES.values()), "it is this processor that would answer"
     assert {each.subject for each in packed_weights_check.questions(HERE)} <= {each.subject for each in machine_check.questions(HERE)}
 
 
@@ -51,6 +56,30 @@ def test_torchs_kernels_are_right_here_and_wrong_ones_are_found(kind: str, monke
     monkeypatch.setattr(packed_linears, "_aten", Wrong())
     verdict = answer(subject)
     assert not verdict.passed and verdict.error > 0.1 and subject.matters
+
+
+def test_both_ways_are_timed_as_often_and_in_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: Counter[tuple[str, int]] = Counter()
+
+    def pack(weight: torch.Tensor, *_: object) -> object:
+        def multiply(lines: torch.Tensor, name: str = "packed") -> torch.Tensor:
+            counted[name, torch.get_num_threads()] += 1
+            time.sleep(0.03 * (name == "plain"))
+            return lines
+
+        monkeypatch.setattr(packed_weights_check.F, "linear", lambda lines, weight: multiply(lines, "plain"))
+        return multiply
+
+    monkeypatch.setattr(packed_weights_check, "pack_linear", pack)
+    monkeypatch.setattr(packed_weights_check, "THREADS", 2)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert packed_weights_check.time_beside_plain("int8", "float32", "cpu")[0] < 0.5
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+    assert counted == {(name, 2): 2 * packed_weights_check.ROUNDS for name in ("packed", "plain")}
 
 
 @pytest.mark.parametrize(("packed_s", "quicker"), [(0.0, True), (0.1, False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,13 +22,13 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Sound, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.loading import packed_linears
-from app.engine.loading.packed_linears import BITS, Bits, pack_linear
+from app.engine.loading.packed_linears import BITS, Bits, Int4Linear, Int8Linear, pack_linear
 from app.engine.models import catalog
 from app.engine.session.packed_weights_check import unpack
-from app.engine.speech import loader
+from app.engine.speech import loader, packed_voice
 from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.linears import runs_once
-from app.engine.speech.packed_voice import KEPT_WHOLE
+from app.engine.speech.packed_voice import KEPT_WHOLE, pack_voice
 from app.engine.speech.sampling import Sampling
 from tests.support import speech_fixtures
 from tests.support.separate_memory import separate_memory
@@ -102,6 +103,28 @@ def test_dia_takes_the_memory_that_was_counted(quantised: Quantised) -> None:
     assert part_bytes(catalog.BY_ID["dia-1.6b"].parts[0], halves, quantised) == pytest.approx(held, rel=0.01)
 
 
+def test_each_plain_weight_goes_before_the_next_is_packed(folders: dict[str, Path], plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And they are read from the file as it holds them, not copied into another dtype first."""
+    halves = tuple(replace(each, storage="bfloat16") if each.role == "speech" else each for each in plan.precision)
+    plain: list[weakref.ref[torch.nn.Module]] = []
+    alive: list[int] = []
+
+    def pack(weight: torch.Tensor, *how: Any) -> torch.nn.Module:
+        assert weight.dtype == torch.float32
+        alive.append(sum(each() is not None for each in plain))
+        return pack_linear(weight, *how)
+
+    def note(model: Any, *how: Any) -> None:
+        plain.extend(weakref.ref(each) for each in model.modules() if isinstance(each, torch.nn.Linear))
+        pack_voice(model, *how)
+
+    monkeypatch.setattr(packed_voice, "pack_linear", pack)
+    monkeypatch.setattr(loader, "pack_voice", note)
+    model = loader.load(folders["dia"], replace(plan, precision=halves, quantised="int8")).dia.model
+    assert len(alive) > 20 and alive == sorted(alive, reverse=True) and alive[-1] == 2, "the last one, and the layer of the answer"
+    assert {each.weight.dtype for each in model.modules() if isinstance(each, torch.nn.Embedding)} == {torch.bfloat16}
+
+
 def test_no_weight_is_kept_beside_its_packed_one(folders: dict[str, Path], plan: Plan) -> None:
     model = load(folders["dia"], plan, "int8").dia.model
     assert [name for name, each in model.named_modules() if isinstance(each, torch.nn.Linear)] == [KEPT_WHOLE]
@@ -132,6 +155,7 @@ class MetalKernels:
     @staticmethod
     def _weight_int8pack_mm(lines: torch.Tensor, numbers: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
         assert lines.dtype == scales.dtype and lines.is_contiguous() and lines.ndim == 2
+        assert numbers.shape[0] % 32 == numbers.shape[1] % 32 == 0
         return torch.nn.functional.linear(lines, numbers.to(lines.dtype)) * scales
 
     @staticmethod
@@ -147,25 +171,23 @@ class MetalKernels:
 
 
 @pytest.mark.parametrize("quantised", ["int8", "int4"])
-def test_on_a_mac_all_of_it_lies_and_computes_there(
-    quantised: Quantised, folders: dict[str, Path], plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_mac_all_of_it_lies_and_computes_there(quantised: Quantised, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_linears, "_aten", MetalKernels)
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
-    parts = tuple(Precision(name, role, "float32", "float32", "mps") for name, role in (("model", "speech"), ("codec", "codec")))
+    parts = (Precision("model", "speech", "float32", "float32", "mps"), Precision("codec", "codec", "float32", "float32", "cpu"))
     mac = replace(speech_fixtures.PLAIN, device="mps", runs_on="mps", precision=parts, quantised=quantised)
-    plain = loader.load(folders["starter"], plan).dia.model
+    plain = loader.load(STARTER, plan).dia.model
     for name, module in plain.named_modules():
         if isinstance(module, torch.nn.Linear) and name != KEPT_WHOLE:
-            rows, columns = module.weight.shape
-            fits = quantised == "int4" and not runs_once(name) and columns % 32 == 0 == rows % 16
-            module.weight.copy_(unpack("int4" if fits else "int8", module.weight, torch.float32))
+            module.weight.copy_(unpack("int8" if runs_once(name) else quantised, module.weight, torch.float32))
     text = torch.randint(32, 120, (64,), generator=torch.Generator().manual_seed(0))
     right = Decoding(plain, "cpu", PartInput(text, None, Sampling(), 1, 20)).compute_logits()
     with separate_memory("mps") as memory:
-        model = loader.load(folders["starter"], mac).dia.model
+        model = loader.load(STARTER, mac).dia.model
+        packed = {type(each) for name, each in model.named_modules() if name.endswith(("qkv_proj", "gate_up_proj")) and "decoder" in name}
+        assert packed == {{"int8": Int8Linear, "int4": Int4Linear}[quantised]}
         held = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
-        assert memory.sent_bytes < 1.5 * held, "weights are packed before they go there"
+        assert memory.sent_bytes < 1.1 * held, "weights are packed before they go there"
         assert {each.device.type for each in (*model.parameters(), *model.buffers())} == {"mps"}
         decoding = Decoding(model, "mps", PartInput(text, None, Sampling(), 1, 20))
         memory.sent_bytes = 0
