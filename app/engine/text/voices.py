@@ -192,9 +192,9 @@ def list_ready_voices() -> tuple[Voice, ...]:
     return _list_folder(assets() / "starter" / "voice" / "voices", ".ogg")
 
 
-def list_offered_voices(home: Home) -> tuple[Voice, ...]:
-    """List saved voices, then the ready ones; a saved voice hides a ready one of its name."""
-    saved = list_voices(home)
+def list_offered_voices(home: Home, guest: bool = False) -> tuple[Voice, ...]:
+    """List saved voices, then the ready ones; a saved voice hides a ready one of its name. A guest sees the ready ones alone."""
+    saved = () if guest else list_voices(home)
     names = {each.name for each in saved}
     return *saved, *(each for each in list_ready_voices() if each.name not in names)
 

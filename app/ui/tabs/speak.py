@@ -79,7 +79,7 @@ class SpeakTab:
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
     def _list_voices(self) -> list[voices.Voice]:
-        return [] if self.shared.guest else [*voices.list_offered_voices(self.desk.keeper.home)]
+        return [*voices.list_offered_voices(self.desk.keeper.home, self.shared.guest)]
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)

@@ -128,7 +128,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
 
 
 def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:
-    offered = () if guest else voices.list_offered_voices(desk.keeper.home)
+    offered = voices.list_offered_voices(desk.keeper.home, guest)
     return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in offered)]
 
 

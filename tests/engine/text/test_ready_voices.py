@@ -51,6 +51,7 @@ def test_ready_voices_are_offered_after_saved_ones_and_stay(shipped: Path, home:
     assert [each.name for each in voices.list_offered_voices(home)] == ["Own", "Daisy"]
     ready = voices.list_ready_voices()[0]
     assert ready.spoken_by == "starter-voice" and ready.prompt == VoicePrompt(str(shipped / "daisy.ogg"), "One two.")
+    assert voices.list_offered_voices(home, guest=True) == (ready,)
     voices.forget_voice(home, ready)
     voices.forget_voice(home, own)
     assert (shipped / "daisy.ogg").exists() and [each.name for each in voices.list_offered_voices(home)] == ["Daisy"]
