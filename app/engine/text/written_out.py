@@ -40,6 +40,9 @@ BARE: Final = {
     "vs": "versus",
     "OK": "okay",
     "ok": "okay",
+    "PhD": "P H D",
+    "Wi-Fi": "wifi",
+    "WiFi": "wifi",
 }
 ENDING: Final = frozenset({"etc", "a.m", "p.m", "u.s", "u.k", "u.s.a", "d.c", "inc", "ltd", "jr", "sr", "ph.d"})
 """Abbreviations that may end a sentence: their stop stays before a capital or the end."""
@@ -81,7 +84,9 @@ _NUMBER = re.compile(rf"((?<![\w)])-)?({_WHOLE})(\.\d{{1,40}}+)?+|(?<!\d)\.(\d{{
 _SAINT = re.compile(r"\bSt\. ?(?=[A-Z])")
 _STREET = re.compile(r"\bSt\.")
 _SHORTENED = re.compile(r"\b((?:[A-Za-z]\.){1,3}[A-Za-z]{1,2}|[A-Za-z]{2,6})\.")
-_BARE = re.compile(r"\b(Mrs?|Ms|Dr|Prof|vs|OK|ok)\b(?!')")
+_BARE = re.compile(r"\b(Mrs?|Ms|Dr|Prof|vs|OK|ok|PhD|Wi-?Fi)\b")
+_JOINED = re.compile(r"(?<=[a-z])(?<!\bMc)(?=[A-Z])")
+"""Between the words of GitHub and iPhone, not of McGregor."""
 _CAPITALS = re.compile(r"\b([A-Z]{2,6})(s)?\b")
 _STOPS = re.compile(r"\.{2,}+")
 _BREAKS = re.compile(r"[;:()\[\]{}]|(?<=\s)-{1,3}+(?=\s)|--")
@@ -220,6 +225,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_STREET, "street"),
     (_SHORTENED, _say_shortened),
     (_BARE, lambda found: BARE[found[1]]),
+    (_JOINED, " "),
 )
 """In this order: a rule sees what the earlier ones left."""
 

@@ -41,6 +41,8 @@ from app.engine.text.written_out import write_out
         ("well-known (mostly) facts - here", "well known, mostly, facts, here"),
         ("The cat sat.", "The cat sat."),
         ("don't you're Tom's 'quoted'", "don't you're Tom's quoted"),
+        ("GitHub, iPhones and McGregor's MacBook", "Git Hub, i Phones and McGregor's Mac Book"),
+        ("the Wi-Fi of a PhD, WiFi's end", "the wifi of a P H D, wifi's end"),
         ("007", "zero zero seven"),
         ("etc. And more", "et cetera. And more"),
         ("你好", ""),
