@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from . import card, corpus, evaluate, export, letters, listening, prompts, ready, sentences, smoke, speak, train, vocoder
+from . import card, corpus, evaluate, export, letters, listening, moonshine, prompts, ready, sentences, smoke, speak, train, vocoder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
 PROMPTS, READY_TEXTS = 16, 5
@@ -59,12 +59,15 @@ def release(folder: Path, texts: Path, shipped: Path) -> int:
     return 0
 
 
-def judge_folder(folder: Path, texts: Path) -> dict[str, object]:
-    """Measure the voice in a folder and write the scores into its starter.json and MODEL.md."""
+def judge_folder(folder: Path, texts: Path, second: Path | None = None) -> dict[str, object]:
+    """Measure the voice in a folder and write the scores into its starter.json and MODEL.md. `second`: where moonshine.Moonshine's files are."""
     voice = speak.load(folder)
     asked = evaluate.trials(texts, evaluate.TEST)
-    verdicts = evaluate.judged(evaluate.speaking(voice, seed=11), asked)
+    said = evaluate.spoken_by(voice, asked, seed=11)
+    verdicts = evaluate.judged(asked, said)
     measured = evaluate.scores(verdicts)
+    if second:
+        measured["second"] = evaluate.second_opinion(moonshine.Moonshine(second), asked, said)
     plain = [trial.text for trial in asked if not trial.digits]
     measured["prompts"] = prompts.scores(prompts.followed(voice, plain, PROMPTS))
     measured["ready"] = ready.scores(voice, plain[:READY_TEXTS])
@@ -84,6 +87,9 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--part", choices=tuple(parts(Path(), 0)), help="make this part alone, so that two can be made side by side")
     parser.add_argument("--evaluate", action="store_true", help="judge the weights that ship")
+    parser.add_argument(
+        "--second", type=Path, help="with --evaluate: hear the sentences by Moonshine, too; its files' folder (moonshine.py)"
+    )
     parser.add_argument("--listen", action="store_true", help="make the page of clips for one's own ears from the weights that ship")
     parser.add_argument("--smoke", action="store_true", help="two steps of every part on made-up sound, then stop")
     asked = parser.parse_args()
@@ -95,7 +101,7 @@ def main() -> int:
         listening.write_page(SHIPPED, asked.work / "texts")
         return 0
     if asked.evaluate:
-        return 1 if evaluate.misses(dict(judge_folder(SHIPPED, asked.work / "texts"))) else 0
+        return 1 if evaluate.misses(dict(judge_folder(SHIPPED, asked.work / "texts", asked.second))) else 0
     return build(asked.work, asked.minutes, asked.part)
 
 

@@ -19,7 +19,7 @@ after the speaker's tag. Without it `[S1]` is {first}, `[S2]` is {second}.
 |---|---|---|
 | word errors, figures ({digit_texts} phrases, {digit_words} words) | {digits:.1%} | {flite_digits:.1%} |
 | word errors, sentences ({texts} sentences, {words} words) | {wide:.1%} | {flite_wide:.1%} |
-| length against flite's | {length:.2f} | 1 |
+{other}| length against flite's | {length:.2f} | 1 |
 | lost or repeated a clause | {gone:.1%} | |
 | ends clipped | {clipped:.1%} | |
 | did not end by itself | {unended:.1%} | |
@@ -29,7 +29,8 @@ after the speaker's tag. Without it `[S1]` is {first}, `[S2]` is {second}.
 | after a prompt in one of the {voices} voices: near its pitch ({prompts} prompts) | {taken:.1%} | |
 | word errors after such a prompt | {prompted:.1%} | {flite_prompted:.1%} |
 
-Judge: pocketsphinx with its own acoustic and language model of English; for figures, the ten figures in any order. Sentences are drawn from the
+Judge: pocketsphinx with its own acoustic and language model of English; for figures, the ten figures in any order. A second judge, Moonshine tiny
+(`moonshine.py` beside the training's other files says which packages carry it), hears much better. Sentences are drawn from the
 same sources as the training's, by their hash: one of {held_out} is never trained on. Gate of the release: {gate}. {verdict}
 
 ## Made from
@@ -47,6 +48,9 @@ most like it: it lends no new voice.
 """
 
 
+SECOND = "| the same sentences, heard by Moonshine tiny | {wer:.1%} | {flite_wer:.1%} |\n"
+
+
 def write(measured: dict[str, Any]) -> str:
     """Return MODEL.md for these scores."""
     missed, after = evaluate.misses(measured), measured["prompts"]
@@ -60,6 +64,7 @@ def write(measured: dict[str, Any]) -> str:
         flite_digits=measured["digits"]["flite_wer"],
         wide=measured["words"]["wer"],
         flite_wide=measured["words"]["flite_wer"],
+        other=SECOND.format(**measured["second"]) if "second" in measured else "",
         length=measured["length_ratio_mean"],
         gone=measured["lost_or_repeated_share"],
         clipped=measured["clipped_share"],

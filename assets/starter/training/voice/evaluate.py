@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.engine.text import numerals, pronounce, written_out
 
-from . import codec, judge, sentences, speak
+from . import codec, judge, moonshine, sentences, speak
 from .flite import SPEAKERS, Flite
 
 GATE = {
@@ -90,13 +90,18 @@ def span_s(sound: Sound) -> float:
     return (heard[-1] - heard[0] + 1) * judge.FRAME_S if len(heard) else 0.0
 
 
-def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequence[Trial]) -> list[Verdict]:
+def by_flite(flite: Flite, trial: Trial) -> Sound:
+    """Return what flite itself says for a trial."""
+    return flite.say(SPEAKERS[trial.speaker], trial.text).samples.astype(np.float32) / 32768
+
+
+def judged(asked: Sequence[Trial], said: Sequence[speak.Spoken]) -> list[Verdict]:
     """Judge every trial beside flite."""
     flite, ears = Flite(), {False: judge.Judge(), True: judge.Judge(numerals.SMALL[:10])}
     verdicts = []
-    for trial, spoken in zip(asked, said(asked), strict=True):
+    for trial, spoken in zip(asked, said, strict=True):
         wanted = sentences.key(trial.text).split()
-        own = flite.say(SPEAKERS[trial.speaker], trial.text).samples.astype(np.float32) / 32768
+        own = by_flite(flite, trial)
         heard, flite_heard = (ears[trial.digits].listen(sound) for sound in (spoken.sound, own))
         gone, flite_gone = (judge.lost_and_repeated(wanted, words) for words in (heard, flite_heard))
         verdicts.append(
@@ -116,10 +121,27 @@ def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequenc
     return verdicts
 
 
-def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequence[Trial]], list[speak.Spoken]]:
-    """Return a function that speaks with this voice, a batch at a time."""
+def second_opinion(ear: moonshine.Moonshine, asked: Sequence[Trial], said: Sequence[speak.Spoken]) -> dict[str, Any]:
+    """Return the word errors that another judge hears in the sentences, flite's for the same, and the share that lost or repeated a clause."""
+    flite, words, errors, flite_errors, gone = Flite(), 0, 0, 0, []
+    for trial, spoken in zip(asked, said, strict=True):
+        if not trial.digits:
+            wanted, heard = sentences.key(written_out.write_out(trial.text)).split(), ear.listen(spoken.sound)
+            words += len(wanted)
+            errors += judge.word_errors(wanted, heard)
+            flite_errors += judge.word_errors(wanted, ear.listen(by_flite(flite, trial)))
+            gone.append(max(judge.lost_and_repeated(wanted, heard)) >= CLAUSE)
+    return {
+        "words": words,
+        "wer": round(errors / words, 4),
+        "flite_wer": round(flite_errors / words, 4),
+        "lost_or_repeated_share": round(float(np.mean(gone)), 4),
+    }
 
-    return lambda asked: in_batches(voice, [script(trial, voice.letters) for trial in asked], seed, **changed)
+
+def spoken_by(voice: speak.Voice, asked: Sequence[Trial], seed: int, **changed: Any) -> list[speak.Spoken]:
+    """Speak trials, a batch at a time."""
+    return in_batches(voice, [script(trial, voice.letters) for trial in asked], seed, **changed)
 
 
 def in_batches(voice: speak.Voice, scripts: Sequence[str], seed: int, **changed: Any) -> list[speak.Spoken]:
