@@ -113,7 +113,7 @@ class SpeechRun:
         sampling = choose_sampling(request, self._dia.limits)
         context = choose_context(part, clip, self._list_contexts(index))
         made_from = (self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist())
-        key = spoken_parts.hash_inputs(*made_from, *self._named)
+        key = spoken_parts.hash_inputs(*made_from, *self._named, *filter(None, [self._dia.limits.edition]))
         saved = spoken_parts.find(spoken_parts.sound_path(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved

@@ -9,7 +9,7 @@ import torch
 
 from app.engine.text.pronounce import read_letters, to_sounds
 from app.engine.text.turns import ScriptPart, Turn
-from app.engine.text.voice_limits import VoiceLimits
+from app.engine.text.voice_limits import VoiceLimits, clip_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,13 @@ def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable
 
 
 def name_voices(first: int, clip: str, limits: VoiceLimits) -> tuple[str, ...]:
-    """Return a sign for each speaker where the clip is a voice that the model knows by name: the script's first speaker gets it. Else nothing."""
-    if clip not in limits.ready:
+    """Return a sign for each speaker where the clip is a voice that the model knows by name: the script's first speaker gets it, the other
+    keeps its usual one, or takes the first's where that is the one chosen. Else nothing."""
+    chosen, given_up = limits.ready.get(clip_key(clip)), limits.usual[first - 1 : first]
+    if chosen is None:
         return ()
-    return tuple(limits.ready[clip] if speaker == first else usual for speaker, usual in enumerate(limits.usual, start=1))
+    others = (given_up[0] if usual == chosen else usual for usual in limits.usual)
+    return tuple(chosen if speaker == first else other for speaker, other in enumerate(others, start=1))
 
 
 def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str, ...] = ()) -> str:

@@ -35,12 +35,13 @@ class Letters:
     rules: Mapping[str, str]
 
     def spell(self, word: str) -> str:
-        """Return the sounds of a word in lower case."""
+        """Return the sounds of a word in lower case, those of its letters' names where it has none."""
         if word in self.words:
             return self.words[word]
         if word.endswith("'s"):
             return self._with_s(self.spell(word[:-2]))
-        return apply_rules(self.rules, word.replace("'", ""))
+        bare = word.replace("'", "")
+        return apply_rules(self.rules, bare) or " ".join(self.words.get(NAMES[ord(letter) - ord("a")], "") for letter in bare)
 
     def _with_s(self, said: str) -> str:
         last = said[-1:]
@@ -70,8 +71,10 @@ def read_letters(path: Path) -> Letters:
     """Read what letters.bin holds; raise a Trouble if it is gone or damaged."""
     try:
         held = json.loads(zlib.decompress(path.read_bytes()))
+        if held["signs"] != sounds.SIGNS or not (isinstance(held["words"], dict) and isinstance(held["rules"], dict)):
+            raise ValueError("it belongs to another version")
         return Letters(held["words"], held["rules"])
-    except (OSError, ValueError, KeyError, TypeError, zlib.error) as fault:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, zlib.error) as fault:
         raise Trouble(
             say("letters.damaged", "The voice cannot read: {path} is missing or damaged ({fault}). Install Hearth again.",
                 path=str(path), fault=f"{type(fault).__name__}: {fault}")
@@ -99,13 +102,13 @@ def _say_word(word: str, before: str, after: str, letters: Letters) -> str:
 
 
 def _starts_sentence(before: str) -> bool:
-    return not before or before in ".?!"
+    return not before or before in ".?!" or (len(before) > 1 and before.isupper())
 
 
 def _link(said: list[str]) -> str:
     """Join words; before a vowel "the" ends in that of "see"."""
     the = f"D{sounds.VOWELS['ax'][0]}"
     for index, word in enumerate(said[:-1]):
-        if word == the and said[index + 1][0] in _VOWELS:
+        if word == the and said[index + 1][:1] in _VOWELS:
             said[index] = f"D{sounds.VOWELS['iy'][0]}"
     return " ".join(said)

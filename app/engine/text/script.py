@@ -12,7 +12,7 @@ from typing import Literal
 
 from app.engine.text.turns import ScriptPart, Turn, gather_parts
 from app.engine.text.voice_limits import DIA, NONVERBALS, VoiceLimits
-from app.engine.text.written_out import can_read, write_out
+from app.engine.text.written_out import can_read, punctuate_lines, write_out
 from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]
@@ -29,7 +29,7 @@ _ROUND = re.compile(r"\(([^()]{1,40})\)")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _PLAIN = str.maketrans(
     {
-        **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―−", " - "), "‐": "-", "‑": "-",
+        **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―", " - "), "−": "-", "‐": "-", "‑": "-",
         "…": "...", "\u00a0": " ", "\u202f": " ", "\u200b": "", "\u200d": "", "\ufeff": "", "\u00ad": "",
     }
 )  # fmt: skip
@@ -48,7 +48,7 @@ class ParsedScript:
     problems: tuple[Problem, ...]
     seconds_estimate: float
     bytes_longest: int
-    """Of the parts as the model reads them."""
+    """Of the parts as the model reads them, or, where it reads sounds, as they are written out."""
     pause_after_s: float = 0.0
 
     @property
@@ -128,7 +128,8 @@ def _limit_accents(text: str) -> str:
 
 
 def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
-    plain = unicodedata.normalize("NFC", _limit_accents(text)).translate(_PLAIN)
+    lines = text if limits.letters is None else punctuate_lines(text)
+    plain = unicodedata.normalize("NFC", _limit_accents(lines)).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
     if replaced and limits.letters is None:
         problems.append(
@@ -142,9 +143,8 @@ def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
             )
         )
     visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
-    strange = sorted({each for each in visible if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
-    if limits.letters is not None:
-        strange = [each for each in strange if not can_read(each)]
+    foreign = sorted({each for each in visible if not each.isascii() and not unicodedata.category(each).startswith("Z")})
+    strange = [each for each in foreign if (ord(each) > 0x24F if limits.letters is None else not can_read(each))]
     if strange:
         problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
     return visible

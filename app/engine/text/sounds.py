@@ -14,6 +14,8 @@ VOWELS: Final = {
 }  # fmt: skip
 """Each vowel's characters: without stress and with it."""
 MARKS: Final = ".,?!"
+SIGNS: Final = "".join([*CONSONANTS.values(), *VOWELS.values()])
+"""All of them: a table learned with others is of no use here."""
 
 
 def sign(phone: str, stressed: bool) -> str:

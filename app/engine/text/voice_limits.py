@@ -24,7 +24,7 @@ class VoiceLimits:
 
     name: str = "Dia"
     bytes_most: int = 1024
-    """Bytes of text the encoder takes at once, including the voice prompt's."""
+    """Bytes of text the encoder takes at once, including the voice prompt's; of a voice that reads sounds, about as many."""
     rows_most: int = 3072
     delay: int = 15
     rate: int = 44100
@@ -43,9 +43,11 @@ class VoiceLimits:
     letters: Path | None = None
     """What it learned of reading, for a voice that reads sounds and not letters."""
     ready: dict[str, str] = field(default_factory=dict, hash=False)
-    """The clips of voices that it learned by name, mapped to the sign that names each after a speaker's tag."""
+    """The clips of voices that it learned by name, each by its `clip_key`, mapped to the sign that names it after a speaker's tag."""
     usual: tuple[str, ...] = ()
     """The signs of the voices that its speakers have where none is named."""
+    edition: str = ""
+    """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
@@ -55,6 +57,11 @@ class VoiceLimits:
     def seconds_most(self) -> float:
         """Length of the longest run of the decoder."""
         return (self.rows_most - self.delay - 1) / self.frame_rate
+
+
+def clip_key(clip: Path | str) -> str:
+    """Return what tells a ready voice's clip wherever Hearth is installed: the end of its path."""
+    return "/".join(Path(clip).parts[-3:])
 
 
 DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
@@ -102,8 +109,9 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
         letters=folder / str(starter["letters"]) if "letters" in starter else None,
-        ready={str(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
+        ready={clip_key(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
         usual=tuple(starter.get("usual", ())),
+        edition=str(starter.get("edition", "")),
         own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | read_recommended(starter.get("generation", {})),
     )

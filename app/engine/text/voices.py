@@ -20,7 +20,7 @@ from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
 from app.engine.text.turns import Turn
-from app.engine.text.voice_limits import VoiceLimits
+from app.engine.text.voice_limits import VoiceLimits, clip_key
 from app.paths import Home, assets
 from app.sentence import Sentence, Trouble, say
 from app.stored_json import is_right, read_stored
@@ -61,7 +61,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
             say(
                 "voice.not-own",
                 "{name} cannot imitate this recording, only voices that it spoke itself. "
-                "Choose “New random voice” or a voice saved from its own results, or use Dia, "
+                "Choose one of its ready voices or a voice saved from its own results, or use Dia, "
                 "which can imitate any recording.",
                 name=limits.name,
             ),
@@ -192,11 +192,21 @@ def list_ready_voices() -> tuple[Voice, ...]:
     return _list_folder(assets() / "starter" / "voice" / "voices", ".ogg")
 
 
+def is_same(voice: Voice, prompt: VoicePrompt) -> bool:
+    """Tell whether a clip with its words is this voice, a ready one also where Hearth was moved or its words were put otherwise."""
+    return voice.prompt == prompt or (voice in list_ready_voices() and clip_key(voice.prompt.path) == clip_key(prompt.path))
+
+
+def is_ready(prompt: VoicePrompt) -> bool:
+    """Tell whether a clip with its words is a voice that comes with Hearth."""
+    return any(each.prompt == prompt for each in list_ready_voices())
+
+
 def list_offered_voices(home: Home, guest: bool = False) -> tuple[Voice, ...]:
     """List saved voices, then the ready ones; a saved voice hides a ready one of its name. A guest sees the ready ones alone."""
     saved = () if guest else list_voices(home)
-    names = {each.name for each in saved}
-    return *saved, *(each for each in list_ready_voices() if each.name not in names)
+    names = {each.name.lower() for each in saved}
+    return *saved, *(each for each in list_ready_voices() if each.name.lower() not in names)
 
 
 def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:

@@ -16,6 +16,7 @@ from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.process.keeper import Keeper
+from app.engine.text import voices
 from app.sentence import Trouble, say
 from app.ui.state.person import Person
 
@@ -90,7 +91,7 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
                     most=limits.letters,
                 )
             )
-        files = [request.voice.path] if request.voice else []
+        files = [request.voice.path] if request.voice and not voices.is_ready(request.voice) else []
         kind: str = "speech"
     else:
         request = _grant_picture(request, limits, catalog.find(model_for("picture", keeper, owners)))

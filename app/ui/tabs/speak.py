@@ -100,7 +100,7 @@ class SpeakTab:
     def _restore(self, restored: SpeechRequest, spoken: Language) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
         model, notes = self.shared.find_model_again(restored.model)
-        voice = next((each.name for each in self._list_voices() if each.prompt == restored.voice), FRESH)
+        voice = next((each.name for each in self._list_voices() if restored.voice and voices.is_same(each, restored.voice)), FRESH)
         if restored.voice is not None and voice == FRESH:
             notes += (say("restore.voice", "This used a recording as its voice. Choose the recording again."),)
         by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)

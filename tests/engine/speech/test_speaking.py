@@ -86,6 +86,14 @@ def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], t
     assert [e for e in other if isinstance(e, Step)]  # other settings: other parts
 
 
+def test_other_weights_make_every_part_anew(speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job stopped before an update of Hearth does not go on in the middle with other codes."""
+    run(speakers["starter"], tmp_path, text=LONG)
+    newer = dataclasses.replace(speakers["starter"].limits, edition="3")
+    monkeypatch.setattr(speakers["starter"].dia, "limits", newer)
+    assert [e for e in run(speakers["starter"], tmp_path, text=LONG) if isinstance(e, Step)]
+
+
 def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     """Simulate a kill: parts without their description, half-written files, a broken part."""
     whole = find_result(run(speakers["starter"], tmp_path / "whole", text=LONG))

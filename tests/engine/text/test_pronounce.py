@@ -44,6 +44,8 @@ LETTERS = pronounce.Letters(WORDS, RULES)
         ("cat's", "kqts"),
         ("apple's", "Qp@lz"),
         (", one", "wUn"),
+        ("the h", "D@ "),
+        ("THE A CAT", "D@ @ kqt"),
         ("", ""),
     ],
 )  # fmt: skip
@@ -65,7 +67,7 @@ def test_every_sound_has_a_sign_of_its_own_that_no_mark_voice_or_tag_uses() -> N
 
 def test_a_voice_that_reads_sounds_gets_them(tmp_path: Path) -> None:
     path = tmp_path / "letters.bin"
-    path.write_bytes(zlib.compress(json.dumps({"words": WORDS, "rules": RULES}).encode()))
+    path.write_bytes(zlib.compress(json.dumps({"signs": sounds.SIGNS, "words": WORDS, "rules": RULES}).encode()))
     limits = VoiceLimits(letters=path, carries=False)
     script = parse_script("[S1] 2 cats, 1 cell. [S2] The apple", limits)
     assert script.parts[0].text == "[S1] two cats, one cell. [S2] The apple"

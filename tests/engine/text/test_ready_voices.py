@@ -15,9 +15,9 @@ from app.engine.jobs.request import VoicePrompt
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.voice_prompt import compose_text, name_voices
-from app.engine.text import pronounce, voices
+from app.engine.text import pronounce, sounds, voices
 from app.engine.text.turns import Turn
-from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
+from app.engine.text.voice_limits import DIA, VoiceLimits, clip_key, read_limits
 from app.paths import Home
 from app.sentence import Trouble
 from tests.support import speech_fixtures
@@ -25,7 +25,12 @@ from tests.support.speech_fixtures import find_result, run, write_clip
 
 folders, plan = speech_fixtures.folders, speech_fixtures.plan
 CLIP = "/voice/voices/daisy.ogg"
-LIMITS = VoiceLimits(carries=False, ready={CLIP: "3"}, usual=("0", "1"))
+USUAL = "/voice/voices/brian.ogg"
+LIMITS = VoiceLimits(carries=False, ready={clip_key(CLIP): "3", clip_key(USUAL): "1"}, usual=("0", "1"))
+
+
+def of_other_signs() -> bytes:
+    return zlib.compress(json.dumps({"signs": "abc", "words": {}, "rules": {}}).encode())
 
 
 @pytest.fixture
@@ -75,6 +80,23 @@ def test_the_first_speaker_gets_the_voice_and_the_other_keeps_its_own() -> None:
     assert name_voices(1, "/elsewhere/daisy.ogg", LIMITS) == ()
 
 
+def test_two_speakers_never_share_a_voice() -> None:
+    assert name_voices(1, USUAL, LIMITS) == ("1", "0")
+    assert name_voices(2, USUAL, LIMITS) == ("0", "1")
+
+
+def test_a_ready_voice_is_known_where_hearth_was_moved() -> None:
+    assert name_voices(1, "/new/place/voice/voices/daisy.ogg", LIMITS) == ("3", "1")
+
+
+def test_a_shelfs_voice_is_found_again_where_hearth_was_moved(shipped: Path) -> None:
+    (ready,) = voices.list_ready_voices()
+    key = clip_key(ready.prompt.path)
+    assert voices.is_same(ready, VoicePrompt(f"/old/{key}", "Other words."))
+    assert not voices.is_same(ready, VoicePrompt("/old/daisy.ogg", ready.prompt.transcript))
+    assert voices.is_ready(ready.prompt) and not voices.is_ready(VoicePrompt(f"/old/{key}", "Other words."))
+
+
 def test_the_sign_follows_every_tag() -> None:
     spoken = (Turn(1, "a"), Turn(1, "b"), Turn(2, "c"), Turn(1, "d"))
     assert compose_text(spoken, LIMITS, ("3", "1")) == "[S1]3 a b [S2]1 c [S1]3 d"
@@ -88,10 +110,11 @@ def test_a_ready_voice_is_named_and_not_heard(
     (folder / "voices").mkdir()
     clip = write_clip(folder / "voices" / "daisy.ogg", 3)
     (folder / "voices" / "daisy.json").write_text(json.dumps({"name": "Daisy", "transcript": "One.", "spoken_by": "tiny"}))
-    (folder / "letters.bin").write_bytes(zlib.compress(json.dumps({"words": {"one": "wUn", "two": "tK"}, "rules": {}}).encode()))
+    tables = {"signs": sounds.SIGNS, "words": {"one": "wUn", "two": "tK"}, "rules": {}}
+    (folder / "letters.bin").write_bytes(zlib.compress(json.dumps(tables).encode()))
     told = {"letters": "letters.bin", "ready": {"voices/daisy.ogg": "3"}, "usual": "01", "own_voices": ["tiny"], "generation": {}}
     (folder / "starter.json").write_text(json.dumps(told))
-    assert read_limits(folder).ready == {clip: "3"} and read_limits(folder).usual == ("0", "1")
+    assert read_limits(folder).ready == {"starter/voices/daisy.ogg": "3"} and read_limits(folder).usual == ("0", "1")
     heard: list[tuple[str, bool]] = []
     begin = Decoding.__init__
 
@@ -106,7 +129,7 @@ def test_a_ready_voice_is_named_and_not_heard(
     assert heard == [("\x023 wUn. \x010 tK.", True), ("\x02 wUn. \x01 tK.", True)]
 
 
-@pytest.mark.parametrize("held", [None, b"", b"no zlib", zlib.compress(b"[]"), zlib.compress(b"{}"), zlib.compress(b"{")])
+@pytest.mark.parametrize("held", [None, b"", b"no zlib", zlib.compress(b"[]"), zlib.compress(b"{}"), zlib.compress(b"{"), of_other_signs()])
 def test_a_damaged_table_is_told(tmp_path: Path, held: bytes | None) -> None:
     path = tmp_path / "letters.bin"
     if held is not None:

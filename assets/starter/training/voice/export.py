@@ -23,6 +23,7 @@ GENERATION: dict[str, Any] = {
 SHARPER = 1.0
 ABOUT: dict[str, Any] = {
     "name": "Hearth starter voice",
+    "edition": "2",
     "speakers": {"[S1]": "female (flite's cmu_us_slt)", "[S2]": "male (flite's cmu_us_rms)"},
     "licence": "trained on speech made by CMU Flite 2.2 with its voices cmu_us_slt, cmu_us_rms and cmu_us_awb "
     "(CMU, free for any use with their notice); see MODEL.md",

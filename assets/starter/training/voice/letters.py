@@ -152,8 +152,8 @@ def learn(learned: Pairs, always: Pairs) -> pronounce.Letters:
 
 
 def save(letters: pronounce.Letters, path: Path) -> None:
-    held = json.dumps({"words": dict(sorted(letters.words.items())), "rules": dict(sorted(letters.rules.items()))}, separators=(",", ":"))
-    path.write_bytes(zlib.compress(held.encode(), 9))
+    tables = {"words": dict(sorted(letters.words.items())), "rules": dict(sorted(letters.rules.items()))}
+    path.write_bytes(zlib.compress(json.dumps({"signs": sounds.SIGNS, **tables}, separators=(",", ":")).encode(), 9))
 
 
 def unseen_errors(learned: Pairs, one_of: int = 12) -> tuple[float, float]:
