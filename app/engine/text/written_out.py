@@ -135,11 +135,11 @@ def punctuate_lines(text: str) -> str:
     Lines of wrapped prose are long, or go on in lower case."""
     marked = []
     lines = [line.strip() for line in text.split("\n")]
-    for line, following in pairwise([*lines, ""]):
+    for line, following in pairwise(lines):
         open_end = bool(line) and (line[-1].isalnum() or line[-1] in _CLOSING)
         verse = len(line) < WRAPPED_FROM and not following[:1].islower()
         marked.append(line + ("." if open_end and not following else "," if open_end and verse else ""))
-    return "\n".join(marked)
+    return "\n".join([*marked, lines[-1]])
 
 
 def can_read(sign: str) -> bool:

@@ -89,8 +89,9 @@ def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], t
 def test_other_weights_make_every_part_anew(speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job stopped before an update of Hearth does not go on in the middle with other codes."""
     run(speakers["starter"], tmp_path, text=LONG)
-    newer = dataclasses.replace(speakers["starter"].limits, edition="3")
-    monkeypatch.setattr(speakers["starter"].dia, "limits", newer)
+    dia = speakers["starter"].dia
+    newer = dataclasses.replace(dia, limits=dataclasses.replace(dia.limits, edition="3"))
+    monkeypatch.setattr(speakers["starter"], "_dia", newer)
     assert [e for e in run(speakers["starter"], tmp_path, text=LONG) if isinstance(e, Step)]
 
 

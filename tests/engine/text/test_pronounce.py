@@ -44,8 +44,8 @@ LETTERS = pronounce.Letters(WORDS, RULES)
         ("cat's", "kqts"),
         ("apple's", "Qp@lz"),
         (", one", "wUn"),
-        ("the h", "D@ "),
-        ("THE A CAT", "D@ @ kqt"),
+        ("the bb", "D@ bW bW"),
+        ("THE A CAT", "D$ @ kqt"),
         ("", ""),
     ],
 )  # fmt: skip
