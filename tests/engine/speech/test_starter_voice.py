@@ -128,7 +128,10 @@ def test_weights_that_miss_the_gate_are_not_released(tmp_path: Path, monkeypatch
     monkeypatch.setattr(program, "judge_folder", lambda folder, texts: bad)
     assert program.release(made, tmp_path, shipped) == 1 and not shipped.exists()
     monkeypatch.setattr(program, "judge_folder", lambda folder, texts: ABOUT["scores"])
-    assert program.release(made, tmp_path, shipped) == 0 and (shipped / "starter.json").exists()
+    shipped.mkdir()
+    (shipped / "of-older-weights.ogg").write_bytes(b"")
+    assert program.release(made, tmp_path, shipped) == 0
+    assert [each.name for each in shipped.iterdir()] == ["starter.json"]
 
 
 def test_training_reads_text_as_the_shipped_tokenizer_does() -> None:

@@ -50,12 +50,13 @@ def build(work: Path, minutes: float, only: str | None = None) -> int:
 
 
 def release(folder: Path, texts: Path, shipped: Path) -> int:
-    """Judge the voice in `folder`; copy it over `shipped` if it passes, else name every miss."""
+    """Judge the voice in `folder`; put it in the place of `shipped` if it passes, else name every miss."""
     missed = evaluate.misses(judge_folder(folder, texts))
     if missed:
         print("Not released: " + "; ".join(missed))
         return 1
-    shutil.copytree(folder, shipped, dirs_exist_ok=True)
+    shutil.rmtree(shipped, ignore_errors=True)
+    shutil.copytree(folder, shipped)
     return 0
 
 
