@@ -22,7 +22,7 @@ from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.dia import Dia
 from app.engine.speech.pace import STEP_EVERY_S, Pace
 from app.engine.speech.sampling import Sampling
-from app.engine.speech.voice_prompt import VoiceContext, compose_text
+from app.engine.speech.voice_prompt import VoiceContext, compose_text, count_least_frames
 from app.engine.text import turns
 from app.sentence import say
 
@@ -146,7 +146,12 @@ def _make_input(dia: Dia, task: PartTask) -> PartInput:
     context = task.context
     text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits, task.named)
     return PartInput(
-        torch.tensor(dia.tokenizer(text)["input_ids"]), context.codes if context else None, task.sampling, task.seed, _limit_rows(dia, task)
+        torch.tensor(dia.tokenizer(text)["input_ids"]),
+        context.codes if context else None,
+        task.sampling,
+        task.seed,
+        _limit_rows(dia, task),
+        count_least_frames(task.part.turns, dia.limits),
     )
 
 

@@ -11,6 +11,8 @@ from app.engine.text.pronounce import read_letters, to_sounds
 from app.engine.text.turns import ScriptPart, Turn
 from app.engine.text.voice_limits import VoiceLimits, clip_key
 
+LEAST_SLACK_S = 0.25
+
 
 @dataclass(frozen=True, slots=True)
 class VoiceContext:
@@ -44,6 +46,15 @@ def name_voices(first: int, clip: str, limits: VoiceLimits) -> tuple[str, ...]:
         return ()
     others = (given_up[0] if usual == chosen else usual for usual in limits.usual)
     return tuple(chosen if speaker == first else other for speaker, other in enumerate(others, start=1))
+
+
+def count_least_frames(turns: tuple[Turn, ...], limits: VoiceLimits) -> int:
+    """Return the frames before which these turns cannot have been said."""
+    if limits.letters is None:
+        return 0
+    letters = read_letters(limits.letters)
+    signs = sum(len(to_sounds(turn.text, letters)) for turn in turns)
+    return max(0, int((signs / limits.signs_per_s_most - LEAST_SLACK_S) * limits.frame_rate))
 
 
 def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str, ...] = ()) -> str:

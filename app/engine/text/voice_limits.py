@@ -46,6 +46,8 @@ class VoiceLimits:
     """The clips of voices that it learned by name, each by its `clip_key`, mapped to the sign that names it after a speaker's tag."""
     usual: tuple[str, ...] = ()
     """The signs of the voices that its speakers have where none is named."""
+    signs_per_s_most: float = math.inf
+    """Sounds a second that nobody speaks, for a voice that reads sounds: a part does not end before that pace allows."""
     edition: str = ""
     """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
     own_voices: frozenset[str] | None = None
@@ -111,6 +113,7 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         letters=folder / str(starter["letters"]) if "letters" in starter else None,
         ready={clip_key(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
         usual=tuple(starter.get("usual", ())),
+        signs_per_s_most=float(starter.get("signs_per_s_most", math.inf)),
         edition=str(starter.get("edition", "")),
         own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | read_recommended(starter.get("generation", {})),

@@ -11,7 +11,7 @@ import torch
 from transformers import DiaTokenizer
 
 from app.engine.text import pronounce, script, voices, written_out
-from app.engine.text.voice_limits import read_limits
+from app.engine.text.voice_limits import clip_key, read_limits
 from assets.starter.training.voice import __main__ as program
 from assets.starter.training.voice import card, codec, evaluate, judge, model, ready, speak
 from assets.starter.training.voice.flite import SPEAKERS, VOICES
@@ -19,6 +19,8 @@ from assets.starter.training.voice.flite import SPEAKERS, VOICES
 SHIPPED = program.SHIPPED
 ABOUT = json.loads((SHIPPED / "starter.json").read_text())
 TEXT = "The old lighthouse keeper found a letter in a bottle."
+FLITE_HZ = {"anna": 178, "brian": 103, "callum": 123, "daisy": 211, "edith": 147, "frank": 96, "george": 110, "heather": 182}
+"""The median pitch of flite's own voices in this sentence."""
 KINDS = {".safetensors", ".json", ".md", ".ogg", ".bin", ".html"}
 
 
@@ -51,8 +53,8 @@ def test_it_speaks_in_every_voice_and_ends_by_itself(spoken: dict[str, speak.Spo
 
 def test_every_voice_has_its_pitch(spoken: dict[str, speak.Spoken]) -> None:
     for name, said in spoken.items():
-        off = 12 * np.log2(evaluate.median_hz(said.sound) / VOICES[name].pitch_hz)
-        assert abs(off) < 2.5, (name, off)
+        off = 12 * np.log2(evaluate.median_hz(said.sound) / FLITE_HZ[name])
+        assert abs(off) < 1.5, (name, off)
 
 
 def test_the_speakers_have_their_usual_voices(voice: speak.Voice) -> None:
@@ -60,7 +62,7 @@ def test_the_speakers_have_their_usual_voices(voice: speak.Voice) -> None:
     hz = {who: evaluate.median_hz(one.sound) for who, one in zip(SPEAKERS, said, strict=True)}
     assert abs(12 * np.log2(hz["S1"] / hz["S2"])) >= evaluate.GATE["semitones_apart_at_least"]
     for who, name in SPEAKERS.items():
-        assert abs(12 * np.log2(hz[who] / VOICES[name].pitch_hz)) < 2.5
+        assert abs(12 * np.log2(hz[who] / FLITE_HZ[name])) < 1.5
 
 
 def test_it_does_not_repeat_itself(spoken: dict[str, speak.Spoken]) -> None:
@@ -107,7 +109,9 @@ def test_starter_json_tells_what_the_engine_needs() -> None:
     assert ABOUT["audio_kwargs"]["delay_pattern"] == list(model.DELAY)
     limits = read_limits(SHIPPED)
     assert limits.letters == SHIPPED / "letters.bin" and limits.letters.is_file()
-    assert [limits.ready[each.prompt.path] for each in voices.list_ready_voices()] == [str(number) for number in range(len(VOICES))]
+    assert [limits.ready[clip_key(each.prompt.path)] for each in voices.list_ready_voices()] == [
+        str(number) for number in range(len(VOICES))
+    ]
     assert [each.name for each in voices.list_ready_voices()] == [name.title() for name in VOICES]
     for each in voices.list_ready_voices():
         assert voices.parse_transcript(each.prompt, limits) and 3 < each.seconds < 8

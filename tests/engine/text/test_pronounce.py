@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import zlib
 from pathlib import Path
 
 import pytest
 
-from app.engine.speech.voice_prompt import compose_text
+from app.engine.speech.voice_prompt import compose_text, count_least_frames
 from app.engine.text import pronounce, sounds
 from app.engine.text.script import parse_script
 from app.engine.text.turns import Turn
@@ -73,6 +74,9 @@ def test_a_voice_that_reads_sounds_gets_them(tmp_path: Path) -> None:
     assert script.parts[0].text == "[S1] two cats, one cell. [S2] The apple"
     assert compose_text(script.parts[0].turns, limits) == "[S1] tK kqts, wUn sEll. [S2] D$ Qp@l"
     assert compose_text((Turn(2, "one"), Turn(2, "two")), limits) == "[S2] wUn tK"
+    quick = dataclasses.replace(limits, signs_per_s_most=2.0, frame_rate=40.0)
+    assert count_least_frames((Turn(2, "one"), Turn(2, "two")), quick) == 40 * (5 / 2 - 0.25)
+    assert count_least_frames((Turn(2, "one"),), limits) == 0
 
 
 def test_a_script_without_a_word_to_read_is_refused(tmp_path: Path) -> None:

@@ -73,11 +73,13 @@ def script(trial: Trial, letters: pronounce.Letters) -> str:
     return f"[{trial.speaker}] {pronounce.to_sounds(written_out.write_out(trial.text), letters)}"
 
 
-SURELY_VOICED = 0.6
+SURELY_VOICED, LEAST_FRAMES = 0.6, 4
 
 
 def median_hz(sound: Sound) -> float:
-    """Return the median pitch of clearly voiced frames."""
+    """Return the median pitch of clearly voiced frames; not a number where there are none."""
+    if len(sound) < LEAST_FRAMES * codec.HOP:
+        return float("nan")
     tone = codec.pitch(torch.from_numpy(sound), len(sound) // codec.HOP)
     voiced = tone[tone[:, 1] > SURELY_VOICED, 0]
     return float(150 * voiced.median().exp()) if len(voiced) else float("nan")

@@ -62,6 +62,7 @@ def describe(folder: Path, measured: dict[str, Any]) -> None:
         "channels": codec.CHANNELS,
         "longest_s": 8.0,
         "clip_most_s": 4.0,
+        "signs_per_s_most": speak.SIGNS_PER_S_MOST,
         "own_voices": ["starter-voice"],
         "audio_kwargs": speak.AUDIO_KWARGS,
         "generation": GENERATION,

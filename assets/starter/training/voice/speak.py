@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from app.engine.text import pronounce
 
 from . import codec, model
 
+SIGNS_PER_S_MOST = 20.0
+"""flite's quickest sentences have 18.7."""
 AUDIO_KWARGS: dict[str, Any] = {
     "eos_token_id": model.EOS,
     "pad_token_id": model.PAD,
@@ -61,10 +64,17 @@ def load(folder: Path) -> Voice:
     return Voice(dia, processor, said["generation"], pronounce.read_letters(folder / said["letters"]))
 
 
+def least_frames(script: str) -> int:
+    """Return the frames before which a script cannot have been said."""
+    return max(1, int((len(re.sub(r"\[S.\]. ?", "", script)) / SIGNS_PER_S_MOST - 0.25) * codec.FRAMES_PER_S))
+
+
 def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
     """Speak scripts in one batch with plain generate(), each cut at its end; with prompts, return only what follows them."""
     settings = {**voice.generation, **changed}
     torch.manual_seed(seed)
+    if prompts is None:
+        settings["min_new_tokens"] = min(settings["max_new_tokens"], *map(least_frames, scripts))
     inputs = voice.processor(text=scripts, audio=prompts, padding="longest", return_tensors="pt", **AUDIO_KWARGS)
     with torch.no_grad():
         rows = voice.dia.generate(**inputs, **settings)
