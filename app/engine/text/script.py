@@ -245,6 +245,7 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
                 Problem(
                     "warning",
                     say("script.reads-sound", "{name} reads {mark} aloud. Dia can make such sounds.", mark=found[0], name=limits.name),
+                    cure="use:dia-1.6b",
                 )
             )
         elif limits.letters is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
