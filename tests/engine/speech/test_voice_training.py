@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,13 @@ def test_sentences_are_taken_clean_or_not_at_all() -> None:
     ):
         assert sentences.cleaned(text, known) is None, text
     assert sum(sentences.is_held_out(f"the cat {number}x" + "a" * number) for number in range(400)) in range(2, 30)
+
+
+def test_numbers_are_drawn_as_they_are_written_out_when_read() -> None:
+    """Every kind of them: what is trained is what the app makes of figures."""
+    drawn = {sentences.numbers(random.Random(seed)) for seed in range(1000)}
+    assert not any(re.search("[0-9]", text) for text in drawn)
+    assert any(text.startswith("March ") for text in drawn) and any(text.endswith("pounds") for text in drawn)
 
 
 def test_reading_is_learned_and_the_rest_is_kept_as_exceptions() -> None:

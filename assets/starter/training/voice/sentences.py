@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.engine.text import numerals, written_out
+from app.engine.text import numerals, spoken_forms
 
 WORD_LIST, WORDS = "wamerican", Path("usr/share/dict/american-english")
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
@@ -104,7 +104,7 @@ def numbers(rng: random.Random) -> str:
     if kind == 4:
         minute = rng.choice(("fifteen", "thirty", "oh five", "forty five", numerals.cardinal(rng.randint(10, 59))))
         return f"at {numerals.cardinal(rng.randint(1, 12))} {minute}"
-    return f"{rng.choice(written_out.MONTHS)} {rng.choice(ORDINALS)}, {numerals.cardinal(rng.randrange(100))} point {numerals.cardinal(rng.randrange(10))}"
+    return f"{rng.choice(spoken_forms.MONTHS)} {rng.choice(ORDINALS)}, {numerals.cardinal(rng.randrange(100))} point {numerals.cardinal(rng.randrange(10))}"
 
 
 def loose(rng: random.Random, words: tuple[str, ...]) -> str:
