@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -118,10 +119,23 @@ def test_starter_json_tells_what_the_engine_needs() -> None:
         assert script.parse_script(each.prompt.transcript, limits).problems == ()
 
 
-def test_the_gate_names_every_miss() -> None:
-    bad = {**ABOUT["scores"], "digits": {**ABOUT["scores"]["digits"], "wer": 0.5}, "clipped_share": 0.5, "semitones_apart": 1.0}
-    missed = evaluate.misses(bad)
-    assert len(missed) == 3 and "digits_wer" in missed[0] and "clipped_share" in missed[1] and "semitones" in missed[2]
+def test_the_gate_names_every_miss_and_takes_no_missing_number() -> None:
+    scores = ABOUT["scores"]
+    bad = {
+        **scores,
+        "digits": {**scores["digits"], "wer": 0.5},
+        "clipped_share": math.nan,
+        "semitones_apart": 1.0,
+        "ready": {**scores["ready"], "wer": 0.9, "near_share": math.nan},
+        "prompts": {**scores["prompts"], "taken_share": 0.1},
+    }
+    names = [missed.split()[0] for missed in evaluate.misses(bad)]
+    assert names == [
+        "digits_wer",
+        "clipped_share",
+        "ready_wer_above_flite",
+        *(name for name in evaluate.GATE if name.endswith("_at_least")),
+    ]
 
 
 def test_weights_that_miss_the_gate_are_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

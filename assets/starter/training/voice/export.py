@@ -11,6 +11,7 @@ import torch
 from transformers import DacFeatureExtractor, DacModel, DiaTokenizer
 
 from . import codec, model, ready, speak
+from .flite import BASE_NAMES, SPEAKERS, VOICES
 
 GENERATION: dict[str, Any] = {
     "do_sample": True,
@@ -20,13 +21,11 @@ GENERATION: dict[str, Any] = {
     "guidance_scale": 1.0,
     "max_new_tokens": 420,
 }
-SHARPER = 1.0
 ABOUT: dict[str, Any] = {
     "name": "Hearth starter voice",
     "edition": "2",
-    "speakers": {"[S1]": "female (flite's cmu_us_slt)", "[S2]": "male (flite's cmu_us_rms)"},
-    "licence": "trained on speech made by CMU Flite 2.2 with its voices cmu_us_slt, cmu_us_rms and cmu_us_awb "
-    "(CMU, free for any use with their notice); see MODEL.md",
+    "speakers": {f"[{speaker}]": f"{name.title()}, from flite's cmu_us_{VOICES[name].base}" for speaker, name in SPEAKERS.items()},
+    "licence": f"trained on speech made by CMU Flite 2.2 with its voices {BASE_NAMES} (CMU, free for any use with their notice); see MODEL.md",
 }
 LETTERS = "letters.bin"
 
@@ -36,8 +35,6 @@ def write(checkpoint: Path, decoder: Path, encoder: Path, letters: Path, folder:
     weights = torch.load(checkpoint, weights_only=True)["average"]
     dia = model.dia()
     dia.load_state_dict(weights)
-    with torch.no_grad():
-        dia.logits_dense.weight.mul_(SHARPER)
     dia.generation_config.update(
         **GENERATION, bos_token_id=model.BOS, eos_token_id=model.EOS, pad_token_id=model.PAD, decoder_start_token_id=model.BOS
     )

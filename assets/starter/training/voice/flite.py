@@ -33,6 +33,7 @@ VOICES = {
 }
 SPEAKERS = {"S1": "anna", "S2": "brian"}
 BASES = ("slt", "rms", "awb")
+BASE_NAMES = ", ".join(f"cmu_us_{base}" for base in BASES)
 
 
 @dataclass(frozen=True, slots=True)

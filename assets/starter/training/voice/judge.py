@@ -54,9 +54,6 @@ class Judge:
             model.write_text(f"\\data\\\nngram 1={len(words) + 2}\n\n\\1-grams:\n{rows}\n\n\\end\\\n")
             self._decoder = Decoder(lm=str(model), samprate=16000.0, loglevel="FATAL", lw=LANGUAGE_WEIGHT, wip=WORD_PENALTY)
 
-    def knows(self, word: str) -> bool:
-        return self._decoder.lookup_word(word) is not None
-
     def listen(self, samples: NDArray[np.float32]) -> list[str]:
         """Return the words recognised in 16 kHz sound from -1 to 1."""
         padded = np.concatenate([np.zeros(3200, np.float32), samples, np.zeros(3200, np.float32)])
