@@ -38,7 +38,7 @@ def test_a_path_that_raised_or_gave_nan_can_be_told() -> None:
 def test_a_starters_part_is_told_in_words() -> None:
     wrong = Verdict(Subject.part("vae", "float16"), passed=False, error=math.inf)
     views = [selftest_view({wrong.subject: wrong}, spoken) for spoken in ("en", "zh")]
-    assert [view["parts"][0]["subject"] for view in views] == ["the starter painter's decoder, float16", "入门画师的解码器, float16"]
+    assert [view["parts"][0]["subject"] for view in views] == ["the starter painter's decoder, float16", "入门画师的解码器，float16"]
     assert [(view["right"], view["total"]) for view in views] == [(0, 1)] * 2
 
 

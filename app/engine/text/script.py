@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from app.duration import word_duration
+from app.engine.text.model_names import word_name
 from app.engine.text.turns import ScriptPart, Turn, gather_parts
 from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.sentence import Sentence, Trouble, say
@@ -50,8 +52,6 @@ class ParsedScript:
     parts: tuple[ScriptPart, ...]
     problems: tuple[Problem, ...]
     seconds_estimate: float
-    bytes_longest: int
-    """Of the parts as the model reads them."""
     pause_after_s: float = 0.0
 
     @property
@@ -77,10 +77,10 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 "warning",
                 say(
                     "script.short",
-                    "This is only about {seconds} s of speech. Below {least} s, {name} often makes noise; write a little more.",
-                    seconds=round(seconds, 1),
-                    name=limits.name,
-                    least=limits.part_least_s,
+                    "This is only about {time} of speech. Below {least}, {name} often makes noise; write a little more.",
+                    time=word_duration(seconds, exact=True),
+                    name=word_name(limits.name),
+                    least=word_duration(limits.part_least_s),
                 ),
             )
         )
@@ -90,14 +90,13 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 "note",
                 say(
                     "script.long",
-                    "This is about {minutes} minutes of speech in {parts} parts. Finished parts are kept if you stop.",
-                    minutes=round(seconds / 60),
+                    "This is about {time} of speech in {parts} {parts:part|parts}. Finished parts are kept if you stop.",
+                    time=word_duration(seconds),
                     parts=len(parts),
                 ),
             )
         )
-    longest = max((len(part.text.encode()) for part in parts), default=0)
-    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, longest, pause_s)
+    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, pause_s)
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
@@ -139,7 +138,7 @@ def _clean(text: str, problems: list[Problem]) -> str:
                 "note",
                 say(
                     "script.typographic",
-                    "{count} curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better.",
+                    "Curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better: {count}.",
                     count=replaced,
                 ),
             )
@@ -194,19 +193,26 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                     "script.speakers",
                     "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
                     tags=", ".join(dict.fromkeys(wrong[:5])),
-                    name=limits.name,
+                    name=word_name(limits.name),
                 ),
             )
         )
     elif corrected:
         problems.append(
-            Problem("note", say("script.tags", "{count} tags are read as [S1] or [S2], which is the usual spelling.", count=corrected))
+            Problem(
+                "note",
+                say("script.tags", "{count} {count:tag is|tags are} read as [S1] or [S2], which is the usual spelling.", count=corrected),
+            )
         )
     if merged:
         problems.append(
             Problem(
                 "note",
-                say("script.alternate", "{count} consecutive lines have the same speaker; they are joined into one turn.", count=merged),
+                say(
+                    "script.alternate",
+                    "In {count} {count:place|places} a speaker has two lines in a row; they are joined into one turn.",
+                    count=merged,
+                ),
             )
         )
     if unknown:
@@ -223,15 +229,16 @@ def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
     if not near:
         return say(
             "script.words",
-            "{name} knows only {known} words and cannot say: {words}. Use other words, or choose Dia, which speaks any English.",
-            name=limits.name,
+            "{name} knows only {known} {known:word|words} and cannot say: {words}. Use other words, or choose Dia, which speaks any English.",
+            name=word_name(limits.name),
             known=len(ordered),
             words=told,
         )
     return say(
         "script.words-near",
-        "{name} knows only {known} words and cannot say: {words}. Similar words it knows: {near}. Use those, or choose Dia, which speaks any English.",
-        name=limits.name,
+        "{name} knows only {known} {known:word|words} and cannot say: {words}. Similar words it knows: {near}. "
+        "Use those, or choose Dia, which speaks any English.",
+        name=word_name(limits.name),
         known=len(ordered),
         words=told,
         near=", ".join(f"{shown[word]} → {each}" for word, each in near.items()),
@@ -252,7 +259,8 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     if seconds > PAUSE_MOST_S:
         problems.append(
             Problem(
-                "warning", say("script.pause-long", "{mark} is too long; the pause will last {most} s.", mark=mark[0], most=PAUSE_MOST_S)
+                "warning",
+                say("script.pause-long", "{mark} is too long; the pause will last {most}.", mark=mark[0], most=word_duration(PAUSE_MOST_S)),
             )
         )
     return min(seconds, PAUSE_MOST_S)
@@ -272,7 +280,7 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                     "script.square",
                     "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
                     mark=found[0],
-                    name=limits.name,
+                    name=word_name(limits.name),
                 ),
             )
         )
@@ -289,7 +297,7 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                         "script.nonverbal",
                         "{name} does not know the sound {mark}, which may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
                         mark=found[0],
-                        name=limits.name,
+                        name=word_name(limits.name),
                     ),
                 )
             )

@@ -144,7 +144,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
             clip = gr.Audio(
                 sources=["upload", "microphone"],
                 type="filepath",
-                label=word("speak.clip", "5 to 10 seconds of one voice"),
+                label=word("speak.clip", "One voice, 5 to 10 s"),
                 elem_id="speak-clip",
                 buttons=["download"],
                 visible=False,

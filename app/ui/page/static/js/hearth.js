@@ -3,8 +3,9 @@
   const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false });
   const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
 
+  // A sentence in the page's language; {n:picture|pictures} is the first word for 1, as in app/sentence.py.
   Hearth.t = (key, english, values = {}) =>
-    (Hearth.words[key] ?? english).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+    (Hearth.words[key] ?? english).replace(/\{(\w+)(?::([^{|}]*)\|([^{|}]*))?\}/g, (_, name, one, many) => (many == null ? values[name] ?? "" : Number(values[name]) === 1 ? one : many));
 
   // Call draw(element, state) with every answer, while the element is on the page.
   Hearth.area = (selector, draw) => {
@@ -74,12 +75,20 @@
 
   Hearth.gb = (bytes) => (bytes / 2 ** 30).toFixed(bytes < 10 * 2 ** 30 ? 1 : 0);
 
-  Hearth.time = (seconds) => {
+  // Sentences one after the other: Chinese ones stand without a space, as in app/sentence.py.
+  Hearth.sentences = (all) => all.filter(Boolean).reduce((text, each) => text + (!text || /[\u3000-\u303f\u4e00-\u9fff\uff00-\uff5e]$/.test(text) ? "" : " ") + each, "");
+
+  // A duration in words, as app/duration.py has it. `exact`: measured, so that tenths count below 10 s.
+  Hearth.time = (seconds, exact = false) => {
     if (seconds == null) return "";
-    const whole = Math.max(0, Math.round(seconds));
-    return whole < 60
-      ? Hearth.t("time.seconds", "{s} s", { s: whole })
-      : Hearth.t("time.minutes", "{m} min {s} s", { m: Math.floor(whole / 60), s: whole % 60 });
+    const { t } = Hearth;
+    const [tenths, s, m, h] = [0.1, 1, 60, 3600].map((unit) => Math.floor(Math.max(0, seconds) / unit + 0.5));
+    if (exact && tenths < 100) return t("time.seconds", "{s} s", { s: (tenths / 10).toFixed(1) });
+    if (s < 60) return t("time.seconds", "{s} s", { s: Math.max(1, s) });
+    if (s < 600 && s % 60) return t("time.minutes-seconds", "{m} min {s} s", { m: Math.floor(s / 60), s: s % 60 });
+    if (m < 60) return t("time.minutes", "{m} min", { m });
+    if (m < 600 && m % 60) return t("time.hours-minutes", "{h} h {m} min", { h: Math.floor(m / 60), m: m % 60 });
+    return t("time.hours", "{h} h", { h });
   };
 
   // Draw a waveform as bars; peaks are 0 to 1.

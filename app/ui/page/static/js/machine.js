@@ -74,7 +74,7 @@
   function rejected(all) {
     if (!all.length) return "";
     const lines = all.map((each) => `<li><b>${esc(each.option)}</b>: ${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
-    return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
+    return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(t("word.comma", ", ")) })}</summary><ul>${lines.join("")}</ul></details>`;
   }
 
   // The curve: predicted memory (dashed), measured speed (solid), the current size, the budget. Its sizes line up with the slider's.
@@ -97,10 +97,10 @@
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
     const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
-    const label = `${t("curve.label", "Memory and speed by chunk size")}: ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MB`).join(", ")}`;
+    const label = `${t("curve.label", "Memory and speed by chunk size:")} ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MiB`).join(t("word.comma", ", "))}`;
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>
-      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
+      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MiB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
       <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
       ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "over the limit")}</text>` : ""}
@@ -187,7 +187,7 @@
     const left = { done, total, time: Hearth.time(measuring.eta_s) };
     const counted = measuring.eta_s ? t("measuring.done-left", "{done} of {total}, about {time} left", left) : t("measuring.done", "{done} of {total}", left);
     const under_way = total ? counted : t("measuring.waits", "waiting for the engine");
-    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? measuring.said.map((each) => each.text).join(" ");
+    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? Hearth.sentences(measuring.said.map((each) => each.text));
     text(element.querySelector("p"), end ? closing : under_way);
     text(element.querySelector(".h-heard"), end ? closing : "");
   });

@@ -1,6 +1,6 @@
 // Paint: the picture while it is painted, the results, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
-  const { t, text, el, list } = Hearth;
+  const { t, text, el, list, time } = Hearth;
   let shown = null, compared = null, weighed = "";
 
   Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
@@ -38,7 +38,7 @@
       image.alt = t("canvas.alt", "Generated picture");
     }
     image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-    const closing = { finished: () => t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
+    const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
     Hearth.drawJob(element, picture, picture.rate || closing[end?.kind]?.() || "");
     drawActs(element.querySelector(".h-acts"), picture.results[place]);
     list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
