@@ -1,0 +1,41 @@
+"""The words on the page in Chinese: nothing is left in English, Gradio's own labels included, on any tab with all drawers open."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.window import SETTLED, Visit, go, needs_chromium
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+ALLOWED = re.compile(
+    r"Hearth|English / 中文|En|LoRA|Esc|(Ctrl|⌘) Enter"  # names, and the keys of a keyboard
+    r"|.*(Intel|AMD|ARM|Apple|Processor|CPU).*"  # what this machine calls itself
+    r"|\[S1\].*|(\w+ )*(a|an|the|stars|sea|hills) .*"  # sample texts, which the models read in English
+)
+LEFT = """() => {
+  const said = new Set(), named = ["aria-label", "title", "placeholder", "alt"];
+  for (const each of document.querySelectorAll("body *")) {
+    if (!each.checkVisibility({ visibilityProperty: true }) || each.closest(".h-hidden, script, style, select, #h-words, code")) continue;
+    const words = [...each.childNodes].filter(node => node.nodeType === Node.TEXT_NODE).map(node => node.data);
+    for (const text of [...words, ...named.map(name => each.getAttribute(name) ?? "")])
+      if (/[a-z]{3}/i.test(text) && !/[\\u4e00-\\u9fff]/.test(text)) said.add(text.trim());
+      else if (/^(number input|range slider) for/.test(text)) said.add(text);
+  }
+  return [...said];
+}"""
+UNFOLD = """() => document.querySelectorAll("button.label-wrap:not(.open)").forEach(each => each.checkVisibility() && each.click())"""
+
+
+def test_no_english_is_left_on_a_chinese_page(visit: Visit) -> None:
+    """By a browser whose Chinese Gradio does not know, as a phone in Hong Kong has it."""
+    page = visit(locale="zh-HK")
+    for tab, filled in (("speak", "#speak-clip button[aria-label]"), ("paint", "#paint-image canvas")):
+        go(page, tab)
+        page.evaluate(UNFOLD)
+        page.wait_for_selector(filled, state="attached")
+        page.evaluate(SETTLED)
+        page.evaluate("Hearth.redraw()")
+        left = [each for each in page.evaluate(LEFT) if not ALLOWED.fullmatch(each)]
+        assert not left, tab
