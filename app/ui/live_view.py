@@ -9,6 +9,7 @@ from typing import Any, Final
 from app import notices
 from app.engine.jobs.events import Failed
 from app.engine.models.catalog import name_model
+from app.engine.text.model_names import word_name
 from app.sentence import Trouble
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
@@ -28,7 +29,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     progress = desk.keeper.get_progress(state.job) if state.job else None
     looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
     answer: views.View = {
-        "strip": views.strip_view(state, progress, name_model(state.model), spoken),
+        "strip": views.strip_view(state, progress, translate(word_name(name_model(state.model)), spoken), spoken),
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
         "charts": views.charts_view(looked_at),

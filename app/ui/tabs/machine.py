@@ -108,7 +108,7 @@ class MachineTab:
     def fill(self) -> list[Any]:
         """Fill in what is forced, and look at the loaded model."""
         models, loaded, now = (listed_models(self.desk), self.desk.keeper.state.model, self.desk.machine.read_choice(OWNER))
-        looked_at = gr.update(choices=models, value=loaded if loaded in dict(models).values() else CATALOG[0].id)
+        looked_at = gr.update(choices=models, value=loaded if loaded in [id_ for _, id_ in models] else CATALOG[0].id)
         forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]
         return [looked_at, place_of(now.chunk), "" if now.chunk == AUTO else str(now.chunk), *forced]
 
