@@ -26,6 +26,12 @@ COUNTED = re.compile(
 )
 """A number with a noun that is always in the plural; {kind} and {own} name a kind of weights."""
 HAN = "\u4e00-\u9fff"
+ONE_WORD = {
+    "得分": "注意力分数", "您": "你", "客人": "访客", "嗓音": "入门语音", "部件": "组件", "载入": "加载", "假设": "模拟", "线路": "网络", "进来": "登录",
+    "小块": "图块", "...": "……",
+}  # fmt: skip
+"""What Chinese words once were, and the word that is used for it everywhere. More of them: docs/words.md."""
+
 
 CHINESE: dict[str, str] = json.loads(CATALOG.read_text("utf-8"))
 
@@ -66,6 +72,7 @@ def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
         yield "a space is missing or too many between Chinese and Latin"
     if "|" in "".join(form or "" for _, _, form, _ in string.Formatter().parse(chinese)):
         yield "a plural, which Chinese has not"
+    yield from (f"{old}, not {new}" for old, new in ONE_WORD.items() if old in chinese)
 
 
 def test_chinese_has_the_same_blanks_and_reads_as_chinese() -> None:
