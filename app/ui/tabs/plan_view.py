@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from app.compat.planning.options import LEARNED_HERE
 from app.compat.planning.plan_words import FIELDS, word_option, word_value
 from app.compat.planning.types import Plan, Reason
 from app.compat.planning.wrong_parts import MOVED_KEYS
@@ -49,6 +50,9 @@ def _comes_first(reason: Reason) -> bool:
 SOURCES: dict[str, Sentence] = {
     "Hearth's rule": say("source.own", "Hearth's rule"),
     "this machine": say("source.here", "this machine"),
+    "your choice": say("source.choice", "your choice"),
+    LEARNED_HERE: say("source.earlier", "an earlier run on this machine"),
+    "the system's list of cards": say("source.cards", "the system's list of cards"),
     "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
     "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
 }
