@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from app.sentence import Trouble, say
 from app.ui import routes, start_failure
 from app.ui.access import login
 from app.ui.page import bundle, translate
+from app.ui.page.gradio_words import GRADIO_WORDS
 from app.ui.tabs import paint_form
 from app.ui.window import build_head
 from tests.support.sentences import ENGLISH
@@ -67,6 +69,15 @@ def test_gradio_gets_the_labels_that_were_asked_for(monkeypatch: pytest.MonkeyPa
     told = translate.i18n().translations
     assert told["en"]["tab.speak"] == "Speak" and told["en"]["upload_text.drop_file"] == "Drop a file here"
     assert told["zh"] == told["zh-CN"] == told["zh-TW"] and told["zh"]["tab.speak"] == "朗读"
+
+
+def test_gradio_still_looks_for_the_texts_that_are_replaced() -> None:
+    """By its own English table, which is one of its page's scripts; `common.upload` is asked for, but not in it."""
+    (core,) = (Path(gr.__file__).parent / "templates" / "frontend" / "assets").glob("core-*.js")
+    table = core.read_text("utf-8")
+    for key in {each.key for each in GRADIO_WORDS} - {"common.upload"}:
+        group, name = key.split(".")
+        assert f"{group}:" in table and re.search(rf"[{{,]{name}:`", table), key
 
 
 def test_the_scripts_get_their_words() -> None:
