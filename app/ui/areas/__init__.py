@@ -1,0 +1,1 @@
+"""Areas of the page, one folder each."""
