@@ -17,6 +17,7 @@ from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs.shared_controls import (
+    EACH,
     LATEST,
     QUICK,
     JobTab,
@@ -156,6 +157,7 @@ def connect(tab: SpeakTab) -> None:
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
+    hidden.redo.click(tab.redo_part, hidden.part, message, **EACH)
     hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)

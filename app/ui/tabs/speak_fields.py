@@ -12,7 +12,6 @@ from gradio.components import Component
 
 from app.engine.jobs.request import FORMATS
 from app.engine.text import voices
-from app.ui.areas.parts import Parts
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
 from app.ui.tabs.shared_controls import (
@@ -71,8 +70,10 @@ class SettingsCard:
 class HiddenFields:
     """Fields and buttons that the page's scripts use."""
 
+    part: gr.Number
     creation: gr.Number
     restore: gr.Button
+    redo: gr.Button
     voices: gr.Button
     use: gr.Button
 
@@ -119,11 +120,11 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
             settings = _build_settings(desk, saved, guest)
             go = build_go_and_stop("speak", word("speak.go", "Speak"))
         with gr.Column():
-            parts = Parts(desk)
-            parts.connect(go.message)
+            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
-    buttons = [hidden_button(f"speak-{each}") for each in ("restore", "voices", "use")]
-    return SpeakFields(script, voice, settings, go, HiddenFields(hidden_number("speak-from"), *buttons))
+    numbers = hidden_number("speak-again-index"), hidden_number("speak-from")
+    buttons = [hidden_button(f"speak-{each}") for each in ("restore", "again", "voices", "use")]
+    return SpeakFields(script, voice, settings, go, HiddenFields(*numbers, *buttons))
 
 
 def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:

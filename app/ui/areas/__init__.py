@@ -1,1 +1,0 @@
-"""Areas of the page, one folder each."""
