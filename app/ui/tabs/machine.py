@@ -99,9 +99,6 @@ class MachineTab:
     def run_tune(self, model: str) -> None:
         self.desk.measuring.start(Tune(model))
 
-    def write_report(self) -> str:
-        return machine_view.write_report(self.desk)
-
     def offer(self) -> Any:
         return gr.update(choices=listed_models(self.desk))
 
@@ -129,9 +126,7 @@ def connect(tab: MachineTab) -> None:
     hidden.stop.click(tab.desk.measuring.stop, None, None, api_name="stop_on_page", **QUICK)
     hidden.forget.click(tab.desk.machine.forget, plan.model, None, **QUICK).then(**look)
     machine.free.click(tab.desk.keeper.free, None, None, **QUICK)
-    machine.report.click(tab.write_report, None, machine.report_text, **QUICK).then(
-        None, machine.report_text, None, js="text => { navigator.clipboard.writeText(text); }"
-    )
+    machine.report.click(None, None, None, js="() => { Hearth.copyReport(); }")
     plan.model.change(**look)
     plan.pretended.change(**look)
 

@@ -25,7 +25,6 @@ class MachineCard:
     test: gr.Button
     report: gr.Button
     free: gr.Button
-    report_text: gr.Textbox
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +96,10 @@ def _build_machine() -> MachineCard:
         gr.HTML('<section id="h-words"></section>', apply_default_css=False)
         with gr.Row(elem_classes="h-deeds"):
             test = gr.Button(word("machine.test", "Run the self-test"), size="sm", elem_id="machine-test")
-            report = gr.Button(word("machine.report", "Copy report"), size="sm", elem_id="machine-report")
+            report = gr.Button(word("machine.report", "Copy report"), size="sm")
             free = gr.Button(word("machine.free", "Free memory"), size="sm")
         gr.HTML('<div class="h-measuring" data-kind="SelfTest"></div>', apply_default_css=False)
-        report_text = gr.Textbox(visible=False, elem_id="machine-report-text", label="report")
-    return MachineCard(test, report, free, report_text)
+    return MachineCard(test, report, free)
 
 
 def _build_plan(desk: Desk) -> PlanCard:

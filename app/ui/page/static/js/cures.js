@@ -10,7 +10,7 @@
   ];
   // A single caption is named in the sentence; several are buttons.
   const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.put("paint-prompt", each)]);
-  const report = () => [[t("cure.report", "Copy report"), () => Hearth.press("machine-report")]];
+  const report = () => [[t("cure.report", "Copy report"), Hearth.copyReport]];
   // Resuming a failed job keeps what it finished.
   const on = (trouble) => {
     const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
