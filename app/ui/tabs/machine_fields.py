@@ -14,7 +14,7 @@ from app.compat.planning.types import Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.models.catalog import CATALOG
 from app.ui.page.translate import label, word
 from app.ui.state.desk import Desk
-from app.ui.tabs.shared_controls import hidden_button
+from app.ui.tabs.script_calls import build_calls
 
 ANY: Final = ""
 """In a list of options: left to Hearth."""
@@ -57,22 +57,12 @@ class ForceCard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenButtons:
-    """Buttons that the page's scripts press."""
-
-    stop: gr.Button
-    typed: gr.Button
-    knee: gr.Button
-    forget: gr.Button
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class MachineFields:
     machine: MachineCard
     plan: PlanCard
     chunk: ChunkCard
     force: ForceCard
-    hidden: HiddenButtons
+    calls: gr.HTML
 
 
 def build_fields(desk: Desk) -> MachineFields:
@@ -83,8 +73,8 @@ def build_fields(desk: Desk) -> MachineFields:
             chunk, force = _build_chunk(), _build_force()
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
-    hidden = HiddenButtons(*(hidden_button(f"machine-{each}") for each in ("stop", "typed", "knee", "forget")))
-    return MachineFields(machine, plan, chunk, force, hidden)
+    calls = build_calls("machine.stop", "machine.typed", "machine.knee", "machine.forget")
+    return MachineFields(machine, plan, chunk, force, calls)
 
 
 def listed_models(desk: Desk) -> list[tuple[str, str]]:
