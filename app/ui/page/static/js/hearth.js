@@ -116,13 +116,18 @@
   };
   Hearth.press = (id) => (document.querySelector(`button#${id}`) ?? document.querySelector(`#${id} button`))?.click();
 
-  // Ask a tab's handlers for something. A tab that was never opened is not on the page yet: what it is asked waits until then.
-  const ways = new Map(), waiting = [];
+  // Ask a tab's handlers for something. A tab that was never opened is not on the page yet: the last of each call waits until then.
+  // Only the last: Gradio sends events of one moment side by side, always_last or not, and their answers come in any order.
+  // (Redo, of which each counts, is pressed in its own tab.)
+  const ways = new Map(), waiting = new Map();
   Hearth.answer = (calls, send) => {
-    for (const call of calls) ways.set(call, send);
-    for (const [call, carried] of waiting.splice(0)) Hearth.call(call, carried);
+    for (const call of calls) {
+      ways.set(call, send);
+      if (waiting.has(call)) send(call, waiting.get(call));
+      waiting.delete(call);
+    }
   };
-  Hearth.call = (call, carried = {}) => (ways.has(call) ? ways.get(call)(call, carried) : waiting.push([call, carried]));
+  Hearth.call = (call, carried = {}) => (ways.has(call) ? ways.get(call)(call, carried) : waiting.set(call, carried));
 
   // What starts and what stops a tab's work.
   Hearth.buttons = { speak: { go: "speak-go", stop: "speak-stop" }, paint: { go: "paint-go", stop: "paint-stop" } };
