@@ -45,10 +45,22 @@ def read_report(file: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise Trouble(say("report.missing", "There is no file {file}. Check its name and its folder.", file=file)) from None
     except (OSError, ValueError) as fault:
-        raise Trouble(say("report.unreadable", "{file} cannot be read: {fault}.", file=file, fault=word_fault(fault))) from fault
+        raise Trouble(
+            say(
+                "report.unreadable",
+                "{file} cannot be read: {fault}. See that your account may read it and that its disk works.",
+                file=file,
+                fault=word_fault(fault),
+            )
+        ) from fault
     if len(raw) > MOST_BYTES:
         raise Trouble(
-            say("report.large", "{file} is larger than {most} MB, so it is not a machine's report.", file=file, most=MOST_BYTES >> 20)
+            say(
+                "report.large",
+                "{file} is larger than {most} MB, so it is not a machine's report. Choose the file that doctor --selftest --json wrote.",
+                file=file,
+                most=MOST_BYTES >> 20,
+            )
         )
     try:
         values = _clean(parse_strictly(raw))  # UTF-16 too, as PowerShell writes it

@@ -217,7 +217,7 @@ def choose_best(kind: Kind, there: Callable[[Model], bool]) -> Model:
 
 
 def name_model(id_: str) -> str:
-    """Return the title of a model by its id. The page asks each second, so no file is read."""
+    """Return the title of a model by its id, in English. The page asks each second, so no file is read."""
     return BY_ID[id_].title if id_ in BY_ID else detect.name_path(Path(id_))
 
 

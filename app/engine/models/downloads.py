@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeVar
 
 from app import atomic_write
 from app.compat.planning.types import Quantised
+from app.duration import word_duration
 from app.engine.models import hub, hub_faults, on_disk
 from app.engine.models.hub import Listing
 from app.engine.models.model import Model, list_sources
@@ -116,7 +117,7 @@ class Downloads:
     def start(self, model: Model, quantised: Quantised = "none") -> None:
         """Start or resume a download; does nothing if it is already running."""
         if not list_sources(model, quantised):
-            raise Trouble(say("download.here", "{model} is already installed.", model=model.title))
+            raise Trouble(say("download.here", "{model} is already installed.", model=model.words))
         with self._lock:
             before = self._jobs.get(model.id)
             if before is not None and before.state in ("queued", "running"):
@@ -190,7 +191,7 @@ class Downloads:
             job.sentence = say(
                 "download.fault",
                 "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.",
-                model=job.model.title,
+                model=job.model.words,
                 fault=type(fault).__name__,
             )
             job.cure, job.state = "report", "failed"
@@ -250,7 +251,7 @@ class Downloads:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
                 job.sentence = say(
-                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {seconds} s.", seconds=round(wait_s)
+                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {time}.", time=word_duration(wait_s)
                 )
                 if job.halt.wait(wait_s):
                     raise _PausedError from None

@@ -10,6 +10,7 @@ from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIs
 from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]  # it exports them lazily
 
 from app.disk_faults import is_disk_full
+from app.duration import word_duration
 from app.engine.models import hub_token
 from app.sentence import Sentence, Trouble, say
 
@@ -60,8 +61,8 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
             "if you use a mirror, try another one (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
     if status == 429:
         return Trouble(say("hub.busy",
-            "{host} is limiting requests. Wait {seconds} s, then press Resume; "
-            "with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))))  # fmt: skip
+            "{host} is limiting requests. Wait {time}, then press Resume; "
+            "with an access token the limit is higher.", host=host, time=word_duration(read_wait_s(fault))))  # fmt: skip
     if status:
         return Trouble(
             say(

@@ -192,7 +192,7 @@ class Session:
                         say(
                             "session.unseen",
                             "{model} bypassed Hearth's attention, so this result may be wrong on this machine.",
-                            model=model.title,
+                            model=model.words,
                         ),
                         cure="report",
                     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from app.duration import word_duration
 from app.engine.files import sound, spoken_parts
 from app.engine.files.sound import Samples
 from app.engine.files.spoken_parts import SpokenPart
@@ -78,9 +79,9 @@ class PartRun:
             yield Note(
                 say(
                     "speech.cut-off",
-                    "Part {part} did not end by itself and was cut off at {seconds} s. Redo it with another seed.",
+                    "Part {part} did not end by itself and was cut off after {time}. Redo it with another seed.",
                     part=self._task.index + 1,
-                    seconds=round(decoding.frames / self._dia.codec.frame_rate, 1),
+                    time=word_duration(decoding.frames / self._dia.codec.frame_rate, exact=True),
                 )
             )
         return self._save_part()

@@ -87,7 +87,7 @@ class SpeechRun:
             raise Trouble(
                 say(
                     "speech.other-parts",
-                    "The script has changed and now has {count} parts, so single parts cannot be redone. Speak the whole script again.",
+                    "The script has changed and now has {count} {count:part|parts}, so single parts cannot be redone. Speak the whole script again.",
                     count=len(parts),
                 )
             )

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from app.duration import word_duration
+from app.engine.text.model_names import word_name
 from app.engine.text.turns import ScriptPart, Turn, gather_parts
 from app.engine.text.voice_limits import DIA, NONVERBALS, VoiceLimits
 from app.engine.text.written_out import can_read, punctuate_lines, write_out
@@ -47,8 +49,6 @@ class ParsedScript:
     parts: tuple[ScriptPart, ...]
     problems: tuple[Problem, ...]
     seconds_estimate: float
-    bytes_longest: int
-    """Of the parts as the model reads them, or, where it reads sounds, as they are written out."""
     pause_after_s: float = 0.0
 
     @property
@@ -74,10 +74,10 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 "warning",
                 say(
                     "script.short",
-                    "This is only about {seconds} s of speech. Below {least} s, {name} often makes noise; write a little more.",
-                    seconds=round(seconds, 1),
-                    name=limits.name,
-                    least=limits.part_least_s,
+                    "This is only about {time} of speech. Below {least}, {name} often makes noise; write a little more.",
+                    time=word_duration(seconds, exact=True),
+                    name=word_name(limits.name),
+                    least=word_duration(limits.part_least_s),
                 ),
             )
         )
@@ -87,14 +87,13 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 "note",
                 say(
                     "script.long",
-                    "This is about {minutes} minutes of speech in {parts} parts. Finished parts are kept if you stop.",
-                    minutes=round(seconds / 60),
+                    "This is about {time} of speech in {parts} {parts:part|parts}. Finished parts are kept if you stop.",
+                    time=word_duration(seconds),
                     parts=len(parts),
                 ),
             )
         )
-    longest = max((len(part.text.encode()) for part in parts), default=0)
-    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, longest, pause_s)
+    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, pause_s)
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
@@ -137,7 +136,7 @@ def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
                 "note",
                 say(
                     "script.typographic",
-                    "{count} curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better.",
+                    "Curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better: {count}.",
                     count=replaced,
                 ),
             )
@@ -152,7 +151,9 @@ def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
 
 def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
     if limits.letters is not None:
-        return say("script.skipped", "{name} only reads English. It skips these characters: {signs}", name=limits.name, signs=signs)
+        return say(
+            "script.skipped", "{name} only reads English. It skips these characters: {signs}", name=word_name(limits.name), signs=signs
+        )
     return say("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)
 
 
@@ -190,19 +191,26 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                     "script.speakers",
                     "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
                     tags=", ".join(dict.fromkeys(wrong[:5])),
-                    name=limits.name,
+                    name=word_name(limits.name),
                 ),
             )
         )
     elif corrected:
         problems.append(
-            Problem("note", say("script.tags", "{count} tags are read as [S1] or [S2], which is the usual spelling.", count=corrected))
+            Problem(
+                "note",
+                say("script.tags", "{count} {count:tag is|tags are} read as [S1] or [S2], which is the usual spelling.", count=corrected),
+            )
         )
     if merged:
         problems.append(
             Problem(
                 "note",
-                say("script.alternate", "{count} consecutive lines have the same speaker; they are joined into one turn.", count=merged),
+                say(
+                    "script.alternate",
+                    "In {count} {count:place|places} a speaker has two lines in a row; they are joined into one turn.",
+                    count=merged,
+                ),
             )
         )
 
@@ -221,7 +229,8 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     if seconds > PAUSE_MOST_S:
         problems.append(
             Problem(
-                "warning", say("script.pause-long", "{mark} is too long; the pause will last {most} s.", mark=mark[0], most=PAUSE_MOST_S)
+                "warning",
+                say("script.pause-long", "{mark} is too long; the pause will last {most}.", mark=mark[0], most=word_duration(PAUSE_MOST_S)),
             )
         )
     return min(seconds, PAUSE_MOST_S)
@@ -244,7 +253,12 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
             problems.append(
                 Problem(
                     "warning",
-                    say("script.reads-sound", "{name} reads {mark} aloud. Dia can make such sounds.", mark=found[0], name=limits.name),
+                    say(
+                        "script.reads-sound",
+                        "{name} reads {mark} aloud. Dia can make such sounds.",
+                        mark=found[0],
+                        name=word_name(limits.name),
+                    ),
                     cure="use:dia-1.6b",
                 )
             )
@@ -256,7 +270,7 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
                         "script.nonverbal",
                         "{name} does not know the sound {mark}, which may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
                         mark=found[0],
-                        name=limits.name,
+                        name=word_name(limits.name),
                     ),
                 )
             )
@@ -269,11 +283,11 @@ def _name_tag(mark: str, limits: VoiceLimits) -> Sentence:
             "script.square-plain",
             "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2].",
             mark=mark,
-            name=limits.name,
+            name=word_name(limits.name),
         )
     return say(
         "script.square",
         "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
         mark=mark,
-        name=limits.name,
+        name=word_name(limits.name),
     )

@@ -14,11 +14,13 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from app.disk_faults import word_fault
+from app.duration import word_duration
 from app.engine.files import sound
 from app.engine.files.bounded_json import read_json
 from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
+from app.engine.text.model_names import word_name
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits, clip_key
 from app.paths import Home, assets
@@ -63,7 +65,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
                 "{name} cannot imitate this recording, only voices that it spoke itself. "
                 "Choose one of its ready voices or a voice saved from its own results, or use Dia, "
                 "which can imitate any recording.",
-                name=limits.name,
+                name=word_name(limits.name),
             ),
             cure="use:dia-1.6b",
         )
@@ -88,9 +90,9 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say(
                 "voice.short",
-                "Only {seconds} s of speech can be heard in {name}. Choose a recording of 5 to 10 s.",
+                "Only {time} of speech can be heard in {name}. Choose a recording of 5 to 10 s.",
                 name=path.name,
-                seconds=round(len(heard) / rate, 1),
+                time=word_duration(len(heard) / rate, exact=True),
             )
         )
     turns = parse_transcript(prompt, limits)
@@ -103,9 +105,9 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.trimmed",
-                'The recording is {whole} s long; only its first {kept} s are used. The words in that time are probably: "{words}"',
-                whole=round(whole_s, 1),
-                kept=round(len(heard) / rate, 1),
+                'The recording is {whole} long; only its first {kept} are used. The words in that time are probably: "{words}"',
+                whole=word_duration(whole_s, exact=True),
+                kept=word_duration(len(heard) / rate, exact=True),
                 words=" ".join(map(str, turns)),
             )
         )
@@ -113,18 +115,14 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.brief",
-                "The recording is only {seconds} s long. A recording of 5 to 10 s works better.",
-                seconds=round(len(heard) / rate, 1),
+                "The recording is only {time} long. A recording of 5 to 10 s works better.",
+                time=word_duration(len(heard) / rate, exact=True),
             )
         )
     room = limits.bytes_most // 2
     if len(" ".join(map(str, turns)).encode()) > room:
         raise Trouble(
-            say(
-                "voice.wordy",
-                "The text of the recording is longer than {room} bytes, more than can be said in that time. Type only what is said in it.",
-                room=room,
-            )
+            say("voice.wordy", "The text of the recording is too long: nobody says that much in this time. Type only what is said in it.")
         )
     return Prompt(sound.resample(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
 

@@ -29,7 +29,9 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, spoken
     step = progress.step if progress is not None and progress.end is None else None
     return {
         "job": state.job,
-        "model": f"{title}, {state.plan.dtype}" if title and state.plan else title,
+        "model": translate(say("strip.model", "{model}, {dtype}", model=title, dtype=state.plan.dtype), spoken)
+        if title and state.plan
+        else title,
         "doing": doing_text(state, progress, spoken),
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
@@ -123,7 +125,8 @@ def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None
     if plan is None:
         return hardware.name
     name = hardware.name if plan.device != "cpu" or hardware.kind == "cpu" else text("strip.processor", "the processor", spoken)
-    return ", ".join((name, translate(GQA_WORDS[plan.gqa], spoken), chunk_text(plan, step, spoken)))
+    words = say("strip.machine", "{name}, {gqa}, {chunk}", name=name, gqa=GQA_WORDS[plan.gqa], chunk=chunk_text(plan, step, spoken))
+    return translate(words, spoken)
 
 
 def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
@@ -148,7 +151,7 @@ def chunk_now_text(step: Step | None, spoken: Language) -> str:
         return ""
     asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
     sentence = say(
-        "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} queries at a time.",
+        "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} {queries:query|queries} at a time.",
         asked=asked, rows=step.ran.rows, queries=step.ran.queries,
     )  # fmt: skip
     return translate(sentence, spoken)

@@ -104,7 +104,9 @@ def describe_machine(hardware: Hardware, spoken: Language) -> str:
     elif hardware.kind in ("cuda", "rocm"):
         sentence = say("machine.card", "{name}, {memory} GB VRAM, driver {driver}, torch {torch}.", driver=hardware.driver or "?", **known)
     else:
-        sentence = say("machine.cpu", "{name}, {cores} cores, {memory} GB memory, torch {torch}; no usable graphics card.", **known)
+        sentence = say(
+            "machine.cpu", "{name}, {cores} {cores:core|cores}, {memory} GB memory, torch {torch}; no usable graphics card.", **known
+        )
     return translate(sentence, spoken)
 
 
@@ -131,4 +133,6 @@ def selftest_view(verdicts: Mapping[Subject, Verdict], spoken: Language) -> View
 
 def _subject_text(subject: Subject, spoken: Language) -> str:
     part, _, dtype = subject.name.rpartition("/")
-    return f"{translate(PART_WORDS[part], spoken)}, {dtype}" if subject.kind == "part" and part in PART_WORDS else subject.name
+    if subject.kind != "part" or part not in PART_WORDS:
+        return subject.name
+    return translate(say("selftest.part", "{part}, {dtype}", part=PART_WORDS[part], dtype=dtype), spoken)

@@ -135,7 +135,7 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     facts = [translate(each, spoken) for each in (model.note, model.least) if each is not None]
     return {
         "id": model.id,
-        "title": model.title,
+        "title": translate(model.words, spoken),
         "kind": model.kind,
         "facts": facts,
         "licence": model.licence,

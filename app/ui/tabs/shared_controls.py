@@ -1,4 +1,4 @@
-"""What Speak and Paint share: start and stop, models to choose from, restoring, presets, saved settings, hidden fields for the scripts."""
+"""What Speak and Paint share: start and stop, models to choose from, restoring, presets, saved settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.engine.jobs.request import SEED_LIMIT
 from app.engine.models.on_disk import locate
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
-from app.ui.page.translate import language, translate, word
+from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -117,20 +117,12 @@ def load_on_open(drawer: gr.Accordion, component: Component) -> None:
     drawer.expand(None, None, component, js="() => ({__type__: 'update', visible: true})", **QUICK)
 
 
-def hidden_number(id_: str) -> gr.Number:
-    return gr.Number(-1, precision=0, elem_id=id_, elem_classes="h-hidden", label=id_, container=False)
-
-
-def hidden_button(id_: str) -> gr.Button:
-    return gr.Button(id_, elem_id=id_, elem_classes="h-hidden")
-
-
 def whole_number(value: Any) -> int | None:
     return None if value in (None, "") else int(value)
 
 
 def asked_number(value: Any) -> int:
-    """Return the number that a hidden field sends; 0, which nothing has, where it is none."""
+    """Return the number that a field or a script sends; 0, which nothing has, where it is none."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
@@ -143,7 +135,7 @@ def roll_seed() -> int:
 
 def model_choices(desk: Desk, kind: str, guest: bool = False) -> list[tuple[Any, str]]:
     installed = [each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)]
-    return [(word("models.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
+    return [(word("models.best", "Best installed model"), ""), *((label_model(each.title), each.id) for each in installed)]
 
 
 def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:

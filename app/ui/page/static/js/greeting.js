@@ -1,6 +1,6 @@
 // The first start on one screen: this machine, what fits, one click to a first sound or picture.
 (() => {
-  const { t, text, el, ask } = Hearth;
+  const { t, text, el, ask, time } = Hearth;
   let view = null, asked = "";
 
   async function done() {
@@ -12,7 +12,7 @@
   function start(tab, field, value) {
     done();
     Hearth.openTab(tab);
-    Hearth.send(field, value, `${tab}-go`);
+    Hearth.send(field, value, Hearth.buttons[tab].go);
   }
 
   const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
@@ -37,8 +37,8 @@
       const badge = line.querySelector(".h-badge");
       badge.className = `h-badge ${each.fit?.level ?? ""}`;
       text(badge, each.fit?.word ?? "...");
-      const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {minutes} min at 50 Mbit/s.", { size: gigabytes(each.download), minutes: Math.ceil(each.seconds / 60) });
-      text(line.querySelector("p"), [each.facts[0], each.fit?.sentence, size].filter(Boolean).join(" "));
+      const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: gigabytes(each.download), time: time(each.seconds) });
+      text(line.querySelector("p"), Hearth.sentences([each.facts[0], each.fit?.sentence, size]));
       if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)), "h-chip"));
       element.querySelector(".h-list").append(line);
     }

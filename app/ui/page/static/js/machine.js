@@ -8,6 +8,12 @@
     refresh();
   };
 
+  // Copy the report for a bug. The clipboard gets the promise at once: Safari forgets the press while the report is on its way.
+  Hearth.copyReport = () => {
+    const report = fetch("hearth/report", { credentials: "same-origin" }).then((answer) => answer.text());
+    return navigator.clipboard.write([new ClipboardItem({ "text/plain": report.then((text) => new Blob([text], { type: "text/plain" })) })]);
+  };
+
   async function refresh() {
     asked = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${stamp}`;
     try {
@@ -61,7 +67,7 @@
     element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
     element.querySelector(".h-learned button")?.addEventListener("click", (event) => {
       event.target.disabled = true;
-      Hearth.press("machine-forget");
+      Hearth.call("machine.forget");
     });
   }
 
@@ -74,7 +80,7 @@
   function rejected(all) {
     if (!all.length) return "";
     const lines = all.map((each) => `<li><b>${esc(each.option)}</b>: ${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
-    return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
+    return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(t("word.comma", ", ")) })}</summary><ul>${lines.join("")}</ul></details>`;
   }
 
   // The curve: predicted memory (dashed), measured speed (solid), the current size, the budget. Its sizes line up with the slider's.
@@ -97,10 +103,10 @@
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
     const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
-    const label = `${t("curve.label", "Memory and speed by chunk size")}: ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MB`).join(", ")}`;
+    const label = `${t("curve.label", "Memory and speed by chunk size:")} ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MiB`).join(t("word.comma", ", "))}`;
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>
-      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
+      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MiB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
       <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
       ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "over the limit")}</text>` : ""}
@@ -108,7 +114,7 @@
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
 
-  document.addEventListener("click", (event) => event.target.closest?.(".h-knee button") && Hearth.press("machine-knee"));
+  document.addEventListener("click", (event) => event.target.closest?.(".h-knee button") && Hearth.call("machine.knee"));
 
   Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
 
@@ -167,7 +173,7 @@
   });
 
   // Take a typed size on change only: an untouched field may hold an outdated size.
-  document.addEventListener("change", (event) => event.target.closest?.("#machine-exact") && Hearth.press("machine-typed"));
+  document.addEventListener("change", (event) => event.target.closest?.("#machine-exact") && Hearth.call("machine.typed"));
 
   // Progress of the self-test and Tune; one runs at a time.
   Hearth.area("#machine-test, #machine-tune", (button, { measuring }) => (button.disabled = Boolean(measuring && !measuring.end)));
@@ -179,7 +185,7 @@
       element.innerHTML = `<div class="h-share"><i></i></div><p class="h-soft"></p><p class="h-heard" role="status"></p><p class="h-chips"><button type="button"></button></p>`;
       const stop = element.querySelector("button");
       text(stop, t("measuring.stop", "Stop"));
-      stop.addEventListener("click", () => Hearth.press("machine-stop"));
+      stop.addEventListener("click", () => Hearth.call("machine.stop"));
     }
     const { end, done, total } = measuring, share = element.querySelector(".h-share");
     share.hidden = element.querySelector(".h-chips").hidden = Boolean(end);
@@ -187,7 +193,7 @@
     const left = { done, total, time: Hearth.time(measuring.eta_s) };
     const counted = measuring.eta_s ? t("measuring.done-left", "{done} of {total}, about {time} left", left) : t("measuring.done", "{done} of {total}", left);
     const under_way = total ? counted : t("measuring.waits", "waiting for the engine");
-    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? measuring.said.map((each) => each.text).join(" ");
+    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? Hearth.sentences(measuring.said.map((each) => each.text));
     text(element.querySelector("p"), end ? closing : under_way);
     text(element.querySelector(".h-heard"), end ? closing : "");
   });

@@ -12,7 +12,7 @@
   Hearth.deed = async (name, value = "") => {
     const answer = await Hearth.post(`hearth/models/${name}`, { value });
     const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
-    return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}).", { status: answer.status }));
+    return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}). Reload the page and try again.", { status: answer.status }));
   };
   const act = async (name, value) => {
     const trouble = await Hearth.deed(name, value);
@@ -110,7 +110,7 @@
     const here = card.querySelector(".h-here");
     here.hidden = !each.here;
     text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.installed", "installed"));
-    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
+    text(card.querySelector(".h-because"), each.fit ? Hearth.sentences([each.fit.sentence, ...each.fit.cures]) : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
     list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
     const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
     text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, each.licence, each.path].filter(Boolean).join(" · "));
@@ -148,7 +148,7 @@
     else if (move && move.state !== "done") button(t("models.go-on", "Resume"), () => act("get", each.id));
     else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => act("get", each.id));
     else if (!each.here && each.download) button(t("models.get", "Download"), () => act("get", each.id));
-    if (move?.cure === "report") button(t("cure.report", "Copy report"), () => Hearth.press("machine-report"));
+    if (move?.cure === "report") button(t("cure.report", "Copy report"), Hearth.copyReport);
     if (move?.cure === "token") button(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
     if (each.gate && !each.here) {
       const terms = el(`<a class="h-chip" target="_blank" rel="noreferrer"></a>`);

@@ -1,6 +1,6 @@
 // Paint: the picture while it is painted, the results, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
-  const { t, text, el, list } = Hearth;
+  const { t, text, el, list, time } = Hearth;
   let shown = null, compared = null, weighed = "";
 
   Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
@@ -24,7 +24,7 @@
     const { end } = picture;
     if (end && weighed !== picture.job) {
       weighed = picture.job;
-      Hearth.press("paint-weigh");
+      if (Hearth.state.charts) Hearth.call("paint.forecast"); // guests have none
     }
     const done = picture.results.length ? picture.results : picture.parts;
     if (shown?.job !== picture.job) [shown, compared] = [{ job: picture.job, at: 0, kept: false }, null];
@@ -38,7 +38,7 @@
       image.alt = t("canvas.alt", "Generated picture");
     }
     image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-    const closing = { finished: () => t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
+    const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
     Hearth.drawJob(element, picture, picture.rate || closing[end?.kind]?.() || "");
     drawActs(element.querySelector(".h-acts"), picture.results[place]);
     list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
@@ -63,11 +63,10 @@
     const save = el(`<a class="h-chip" download></a>`);
     save.href = `${result.url}?download=1`;
     text(save, t("canvas.download", "Download"));
-    const send = (button) => () => Hearth.send("paint-from", result.id, button);
     element.append(
       save,
-      Hearth.button(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
-      ...(document.querySelector("#paint-begin-with") ? [Hearth.button(t("canvas.start", "Use as starting picture"), send("paint-begin-with"))] : []),
+      Hearth.button(t("canvas.reuse", "Reuse settings"), () => Hearth.call("paint.restore", { creation: result.id })),
+      ...(Hearth.state.charts ? [Hearth.button(t("canvas.start", "Use as starting picture"), () => Hearth.call("paint.start", { creation: result.id }))] : []), // the owner's
       compareButton(result),
     );
   }

@@ -22,7 +22,7 @@
     text(all, t("queue.empty", "Clear queue"));
     all.addEventListener("click", async () => {
       const jobs = Hearth.state.queue;
-      if (await Hearth.sure(t("queue.sure", "Remove all {n} waiting jobs? They cannot be restored.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => post(job.id, "remove"));
+      if (await Hearth.sure(t("queue.sure", "Remove {n} waiting {n:job|jobs}? This cannot be undone.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => post(job.id, "remove"));
     });
     draw(dialog);
     Hearth.show(dialog);
@@ -68,7 +68,7 @@
         add(t("cure.again", "Try again"), () => engine("again"));
         add(t("cure.repair", "Repair"), () => engine("repair"));
       }
-      add(t("cure.report", "Copy report"), () => Hearth.press("machine-report"));
+      add(t("cure.report", "Copy report"), Hearth.copyReport);
     }
     text(banner.firstElementChild, banner.dataset.line ?? standing.text);
   });

@@ -109,7 +109,7 @@
     text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
     if (!speech) return;
     const { end } = speech;
-    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
+    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
     const last = speech.parts.findLast((part) => part.state === "done");
     Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
     list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
@@ -117,7 +117,8 @@
         <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
       row.querySelector(".h-live").addEventListener("click", () => listen(row));
       row.querySelector(".h-again").addEventListener("click", () => {
-        Hearth.send("speak-again-index", part.index, "speak-again");
+        Hearth.call("speak.redo", { part: part.index });
+        Hearth.soon();
       });
       return row;
     }, (row, part) => drawPart(row, part, end));
@@ -131,7 +132,7 @@
       const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
       row.querySelector(".h-sounding").prepend(Hearth.player({ ...part, label }));
     }
-    const under_way = now ? t("part.now", "speaking, {s} s ready", { s: (part.seconds ?? 0).toFixed(1) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
+    const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
     const words = row.querySelector("p");
     words.classList.toggle("h-soft", !done);
     Hearth.script(words, done || !part.text ? part.text || under_way : `${under_way}: ${part.text}`);
@@ -193,7 +194,7 @@
       const { trouble } = await answer.json();
       text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it above.", { name: name.value }));
       naming.hidden = !trouble;
-      if (!trouble) Hearth.press("speak-voices");
+      if (!trouble) Hearth.call("speak.voices");
     });
     element.querySelector(".h-chips").append(download, formats);
     if (!Hearth.state.charts) return; // only the owner can save voices
