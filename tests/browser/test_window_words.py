@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from tests.support.both_servers import served
 from tests.support.window import SETTLED, Visit, go, needs_chromium
 
 pytest_plugins = ["tests.support.window"]
@@ -25,9 +30,14 @@ LEFT = """() => {
 UNFOLD = """() => document.querySelectorAll("button.label-wrap:not(.open)").forEach(each => each.checkVisibility() && each.click())"""
 
 
-def test_no_english_is_left_on_a_chinese_page(visit: Visit) -> None:
-    """By a browser whose Chinese Gradio does not know, as a phone in Hong Kong has it."""
-    page = visit(locale="zh-HK")
+def test_no_english_is_left_on_a_chinese_page(visit: Visit, tmp_path: Path) -> None:
+    """By a browser whose Chinese Gradio does not know, as a phone in Hong Kong has it; on a window in which nobody has written yet."""
+    with served(tmp_path) as (desk, address, _):
+        desk.settings.put({"greeted": True})
+        check(visit(address=address, locale="zh-HK"))
+
+
+def check(page: Page) -> None:
     left: list[str] = []
     for tab, filled in (("speak", "#speak-clip button[aria-label]"), ("paint", "#paint-image canvas")):
         go(page, tab)
