@@ -60,6 +60,9 @@ SOURCES: dict[str, Sentence] = {
 
 
 def source_text(source: str, spoken: Language) -> str:
+    owner, _, file = source.partition("'s ")
+    if owner == "torch" and " " not in file:
+        return translate(say("source.torch-file", "torch's {file}", file=file), spoken)
     return translate(SOURCES[source], spoken) if source in SOURCES else source
 
 
