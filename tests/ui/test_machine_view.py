@@ -86,7 +86,7 @@ def test_until_the_next_step_no_reason_is_made_up() -> None:
 
 
 def test_a_plans_options_and_sources_are_in_the_readers_language() -> None:
-    """Whatever is chosen, refused or forced; sources that name a thread or a file stay as they are."""
+    """Whatever is chosen, refused or forced; names of threads and files stay as they are."""
     words = [
         second_choice("offload", "none").sentence, failed_sentence(word_option("gqa", "native"), Verdict(Subject("path", "gqa"), False, 0.5)),
         overruled_sentence(word_option("contiguous", "no"), say("learned.memory", "Memory ran out.")),
@@ -94,8 +94,10 @@ def test_a_plans_options_and_sources_are_in_the_readers_language() -> None:
     assert [translate(each, "zh") for each in words] == [
         "优先使用“无”，它在这里可用。", "“原生”在这台机器上没有通过自检：0.5", "你选择了“不变”，但在这里行不通。内存用尽。",
     ]  # fmt: skip
-    assert [source_text(each, "zh") for each in ("your choice", LEARNED_HERE, "pytorch #1")] == [
+    assert [source_text(each, "zh") for each in ("your choice", LEARNED_HERE, "torch's sdp_utils.cpp", "torch's source", "pytorch #1")] == [
         "你的选择",
         "本机以往的一次运行",
+        "torch 的 sdp_utils.cpp",
+        "torch 的源代码",
         "pytorch #1",
     ]

@@ -55,11 +55,15 @@ SOURCES: dict[str, Sentence] = {
     "the system's list of cards": say("source.cards", "the system's list of cards"),
     "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
     "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
+    "torch's source": say("source.torch-code", "torch's source"),
 }
 """Sources in words; the others name a thread or a file."""
 
 
 def source_text(source: str, spoken: Language) -> str:
+    owner, _, file = source.partition("'s ")
+    if owner == "torch" and re.fullmatch(r"\w+\.\w+", file):
+        return translate(say("source.torch-file", "torch's {file}", file=file), spoken)
     return translate(SOURCES[source], spoken) if source in SOURCES else source
 
 
