@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -42,7 +41,9 @@ def default_size(model: Model) -> str:
 
 
 def split_list(values: str, marks: str = COMMAS) -> list[str]:
-    return [part.strip() for part in re.split(f"[{marks}]", values) if part.strip()]
+    for mark in marks[1:]:
+        values = values.replace(mark, marks[0])
+    return [part.strip() for part in values.split(marks[0]) if part.strip()]
 
 
 def parse_loras(files: list[str], weights: str) -> list[Lora]:

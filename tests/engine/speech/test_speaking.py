@@ -24,6 +24,7 @@ from app.engine.jobs.events import PartDone as Spoken
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
+from app.engine.text.sounds import SIGNS
 from app.sentence import Trouble
 from tests.support import speech_fixtures
 from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, find_result, run, write_clip
@@ -211,7 +212,7 @@ def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, load
 
 def test_a_voice_that_reads_sounds_is_given_words_and_refuses_other_voices(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     folder = copy_voice(folders["starter"], tmp_path / "starter")
-    (folder / "letters.bin").write_bytes(zlib.compress(json.dumps({"words": {}, "rules": {}}).encode()))
+    (folder / "letters.bin").write_bytes(zlib.compress(json.dumps({"signs": SIGNS, "words": {}, "rules": {}}).encode()))
     told = {"letters": "letters.bin", "generation": {"temperature": 0.0, "guidance_scale": 1.0}}
     (folder / "starter.json").write_text(json.dumps(told))
     speaker = loader.load(folder, plan)
