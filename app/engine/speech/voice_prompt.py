@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from app.engine.text.pronounce import read_letters, to_sounds
+from app.engine.text.sounds import MARKS
 from app.engine.text.turns import ScriptPart, Turn
 from app.engine.text.voice_limits import VoiceLimits, clip_key
 
@@ -68,7 +69,7 @@ def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str,
             joined.append(turn)
     if limits.letters is not None:
         letters = read_letters(limits.letters)
-        joined = [Turn(turn.speaker, to_sounds(turn.text, letters)) for turn in joined]
+        joined = [Turn(turn.speaker, _end_phrase(to_sounds(turn.text, letters))) for turn in joined]
     if named:
         return " ".join(f"[S{turn.speaker}]{named[turn.speaker - 1]} {turn.text}" for turn in joined)
     if not limits.carries:
@@ -77,3 +78,8 @@ def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str,
         joined = [Turn(3 - turn.speaker, turn.text) for turn in joined]
     closing = f" [S{joined[-2].speaker}]" if len(joined) > 1 else ""
     return " ".join(map(str, joined)) + closing
+
+
+def _end_phrase(said: str) -> str:
+    """Return the sounds with a mark at their end: without one a lone word such as "hello" may go on for seconds."""
+    return said if said.endswith(tuple(MARKS)) else f"{said}."

@@ -72,8 +72,8 @@ def test_a_voice_that_reads_sounds_gets_them(tmp_path: Path) -> None:
     limits = VoiceLimits(letters=path, carries=False)
     script = parse_script("[S1] 2 cats, 1 cell. [S2] The apple", limits)
     assert script.parts[0].text == "[S1] two cats, one cell. [S2] The apple"
-    assert compose_text(script.parts[0].turns, limits) == "[S1] tK kqts, wUn sEll. [S2] D$ Qp@l"
-    assert compose_text((Turn(2, "one"), Turn(2, "two")), limits) == "[S2] wUn tK"
+    assert compose_text(script.parts[0].turns, limits) == "[S1] tK kqts, wUn sEll. [S2] D$ Qp@l."
+    assert compose_text((Turn(2, "one"), Turn(2, "two")), limits) == "[S2] wUn tK."
     quick = dataclasses.replace(limits, signs_per_s_most=2.0, frame_rate=40.0)
     assert count_least_frames((Turn(2, "one"), Turn(2, "two")), quick) == 40 * (5 / 2 - 0.25)
     assert count_least_frames((Turn(2, "one"),), limits) == 0
