@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.compat.machine.hardware import with_room
 from app.disk_faults import is_disk_full
-from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
+from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.messages import Beat, Died, JobEvent, Planned, Ready, Report, Run, Stop
 from app.engine.jobs.tasks import is_task
 from app.engine.process.child import Child
@@ -307,7 +307,7 @@ class EngineLoop:
             return
         self._stores.journal.put_back(run.job)
         self._deaths[run.job] = record
-        self._board.post(run.job, Adjusted("restart", death.sentence, death.quirk))
+        self._board.post(run.job, Adjusted(RESTART, death.sentence, death.quirk))
         if run.job in self._stopping:
             self.stop(run.job)
 
