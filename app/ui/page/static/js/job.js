@@ -5,7 +5,7 @@
 
   // Per-step progress is visual only; screen readers hear what is new.
   Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
-  Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p>`;
+  Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-resume" hidden><button type="button"></button></p>`;
 
   // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
   Hearth.drawJob = (element, view, doing, heard = "") => {
@@ -31,6 +31,26 @@
       trouble.dataset.cure = end.cure;
       text(trouble, end.text);
     }
+    // A stopped job goes on after what it finished; the button is the owner's, as for an interrupted one.
+    const resume = element.querySelector(".h-resume");
+    resume.hidden = !(Hearth.state.charts && end?.kind === "stopped" && view.parts.length);
+    resume.firstElementChild.dataset.job = view.job;
+    text(resume.firstElementChild, t("interrupted.on", "Resume"));
+  };
+  document.addEventListener("click", (event) => {
+    const job = event.target.closest?.(".h-resume button")?.dataset.job;
+    if (!job) return;
+    stopping.delete(job);
+    Hearth.post(`hearth/queue/${job}/go-on`).then(Hearth.soon);
+  });
+
+  // Build the frame of a job's card anew where the job is gone, as after a restart of the server: its rows would stay as they were.
+  Hearth.jobCard = (element, job, html) => {
+    const gone = element.dataset.job && !job;
+    element.dataset.job = job ?? "";
+    if (element.firstElementChild && !gone) return false;
+    element.innerHTML = html;
+    return true;
   };
 
   // Retry with smaller settings and show them in the fields.
