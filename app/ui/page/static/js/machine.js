@@ -118,9 +118,9 @@
 
   Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
 
-  // Gradio's sliders fire release for pointers only; fire it for keys too.
+  // Gradio's sliders fire release for pointers only; fire it for the keys that move them, too. Tab moves nothing.
   document.addEventListener("keyup", (event) => {
-    if (event.target.closest?.("#machine-chunk") && event.target.type === "range") event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
+    if (event.target.closest?.("#machine-chunk") && event.target.type === "range" && /^(Arrow|Page|Home|End)/.test(event.key)) event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
   });
 
   function drawSelftest() {
