@@ -88,7 +88,7 @@
     const element = document.querySelector("#h-curve");
     const curve = view.curve;
     if (!element || !curve) return;
-    const W = element.clientWidth || 560, H = 190, side = 9, top = 14, bottom = 26;
+    const W = element.clientWidth || 560, H = 208, side = 9, top = 32, bottom = 26;
     const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // left of the first: automatic
     const most = Math.max(...curve.points.map((p) => p.bytes));
     const y = (share) => H - bottom - share * (H - top - bottom);
@@ -103,14 +103,19 @@
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
     const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
+    // On the left the memory of each line, on the right the time that a call takes there.
+    const mib = (share) => `${megabytes(2 ** (low + share * (high - low)))} MiB`;
+    const ms = (share) => `${((1000 * fastest) / share).toFixed(1)} ms`;
+    const axis = [0, 0.5, 1].map((share) => `<line class="ground" x1="0" x2="${W}" y1="${y(share)}" y2="${y(share)}"/><text class="axis" x="0" y="${y(share) - 4}">${mib(share)}</text>
+      ${known.length && share ? `<text class="axis" x="${W}" y="${y(share) - 4}" text-anchor="end">${ms(share)}</text>` : ""}`).join("");
     const label = `${t("curve.label", "Memory and speed by chunk size:")} ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MiB`).join(t("word.comma", ", "))}`;
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>
       <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MiB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
-      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
+      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed; on the right, the time of a call") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
-      ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "over the limit")}</text>` : ""}
-      <line class="ground" x1="0" x2="${W}" y1="${H - bottom + 4}" y2="${H - bottom + 4}"/><polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
+      ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="12">${t("curve.over", "over the limit")}</text>` : ""}
+      ${axis}<polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
 
