@@ -42,7 +42,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         ),
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
-        "charts": views.charts_view(looked_at),
+        "charts": views.charts_view(looked_at, spoken),
         "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],

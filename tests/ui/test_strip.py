@@ -11,6 +11,7 @@ from app.compat.machine.pretended import machine
 from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk, Ran
 from app.engine.jobs.events import RESTART, Adjusted, PartDone, Step
+from app.engine.jobs.messages import Beat
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
@@ -71,3 +72,16 @@ def test_a_dead_engines_speed_time_and_row_do_not_stand_on(tmp_path: Path) -> No
         assert (seen["strip"]["doing"], seen["speech"]["doing"]) == ("starting", "")
         assert [part["state"] for part in seen["speech"]["parts"]] == ["done", "waits"], "what was finished is there"
         assert [each["kind"] for each in seen["speech"]["said"]] == ["adjusted"]
+
+
+def test_the_charts_tell_each_move_of_the_slider_and_each_fallback_once(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        loop = desk.keeper._loop
+        for chunk in (AUTO, 64, 64, AUTO):
+            desk.machine.set_chunk(chunk)
+            if chunk == AUTO:
+                loop._handle_event("job", Adjusted("smaller-chunk", say("fallback.smaller-chunk", "Attention works in smaller chunks.")))
+            loop._handle_beat(Beat(Reading(), "", None, 0, (0, 0)))
+        seen = owner_view(desk, OWNER, "en", with_charts=True)["charts"]
+        smaller = "Attention works in smaller chunks."
+        assert [each["marks"] for each in seen] == [[smaller], ["chunk size 64"], [], [smaller, "chunk size automatic"]]

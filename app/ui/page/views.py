@@ -190,9 +190,17 @@ def end_view(progress: Progress, spoken: Language) -> View | None:
     return None
 
 
-def charts_view(history: Sequence[Sample]) -> list[View]:
-    """Return the live charts, one point a second."""
-    return [{"rate": sample.rate, "unit": sample.unit, **memory_view(sample.reading)} for sample in history]
+def charts_view(history: Sequence[Sample], spoken: Language) -> list[View]:
+    """Return the live charts, one point a second, with what changed at each."""
+    return [
+        {
+            "rate": sample.rate,
+            "unit": sample.unit,
+            "marks": [translate(each, spoken) for each in sample.marks],
+            **memory_view(sample.reading),
+        }
+        for sample in history
+    ]
 
 
 def trouble_html(trouble: Trouble, spoken: Language) -> str:

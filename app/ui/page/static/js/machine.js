@@ -157,18 +157,24 @@
   Hearth.area("#h-charts", (element, { charts }) => {
     if (!charts?.length || !element.offsetParent) return;
     const W = 620, H = 120, last = charts;
-    if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div>`;
+    if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div><ol class="h-marks"></ol>`;
     text(element.querySelector("h2"), t("charts.title", "Live"));
+    const marks = last.flatMap((each, i) => (each.marks ?? []).map((words) => ({ words, x: (i * W) / Math.max(1, last.length - 1) })));
+    const drawn = marks.map(({ x }) => `<line class="mark" x1="${x}" x2="${x}" y1="0" y2="${H}"/>`).join("");
+    const ticks = marks.map(({ x }, i) => `<i style="left: ${(100 * x) / W}%">${i + 1}</i>`).join("");
+    list(element.querySelector(".h-marks"), marks, ({ words }) => words, () => el(`<li class="h-soft"></li>`), (line, { words }) => text(line, words));
     const lines = LINES.filter(([name]) => last.some((each) => each[name]));
     // Frames and steps cannot share a scale: draw the unit measured last.
     const unit = last.findLast((each) => each.unit)?.unit;
     const valued = (each, name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
     const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: rate.toFixed(1) }));
-    list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption><span></span><b></b><span class="h-soft"></span></figcaption><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><line class="ground" x1="0" x2="${W}" y1="${H - 1}" y2="${H - 1}"/><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
+    list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption><span></span><b></b><span class="h-soft"></span></figcaption><div class="h-ticks" aria-hidden="true"></div><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><g></g><line class="ground" x1="0" x2="${W}" y1="${H - 1}" y2="${H - 1}"/><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
       const top = Math.max(...last.map((each) => valued(each, name)), 1e-9);
       const now = valued(last[last.length - 1], name);
       const points = last.map((each, i) => `${(i * W) / Math.max(1, last.length - 1)},${H - 3 - (valued(each, name) / top) * (H - 8)}`).join(" ");
       figure.querySelector("polyline").setAttribute("points", points);
+      figure.querySelector("g").innerHTML = drawn;
+      figure.querySelector(".h-ticks").innerHTML = ticks;
       const shown = (value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
       const [what, highest] = figure.querySelectorAll("span");
       text(what, title());
