@@ -10,6 +10,7 @@
   // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
   Hearth.drawJob = (element, view, doing, heard = "") => {
     const { end } = view;
+    if (end) stopping.delete(view.job);
     const asked_to_stop = !end && stopping.has(view.job) && t("job.stopping", "stopping…");
     const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
     text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
@@ -37,12 +38,6 @@
     resume.firstElementChild.dataset.job = view.job;
     text(resume.firstElementChild, t("interrupted.on", "Resume"));
   };
-  document.addEventListener("click", (event) => {
-    const job = event.target.closest?.(".h-resume button")?.dataset.job;
-    if (!job) return;
-    stopping.delete(job);
-    Hearth.post(`hearth/queue/${job}/go-on`).then(Hearth.soon);
-  });
 
   // Build the frame of a job's card anew where the job is gone, as after a restart of the server: its rows would stay as they were.
   Hearth.jobCard = (element, job, html) => {
