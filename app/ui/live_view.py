@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from app import notices
+from app.compat.machine.chunk_curve import SIZES
 from app.compat.planning.types import AUTO
 from app.engine.jobs.events import Failed
 from app.engine.jobs.progress import Progress
@@ -22,6 +23,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for
 from app.ui.state.person import Person
 from app.ui.tabs import machine_view, paint_view, speak_view
+from app.ui.tabs.curve_view import find_place
 
 CHART_POINTS: Final = 120
 """Charts are sent only while someone views them."""
@@ -43,6 +45,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
         "charts": views.charts_view(looked_at, spoken),
+        "chunk": {"size": desk.keeper.chunk, "place": find_place(desk.keeper.chunk), "sizes": SIZES},
         "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],

@@ -183,6 +183,18 @@
     });
   });
 
+  // A size that was set elsewhere, beside the picture say, stands in the fields when the tab comes into view.
+  let inView = false;
+  Hearth.area("#h-curve", (element, { chunk }) => {
+    const came = !inView && Boolean(element.offsetParent);
+    inView = Boolean(element.offsetParent);
+    const [exact, slider] = ["#machine-exact :is(input, textarea)", "#machine-chunk input[type=range]"].map((each) => document.querySelector(each));
+    if (!came || !chunk || !exact || !slider || [exact, slider].includes(document.activeElement)) return;
+    const size = chunk.size === "auto" ? "" : String(chunk.size);
+    if (exact.value !== size) Hearth.put("machine-exact", size);
+    if (Number(slider.value) !== chunk.place) Hearth.put("machine-chunk", chunk.place);
+  });
+
   // Take a typed size on change only: an untouched field may hold an outdated size.
   document.addEventListener("change", (event) => event.target.closest?.("#machine-exact") && Hearth.call("machine.typed"));
 
