@@ -37,7 +37,7 @@ SD15 = describe_need(find("sd15"))
         (Ran("whole", 1024, 1024), AUTO, "not chunked"),
         (Ran("whole", 1024, 1024), 4096, "not chunked"),
         (Ran("whole", 1024, 1024), 64, "not chunked (64 requested)"),
-        (Ran("whole", 1, 3072), 64, "one query at a time"),
+        (Ran("whole", 1, 1), 64, "one query at a time"),
     ],
 )
 def test_the_strip_says_what_ran_and_what_is_asked_for_now(ran: Ran | None, asked: Chunk, words: str) -> None:
