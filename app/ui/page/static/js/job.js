@@ -34,7 +34,7 @@
     }
     // A stopped job goes on after what it finished; the button is the owner's, as for an interrupted one.
     const resume = element.querySelector(".h-resume");
-    resume.hidden = !(Hearth.state.charts && end?.kind === "stopped" && view.parts.length);
+    resume.hidden = !(Hearth.state.charts && end?.kind === "stopped" && view.parts.some((part) => "url" in part));
     resume.firstElementChild.dataset.job = view.job;
     text(resume.firstElementChild, t("interrupted.on", "Resume"));
   };

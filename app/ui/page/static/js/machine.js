@@ -183,13 +183,15 @@
     });
   });
 
-  // A size that was set elsewhere, beside the picture say, stands in the fields when the tab comes into view.
-  let inView = false;
+  // The fields follow a size that is set elsewhere, beside the picture say, until somebody touches them.
+  let inView = false, touched = false;
+  document.addEventListener("focusin", (event) => (touched ||= Boolean(event.target.closest?.("#machine-chunk, #machine-exact"))));
   Hearth.area("#h-curve", (element, { chunk }) => {
-    const came = !inView && Boolean(element.offsetParent);
-    inView = Boolean(element.offsetParent);
+    const seen = Boolean(element.offsetParent);
+    touched &&= inView && seen;
+    inView = seen;
     const [exact, slider] = ["#machine-exact :is(input, textarea)", "#machine-chunk input[type=range]"].map((each) => document.querySelector(each));
-    if (!came || !chunk || !exact || !slider || [exact, slider].includes(document.activeElement)) return;
+    if (!seen || touched || !chunk || !exact || !slider || [exact, slider].includes(document.activeElement)) return;
     const size = chunk.size === "auto" ? "" : String(chunk.size);
     if (exact.value !== size) Hearth.put("machine-exact", size);
     if (Number(slider.value) !== chunk.place) Hearth.put("machine-chunk", chunk.place);

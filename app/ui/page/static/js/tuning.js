@@ -10,6 +10,7 @@
       element.innerHTML = `<label><span></span> <b></b><input type="range" min="0" step="1"></label><p class="h-soft h-figures"></p><p class="h-soft h-now"></p><p class="h-trouble" role="alert" hidden></p>`;
       const slider = element.querySelector("input");
       text(element.querySelector("span"), t("machine.chunk", "Chunk size"));
+      slider.setAttribute("aria-label", t("machine.chunk", "Chunk size"));
       slider.max = chunk.sizes.length;
       slider.addEventListener("input", () => {
         moved = true;
