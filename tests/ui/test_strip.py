@@ -77,9 +77,9 @@ def test_a_dead_engines_speed_time_and_row_do_not_stand_on(tmp_path: Path) -> No
 def test_the_charts_tell_each_move_of_the_slider_and_each_fallback_once(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         loop = desk.keeper._loop
-        for chunk in (AUTO, 64, 64, AUTO):
+        for chunk in (300, 64, 64, AUTO):
             desk.machine.set_chunk(chunk)
-            if chunk == AUTO:
+            if chunk in (300, AUTO):
                 loop._handle_event("job", Adjusted("smaller-chunk", say("fallback.smaller-chunk", "Attention works in smaller chunks.")))
             loop._handle_beat(Beat(Reading(), "", None, 0, (0, 0)))
         seen = owner_view(desk, OWNER, "en", with_charts=True)["charts"]

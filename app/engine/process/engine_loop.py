@@ -238,9 +238,9 @@ class EngineLoop:
     def _take_marks(self) -> tuple[Sentence, ...]:
         """Return what changed since the last point of the charts."""
         marks, self._marks = self._marks, []
-        if (chunk := self._engine.chunk) != self._marked_chunk:
-            self._marked_chunk = chunk
-            marks.append(say("chart.chunk", "chunk size {chunk}", chunk=word_chunk(chunk)))
+        before, self._marked_chunk = self._marked_chunk, self._engine.chunk
+        if self.history and self._marked_chunk != before:  # what is in force at the start did not change
+            marks.append(say("chart.chunk", "chunk size {chunk}", chunk=word_chunk(self._marked_chunk)))
         return tuple(marks)
 
     def _handle_event(self, job: str, event: Event) -> None:
