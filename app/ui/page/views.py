@@ -223,9 +223,16 @@ def job_file_url(job: str, path: str) -> str:
     return f"hearth/made/{job}/{Path(path).name}"
 
 
-@lru_cache(maxsize=512)
 def read_peaks(path: str, bars: int = 96) -> tuple[float, ...]:
-    """Return the peaks of a sound, 0 to 1, one a bar; cached, as a finished file never changes."""
+    """Return the peaks of a sound, 0 to 1, one a bar; cached until the file changes, as that of a part that is spoken on does."""
+    try:
+        return _read_peaks(path, Path(path).stat().st_mtime_ns, bars)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=512)
+def _read_peaks(path: str, _written_ns: int, bars: int) -> tuple[float, ...]:
     try:
         samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
     except (OSError, RuntimeError):

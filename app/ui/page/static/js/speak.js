@@ -138,6 +138,7 @@
     row.spoken = part;
     const done = part.state === "done", now = part.state === "now";
     row.querySelector(".h-number").className = `h-badge h-number ${done ? "right" : now ? "careful" : ""}`;
+    if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
     if (done && !row.querySelector(".h-player")) {
       const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
       row.querySelector(".h-sounding").prepend(Hearth.player({ ...part, label }));

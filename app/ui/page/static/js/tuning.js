@@ -1,7 +1,7 @@
 // Beside the picture: speed, memory, and the chunk size on a small slider, so that nobody changes tabs to tune.
 (() => {
   const { t, text } = Hearth;
-  let moved = false; // until the server has answered, the slider stands where it was put
+  let moved = false, wanted = null; // until the server has answered, the slider stands where it was put
 
   Hearth.area("#h-tuning", (element, { strip, chunk }) => {
     element.hidden = !chunk;
@@ -34,16 +34,25 @@
     element.querySelector("input").setAttribute("aria-valuetext", words);
   }
 
+  // One request at a time, and the last place counts: answers of several may come in any order.
   async function put(element, chosen) {
-    const asked = String(chosen);
-    const answer = await Hearth.post("hearth/chunk", { size: asked });
-    const { trouble } = await answer.json();
-    const line = element.querySelector(".h-trouble");
-    line.hidden = !trouble;
-    text(line, trouble ?? "");
-    moved = false;
-    if (!trouble) Hearth.state.chunk = { ...Hearth.state.chunk, size: chosen, place: Hearth.state.chunk.sizes.indexOf(chosen) + 1 };
-    Hearth.redraw();
-    Hearth.soon();
+    const sends = wanted !== null;
+    wanted = chosen;
+    if (sends) return;
+    try {
+      for (let sent = null; sent !== wanted; ) {
+        sent = wanted;
+        const asked = String(sent), line = element.querySelector(".h-trouble");
+        const { trouble } = await (await Hearth.post("hearth/chunk", { size: asked })).json();
+        line.hidden = !trouble;
+        text(line, trouble ?? "");
+        if (!trouble) Hearth.state.chunk = { ...Hearth.state.chunk, size: sent, place: Hearth.state.chunk.sizes.indexOf(sent) + 1 };
+      }
+    } finally {
+      wanted = null;
+      moved = false;
+      Hearth.redraw();
+      Hearth.soon();
+    }
   }
 })();
