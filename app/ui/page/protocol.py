@@ -13,7 +13,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 Place = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
     "h-greeting", "h-scripts", "h-script", "h-parts", "h-sound",
-    "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-grid",
+    "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest",
 ]  # fmt: skip
@@ -71,6 +71,7 @@ ROUTES: Final = (
     Address("hearth/voices", "POST", ("id", "name")),
     Address("hearth/notices", "POST", ("id",)),
     Address("hearth/engine/{act}", "POST"),
+    Address("hearth/chunk", "POST", ("size",)),
     Address("hearth/greeting"),
     Address("hearth/greeting", "POST"),
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip")),
@@ -111,6 +112,7 @@ class Live(TypedDict, total=False):
     grid: View
     standing: View | None
     charts: list[View]
+    chunk: View
     checked: Mapping[str, int]
     notices: list[View]
     interrupted: list[View]

@@ -116,6 +116,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
             go = build_go_and_stop("paint", word("paint.go", "Paint"))
         with gr.Column():
             gr.HTML('<section id="h-canvas" class="h-card"></section>', apply_default_css=False)
+            if not guest:
+                gr.HTML('<section id="h-tuning" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
     own: tuple[Call, ...] = () if guest else ("paint.start", "paint.use", "paint.forecast")

@@ -101,8 +101,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
             settings = _build_settings(desk, saved, guest)
             go = build_go_and_stop("speak", word("speak.go", "Speak"))
         with gr.Column():
-            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
+            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
     own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use")
     return SpeakFields(script, voice, settings, go, build_calls("speak.restore", "speak.redo", *own))
 

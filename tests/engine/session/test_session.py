@@ -321,7 +321,7 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
     assert why.startswith("You asked for 4096; 64 is used. Memory ran out")
     steps = [event for event in events if isinstance(event, Step)]
-    assert steps and all(step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps)
+    assert steps and all(step.ran and (step.ran.rows, step.ran.queries) == (64, 256) for step in steps)
     session.free()
 
 

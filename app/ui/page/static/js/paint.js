@@ -13,11 +13,9 @@
   Hearth.area("#h-prompt", () => prompt.look());
 
   Hearth.area("#h-canvas", (element, { picture }) => {
-    if (!element.firstElementChild) {
-      element.innerHTML = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
-        <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
-      text(element.querySelector("h2"), t("canvas.title", "Picture"));
-    }
+    const frame = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
+      <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
+    if (Hearth.jobCard(element, picture?.job, frame)) text(element.querySelector("h2"), t("canvas.title", "Picture"));
     const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
     text(empty, picture ? "" : t("canvas.empty", "Your picture will appear here, starting with the first steps."));
     if (!picture) return;

@@ -107,6 +107,12 @@
     text(banner.firstElementChild, t("interrupted.text", "This job was interrupted: {text}", interrupted[0]));
   });
 
+  // A stopped job goes on the same way.
+  document.addEventListener("click", (event) => {
+    const job = event.target.closest?.(".h-resume button")?.dataset.job;
+    if (job) post(job, "go-on").then(Hearth.soon);
+  });
+
   // A chime, and a notification if the page is hidden; off by default.
   const wished = () => localStorage.getItem("hearth_chime") === "on";
   let running = {};
