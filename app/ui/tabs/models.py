@@ -132,7 +132,7 @@ def models_view(desk: Desk, spoken: Language) -> View:
 def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
-    facts = [translate(each, spoken) for each in (model.note, model.least) if each is not None]
+    facts = [translate(model.note, spoken)] if model.note is not None else []
     return {
         "id": model.id,
         "title": translate(model.words, spoken),
