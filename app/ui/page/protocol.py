@@ -80,6 +80,7 @@ ROUTES: Final = (
     Address("hearth/models"),
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/downloads"),
+    Address("hearth/offer", fields=("model",)),
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
     Address("hearth/share"),
