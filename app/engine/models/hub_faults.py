@@ -34,6 +34,15 @@ def is_temporary(fault: Exception) -> bool:
     return read_status(fault) in (408, 429) or read_status(fault) >= 500
 
 
+def has_no_line(fault: Exception) -> bool:
+    """Tell whether nobody was reached at all, as without a network."""
+    return isinstance(fault, httpx2.ConnectError | httpx2.ConnectTimeout)
+
+
+def name_host(endpoint: str | None) -> str:
+    return endpoint or constants.ENDPOINT
+
+
 def read_wait_s(fault: Exception) -> float:
     """Return how long the hub asks to wait, 0 if it does not say."""
     if not isinstance(fault, HfHubHTTPError):
@@ -47,7 +56,7 @@ def read_wait_s(fault: Exception) -> float:
 
 def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
     """Explain a failure in a sentence; None for an unforeseen one."""
-    host = endpoint or constants.ENDPOINT
+    host = name_host(endpoint)
     status = read_status(fault)
     if isinstance(fault, Trouble):
         return fault

@@ -96,8 +96,6 @@ class Model:
     plain: ModelSettings | None = None
     """Settings without the few-steps LoRA, for schedulers other than LCM."""
     starter: bool = False
-    least: Sentence | None = None
-    """The smallest machine that runs it reasonably."""
     note: Sentence | None = None
     cache_bytes: int = 0
     single_file: bool = False

@@ -33,7 +33,9 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 
 Call = Literal[
     "speak.restore", "speak.redo", "speak.voices", "speak.use",
+    "speak.back", "speak.noclip", "speak.noseed",
     "paint.restore", "paint.start", "paint.use", "paint.forecast",
+    "paint.back", "paint.nostart", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget",
 ]  # fmt: skip
 """What scripts ask of a tab's handlers (app/ui/tabs/script_calls.py): the tab, and what to do."""
@@ -81,6 +83,7 @@ ROUTES: Final = (
     Address("hearth/models"),
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/downloads"),
+    Address("hearth/offer", fields=("model",)),
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
     Address("hearth/share"),
@@ -119,7 +122,19 @@ class Live(TypedDict, total=False):
     measuring: View
 
 
-FUNCTIONS: Final = ("answer", "look_at", "spokenBy", "paintedBy", "confirmVoice", "confirmPreset", "copyReport")
+FUNCTIONS: Final = (
+    "answer",
+    "look_at",
+    "spokenBy",
+    "paintedBy",
+    "confirmVoice",
+    "confirmPreset",
+    "copyReport",
+    "inForce",
+    "reusing",
+    "reused",
+    "before",
+)
 """Functions of the scripts that Gradio's events call."""
 
 SWITCHES: Final = ("language", "chime", "light")

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report import describe_report
-from app.compat.machine.report_file import hide_private, lay_out
+from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import Subject, Verdict, load
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import Plan
 from app.compat.planning.wrong_parts import PART_WORDS
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
+from app.private_words import hide_private
 from app.sentence import Trouble, say
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, notes_html, remarks_view

@@ -40,6 +40,7 @@ class ModelCard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartCard:
+    drawer: gr.Accordion
     image: PictureEditor
     strength: gr.Slider
 
@@ -121,7 +122,16 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
     own: tuple[Call, ...] = () if guest else ("paint.start", "paint.use", "paint.forecast")
-    return PaintFields(prompt, model, start, settings, grid, go, dropped, build_calls("paint.restore", *own))
+    return PaintFields(
+        prompt,
+        model,
+        start,
+        settings,
+        grid,
+        go,
+        dropped,
+        build_calls("paint.restore", "paint.back", "paint.nostart", "paint.noloras", "paint.noseed", *own),
+    )
 
 
 def _build_prompt() -> PromptCard:
@@ -168,7 +178,7 @@ def _build_start(saved: Saved) -> StartCard:
         )
         strength = gr.Slider(0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change"))
         load_on_open(drawer, image)
-    return StartCard(image, strength)
+    return StartCard(drawer, image, strength)
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:

@@ -100,6 +100,7 @@ class PresetRow:
 def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
     with gr.Column(elem_classes="h-going"):
         message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
+        gr.HTML('<ul class="h-force" hidden></ul>', apply_default_css=False)
         with gr.Row(elem_classes="h-go"):
             go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
             stop = gr.Button(word("job.stop", "Stop and keep"), elem_id=f"{tab}-stop")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from app.ui.page import views
 from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.tabs.script_calls import hear, read_number
+from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_value
+from app.ui.tabs.script_calls import hear, read_number, script_event
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
@@ -159,9 +161,24 @@ def connect(tab: SpeakTab) -> None:
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
-    hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
+    reuse = hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
+    show_in_force(fields, (script_event(fields.calls, "speak.restore"), reuse))
+    clear_when_changed(fields.asked, message)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)
+
+
+def show_in_force(fields: SpeakFields, *restores: tuple[Callable[..., Any], Any]) -> None:
+    """Connect what stands beside Speak and is removed there."""
+    own, voice, calls = fields.settings, fields.voice, fields.calls
+    tell_value("speak", "seed", own.seed)
+    hear(calls, "speak.noseed", None, None, own.seed, js=empty(own.seed), **EACH)
+    tell_value("speak", "voice", voice.voice)
+    tell_value("speak", "clip", voice.clip)
+    hear(calls, "speak.noclip", None, None, [voice.clip, voice.transcript], js=empty(voice.clip, voice.transcript), **EACH)
+    reused = [own.seed, *fields.saved.values(), voice.voice]
+    tell_reused("speak", reused, *restores)
+    hear(calls, "speak.back", None, None, reused, js=give_back("speak"), **EACH)
 
 
 def show_delete(desk: Desk) -> str:

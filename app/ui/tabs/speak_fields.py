@@ -104,7 +104,9 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
     own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use")
-    return SpeakFields(script, voice, settings, go, build_calls("speak.restore", "speak.redo", *own))
+    return SpeakFields(
+        script, voice, settings, go, build_calls("speak.restore", "speak.redo", "speak.back", "speak.noclip", "speak.noseed", *own)
+    )
 
 
 def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:

@@ -39,7 +39,7 @@
       text(badge, each.fit?.word ?? "...");
       const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: gigabytes(each.download), time: time(each.seconds) });
       text(line.querySelector("p"), Hearth.sentences([each.facts[0], each.fit?.sentence, size]));
-      if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)), "h-chip"));
+      if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), async () => (await Hearth.getModel(each.id)) && done(), "h-chip"));
       element.querySelector(".h-list").append(line);
     }
     text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));

@@ -21,9 +21,23 @@
     if (name !== "pause") await refresh();
     return trouble;
   };
-  Hearth.getModel = (id) => {
+  // Ask where the person is: how much, under which licence, how long, and whether anything can come now.
+  async function agreed(id) {
+    const { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
+    const span = { time: time(seconds) };
+    const long = measured ? t("models.on-line", "about {time} on this line", span) : t("models.at-50", "about {time} at 50 Mbit/s", span);
+    const facts = t("models.offer", "Download {title}? Size: {size}, {long}.", { title, size: size(bytes), long });
+    const terms = licence && t("models.under", "Licence: {licence}.", { licence });
+    return Hearth.sure(Hearth.sentences([facts, terms, trouble]), t("models.get", "Download"), "h-go-on");
+  }
+  const got = async (id) => (await agreed(id)) && act("get", id);
+  // Return whether it was begun.
+  Hearth.getModel = async (id) => {
+    if (!(await agreed(id))) return false;
     Hearth.openTab("models");
-    return act("get", id).then(() => document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" }));
+    await act("get", id);
+    document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
+    return true;
   };
   Hearth.openTab = (id) => document.querySelector(`button[role="tab"][data-tab-id="${id}"]`)?.click();
 
@@ -146,8 +160,8 @@
     };
     if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));
     else if (move && move.state !== "done") button(t("models.go-on", "Resume"), () => act("get", each.id));
-    else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => act("get", each.id));
-    else if (!each.here && each.download) button(t("models.get", "Download"), () => act("get", each.id));
+    else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => got(each.id));
+    else if (!each.here && each.download) button(t("models.get", "Download"), () => got(each.id));
     if (move?.cure === "report") button(t("cure.report", "Copy report"), Hearth.copyReport);
     if (move?.cure === "token") button(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
     if (each.gate && !each.here) {
