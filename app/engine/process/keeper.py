@@ -12,14 +12,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
-from app.engine.jobs.events import Event, Stopped
+from app.engine.jobs.events import Event, PartDone, Stopped
 from app.engine.jobs.journal import Job, Journal
-from app.engine.jobs.messages import Free
+from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Shelf
-from app.engine.jobs.tasks import MaintenanceTask, new_task_id
+from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
+from app.engine.models.chosen import read_choice
 from app.engine.models.precheck import reject_early
 from app.engine.process.deaths import measure_progress
 from app.engine.process.delivery import DELIVERED
@@ -118,6 +119,17 @@ class Keeper:
         self._loop.wake()
         return id_
 
+    def run_lent(self, task: str, request: Request) -> str:
+        """Run a request for another machine, while nothing of this one's own waits; nothing of it comes to the journal or the
+        shelf. Its events are followed like a job's, and its results lie in its folder."""
+        id_ = name_lent(task)
+        choice = dataclasses.replace(read_choice(self.home), chunk=AUTO)
+        self._board.reopen(id_)
+        self._loop.settle(id_)
+        self._queue.add_lent(Run(id_, request, choice, str(self.folder(id_)), yields=True))
+        self._loop.wake()
+        return id_
+
     def follow(self, job: str) -> Iterator[Event]:
         """Yield what happened so far, in short, then every event as it happens, until the end."""
         return self._board.follow(job, lambda: self._recall(job))
@@ -132,6 +144,10 @@ class Keeper:
     def _recall(self, job: str) -> Progress:
         """Rebuild the progress of a job that only journal and shelf still know."""
         return recall_progress(self.journal.find(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
+
+    def tell(self, job: str, part: PartDone) -> None:
+        """Show a part that another machine made and that lies in the job's folder; the engine takes it over when it gets there."""
+        self._board.post(job, part)
 
     def stop(self, job: str) -> None:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""

@@ -1,0 +1,77 @@
+"""Work for another machine in this one's engine: after its own jobs, over crashes, stopped on request, and nothing of it on the shelf."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.engine.jobs.events import Adjusted, Finished, Step, Stopped
+from app.engine.jobs.request import PictureRequest
+from app.engine.process import child
+from app.engine.process.keeper import Keeper
+from app.paths import home
+from tests.support import light_painter
+from tests.support.light_painter import PACE, read_made
+
+
+@pytest.fixture
+def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
+    monkeypatch.setattr(child.worker, "main", light_painter.main)
+    (tmp_path / PACE).write_text(json.dumps({"step_s": 0.05}))
+    keeper = Keeper(home(tmp_path))
+    yield keeper
+    keeper.close()
+
+
+def request(seed: int, batch: int = 1) -> PictureRequest:
+    return PictureRequest("a ball", model="starter-painter", seed=seed, batch=batch)
+
+
+def test_it_comes_after_own_jobs_and_leaves_nothing(keeper: Keeper) -> None:
+    first = keeper.submit(request(1))
+    lent = keeper.run_lent("x", request(7))
+    second = keeper.submit(request(2))
+    end = list(keeper.follow(lent))[-1]
+    assert isinstance(end, Finished)
+    (file,) = map(Path, end.files)
+    assert file.is_file() and file.parent == keeper.folder(lent)
+    assert [seed for word, seed, _ in read_made(keeper.home.root) if word == "finished"] == [1, 2, 7]
+    assert keeper.shelf.list_of_job(lent) == [] and keeper.journal.find(lent) is None
+    assert {keeper.journal.get(each.id).state for each in (first, second)} == {"finished"}
+    again = keeper.run_lent("x", request(7))
+    assert isinstance(list(keeper.follow(again))[-1], Finished), "the same task may come again"
+
+
+def test_it_is_stopped_while_it_waits_and_while_it_runs(keeper: Keeper) -> None:
+    own = keeper.submit(request(1))
+    waits = keeper.run_lent("waits", request(7))
+    keeper.stop(waits)
+    assert isinstance(list(keeper.follow(waits))[-1], Stopped)
+    runs = keeper.run_lent("runs", request(8))
+    for event in keeper.follow(runs):
+        if isinstance(event, Step):
+            keeper.stop(runs)
+    assert isinstance(event, Stopped)
+    assert keeper.journal.get(own.id).state == "finished"
+    assert 7 not in {seed for _, seed, _ in read_made(keeper.home.root)}
+
+
+def test_a_crash_is_tried_again(keeper: Keeper) -> None:
+    lent, killed = keeper.run_lent("x", request(7, batch=2)), False
+    events = []
+    for event in keeper.follow(lent):
+        events.append(event)
+        if isinstance(event, Step) and event.part == 1 and not killed:
+            killed = True
+            engine = keeper._engine.child
+            assert engine is not None and engine.pid is not None
+            os.kill(engine.pid, signal.SIGTERM)
+    assert isinstance(events[-1], Finished) and len(events[-1].files) == 2
+    assert any(isinstance(event, Adjusted) for event in events)
+    made = [seed for word, seed, _ in read_made(keeper.home.root) if word == "began"]
+    assert made == [7, 8, 8], "the finished picture was made again"
