@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import atomic_write
-from app.engine.jobs.events import END, Event, Failed
+from app.engine.jobs.events import END, Event, Failed, Step
 from app.machines.joining.certificates import make_main
 from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register
@@ -46,6 +46,8 @@ class HelpingMachine:
     models: frozenset[str] = frozenset()
     tasks: tuple[str, ...] = ()
     """What it has now."""
+    step: Step | None = None
+    """How far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class _State:
     port: int = 0
     online: set[str] = field(default_factory=set)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    steps: dict[str, Step] = field(default_factory=dict)
+    """The latest of each machine."""
     given: dict[str, _Given] = field(default_factory=dict)
 
 
@@ -114,7 +118,7 @@ class Hub:
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
         found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, tasks=tasks)
-        found = replace(found, paused=facts.get("paused", False))
+        found = replace(found, paused=facts.get("paused", False), step=self._state.steps.get(machine.id) if tasks else None)
         return replace(found, card=facts.get("card", ""), free_bytes=facts.get("free_bytes", 0), models=frozenset(facts.get("models", ())))
 
     # Joining.
@@ -204,6 +208,8 @@ class Hub:
                         given.machine = message["machine"]
             case "event":
                 given, event = self._state.given.get(message["id"]), event_json.from_json(message["event"])
+                if isinstance(event, Step):
+                    self._state.steps[message["machine"]] = event
                 if given is not None and event is not None and not isinstance(event, END):
                     given.tell(message["machine"], event)
             case "end":

@@ -9,7 +9,6 @@ from typing import Final
 
 from PIL import Image
 
-from app import atomic_write
 from app.engine.jobs.events import Event, Finished, PartDone
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import PictureRequest
@@ -137,11 +136,16 @@ class Spreader:
             if not isinstance(end.event, Finished) or file is None or not is_picture(file):
                 batch.failures += 1
                 return
-            place, path = away.place, self._path(batch, away.place)
-            if not path.is_file():
-                atomic_write.put_in_place(file, path)
-            seed = one_picture(batch.request, place, batch.seed, batch.model).seed or 0
-            self._keeper.tell(batch.job.id, PartDone(place, batch.request.batch, str(path), batch.request.prompt, seed))
+            seed = one_picture(batch.request, away.place, batch.seed, batch.model).seed or 0
+            part = PartDone(away.place, batch.request.batch, str(file), batch.request.prompt, seed)
+            try:
+                self._keeper.take_over(batch.job.id, part, self._name(end.machine))
+            except OSError:  # the disk is full, or the job has just ended; the engine says so
+                batch.failures += 1
+
+    def _name(self, machine: str) -> str:
+        known = self._hub.register.find(machine)
+        return known.name if known is not None else ""
 
     def _path(self, batch: _Batch, place: int) -> Path:
         return self._keeper.folder(batch.job.id) / f"picture-{place}.png"

@@ -166,7 +166,9 @@ class Painter:
             painted = self._compute(run, picture, checkpoint.load(picture.checkpoint_path, picture.fingerprint))
         finally:
             self._pipe.maybe_free_model_hooks()
-        if painted is not None:
+        if painted is not None and picture.path.is_file():  # another machine's came while this one was decoded
+            picture.checkpoint_path.unlink(missing_ok=True)
+        elif painted is not None:
             finished = per_request.finish_picture(painted, run.settings)
             picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
             picture.checkpoint_path.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
-from app.engine.process.job_folder import tidy_folders, tidy_uploads
+from app.engine.process.job_folder import take_over, tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
@@ -145,9 +145,12 @@ class Keeper:
         """Rebuild the progress of a job that only journal and shelf still know."""
         return recall_progress(self.journal.find(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
-    def tell(self, job: str, part: PartDone) -> None:
-        """Show a part that another machine made and that lies in the job's folder; the engine takes it over when it gets there."""
-        self._board.post(job, part)
+    def take_over(self, job: str, part: PartDone, machine: str) -> None:
+        """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. Raise OSError if
+        it cannot be put there."""
+        name = f"picture-{part.index}.png"
+        path = take_over(self.folder(job), Path(part.path), name, machine)
+        self._board.post(job, dataclasses.replace(part, path=str(path)))
 
     def stop(self, job: str) -> None:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""
