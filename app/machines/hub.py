@@ -21,7 +21,7 @@ from app.machines.side_process import MAIN, SideProcess
 from app.machines.tasks import event_json
 from app.machines.tasks.portable import Portable
 from app.paths import Home
-from app.sentence import say
+from app.sentence import Trouble, say
 
 AGAIN_S: Final = 1.0
 """The wait before a machines process that died is started again."""
@@ -95,7 +95,14 @@ class Hub:
         self._start_side()
         if not self._listening.wait(LISTENING_S):
             self.close()
-            raise TimeoutError("the machines process does not listen")
+            log = str(home.logs / "machines.log")
+            raise Trouble(
+                say(
+                    "machines.not-started",
+                    "Other computers cannot be used now: the part of Hearth for them does not start. {log} says why.",
+                    log=log,
+                )
+            )
 
     @property
     def _incoming(self) -> Path:
@@ -206,6 +213,7 @@ class Hub:
                 with self._lock:
                     if given := self._state.given.get(message["id"]):
                         given.machine = message["machine"]
+                        self._state.steps.pop(message["machine"], None)
             case "event":
                 given, event = self._state.given.get(message["id"]), event_json.from_json(message["event"])
                 if isinstance(event, Step):

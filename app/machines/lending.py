@@ -118,7 +118,7 @@ class Lending:
 
     def _apply_pause(self) -> None:
         state = self._keeper.state
-        own = self._keeper.journal.count_waiting() > 0 or (bool(state.job) and not is_lent(state.job))
+        own = self._keeper.journal.has_live() or (bool(state.job) and not is_lent(state.job))
         paused = own or self._by_owner or not state.ready
         if paused != self.state.paused:
             self._set(paused=paused)

@@ -7,15 +7,22 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 
 import psutil
 import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.compat.planning.types import Choice
+from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, PartDone, Stopped
+from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest
-from tests.support.lent import SLOW_S, Main, open_main
+from app.machines.hub import TaskEnd
+from app.machines.tasks.portable import pack
+from app.paths import home
+from tests.support.lent import SLOW_S, Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
 
@@ -128,9 +135,48 @@ def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path)
     assert any(finished(helper.home, 0)[-1] >= 4000 for helper in main.helpers)
 
 
-def test_a_helper_killed_in_the_middle_and_started_again(main: Main) -> None:
-    from tests.support.lent import start
+def test_the_helpers_own_job_goes_first(main: Main) -> None:
+    one = main.helpers[0]
+    before = len(read_made(one.home))
+    pace(one.home, step_s=0.5)
+    job = submit(main, 4, 4500)
+    until(lambda: any(word == "began" for word, *_ in read_made(one.home)[before:]), LOADING_S)
+    database = Database(home(one.home).database)
+    try:
+        own = Journal(database).queue(PictureRequest("his own"), Choice())  # as his window would, another process of the same home
+        until(lambda: main.hub.list_machines()[0].paused)
+        until(lambda: read_made(one.home)[-1][0] in ("stopped", "overtaken"))
+        end = end_of(main, job)
+        assert isinstance(end, Finished) and len(end.files) == 4
+        Journal(database).withdraw(own.id)
+        until(lambda: not main.hub.list_machines()[0].paused)
+    finally:
+        database.close()
+        pace(one.home, step_s=0.01)
 
+
+def test_a_task_goes_on_elsewhere_when_its_machine_is_killed(main: Main) -> None:
+    for helper in main.helpers:
+        pace(helper.home, step_s=0.3)
+    ends: SimpleQueue[TaskEnd] = SimpleQueue()
+    task = pack(PictureRequest("a ball", model=MODEL, seed=4900))
+    machines = [each.id for each in main.hub.list_machines()]
+    for _ in range(2):
+        main.hub.submit("task", task, machines, lambda machine, event: None, ends.put)
+    until(lambda: any(each.tasks for each in main.hub.list_machines()))
+    place = next(place for place, each in enumerate(main.hub.list_machines()) if each.tasks)
+    until(lambda: main.hub.list_machines()[place].step is not None)
+    main.helpers[place].kill()
+    end = ends.get(timeout=LOADING_S)
+    assert isinstance(end.event, Finished) and end.machine == machines[1 - place] and [*end.files] == ["picture-0.png"]
+    assert ends.empty(), "the same task twice"
+    main.helpers[place] = start(main.helpers[place].home)
+    for helper in main.helpers:
+        pace(helper.home, step_s=0.01)
+    until(lambda: all(each.online and not each.paused for each in main.hub.list_machines()), LOADING_S)
+
+
+def test_a_helper_killed_in_the_middle_and_started_again(main: Main) -> None:
     one = main.helpers[0]
     before = len(read_made(one.home))
     pace(one.home, step_s=0.5)

@@ -139,6 +139,11 @@ class Journal:
         (row,) = self._db.query("SELECT COUNT(*) AS n FROM jobs WHERE state='queued' AND runner=?", self._me)
         return int(row["n"])
 
+    def has_live(self) -> bool:
+        """Tell whether a job waits or runs, here or in another process that is alive."""
+        rows = self._db.query("SELECT DISTINCT runner FROM jobs WHERE state IN ('queued', 'running')")
+        return any(row["runner"] == self._me or _is_alive(row["runner"]) for row in rows)
+
     def sum_guest_seconds(self, since_s: float) -> Counter[str]:
         """Sum the engine time that each household of guests used since then."""
         rows = self._db.query(
