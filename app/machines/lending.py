@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +32,9 @@ FACTS_S: Final = 5.0
 AGAIN_S: Final = 2.0
 REFUSED_AGAIN_S: Final = 60.0
 """The wait before a machines process that died is started again; and one that was refused for its versions."""
+
+
+_log = logging.getLogger("hearth.machines")
 
 
 def lending_folder(home: Home) -> Path:
@@ -107,11 +112,14 @@ class Lending:
         """Let the owner's own work go first, tell the main machine what is here, and start a machines process that died again."""
         waited_s = FACTS_S
         while not self._closing.wait(TICK_S):
-            self._apply_pause()
-            waited_s += TICK_S
-            if waited_s >= FACTS_S and self.state.online:
-                waited_s = 0.0
-                self._send_facts()
+            try:
+                self._apply_pause()
+                waited_s += TICK_S
+                if waited_s >= FACTS_S and self.state.online:
+                    waited_s = 0.0
+                    self._send_facts()
+            except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
+                _log.exception("lending")
             if self._side is not None and not self._side.alive and self._again_s < math.inf:
                 self._closing.wait(self._again_s)
                 self._start_side()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +26,9 @@ SIDE_MOST: Final = 16_384
 """Pixels; four times the largest picture that may be asked for."""
 FAILURES_MOST: Final = 3
 """Of one job's pictures; then this machine paints the rest itself, and says what is wrong."""
+
+
+_log = logging.getLogger("hearth.machines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +69,13 @@ class Spreader:
 
     def _watch(self) -> None:
         while not self._closing.wait(TICK_S):
-            with self._lock:
-                self._follow_queue()
-                if self._batch is not None:
-                    self._give_away(self._batch)
+            try:
+                with self._lock:
+                    self._follow_queue()
+                    if self._batch is not None:
+                        self._give_away(self._batch)
+            except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
+                _log.exception("spreading")
 
     def _follow_queue(self) -> None:
         """Begin with the batch that the engine runs now; leave the one that it no longer runs."""
