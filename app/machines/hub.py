@@ -190,8 +190,6 @@ class Hub:
                 given.machine = ""
         if self._closing.wait(AGAIN_S):
             return
-        if not self._listening.is_set():
-            self._state.port = 0  # another program may have taken the port
         self._start_side()
         with self._lock:
             for id_ in self._state.given:
@@ -204,6 +202,8 @@ class Hub:
                 with suppress(OSError):
                     atomic_write.write_text(self._folder / "port.json", json.dumps(message["port"]))
                 self._listening.set()
+            case "busy":
+                self._state.port = 0  # another program has it; helpers that know the old one have to be paired again
             case "machine":
                 with self._lock:
                     (self._state.online.add if message["online"] else self._state.online.discard)(message["machine"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import multiprocessing
 import signal
 import threading
@@ -19,6 +20,7 @@ from app.engine.process.worker import redirect_output
 MAIN: Final = "app.machines.cluster.main_process"
 HELPER: Final = "app.machines.cluster.helper_process"
 Message = dict[str, Any]
+_log = logging.getLogger("hearth.machines")
 
 
 class SideProcess:
@@ -59,7 +61,11 @@ class SideProcess:
     def _listen(self, hear: Callable[[Message], None], ended: Callable[[], None]) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
-                hear(json.loads(self._pipe.recv_bytes()))
+                message = json.loads(self._pipe.recv_bytes())
+                try:
+                    hear(message)
+                except Exception:  # Whatever it is: the next message is heard all the same.
+                    _log.exception("%s", message["op"])
         self._process.join()
         self._pipe.close()
         ended()

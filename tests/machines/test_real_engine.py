@@ -23,20 +23,21 @@ pytestmark = pytest.mark.slow
 
 def have_made(main: Main, place: int, request: Request) -> tuple[bytes, list[Event]]:
     """Have one helper make something; return its file and what it told on its way."""
-    machine, ends, told = main.hub.list_machines()[place].id, queue.SimpleQueue[bytes](), list[Event]()
+    machine, told = main.hub.list_machines()[place].id, list[Event]()
+    ends: queue.SimpleQueue[tuple[TaskEnd, list[bytes]]] = queue.SimpleQueue()
 
     def take(end: TaskEnd) -> None:
-        (file,) = end.files.values()
-        assert isinstance(end.event, Finished) and end.machine == machine, end
-        ends.put(file.read_bytes())
+        ends.put((end, [file.read_bytes() for file in end.files.values()]))
 
-    main.hub.submit(f"{place}-{hash(request)}", pack(request), [machine], lambda _, event: told.append(event), take)
-    return ends.get(timeout=300), told
+    main.hub.submit(f"{place}-{type(request).__name__}", pack(request), [machine], lambda _, event: told.append(event), take)
+    end, files = ends.get(timeout=250)
+    assert isinstance(end.event, Finished) and end.machine == machine and len(files) == 1, (end, main.helpers[place].log)
+    return files[0], told
 
 
 def test_the_same_picture_on_every_machine(tmp_path: Path) -> None:
     picture = PictureRequest("a red ball on grass", model="starter-painter", seed=5, steps=3)
-    speech = SpeechRequest("[S1] Hello there.", model="starter-voice", seed=5, max_frames=60)
+    speech = SpeechRequest("[S1] Hello there.", model="starter-voice", seed=5)
     with open_main(tmp_path / "main", spreads=False) as main:
         for name in ("one", "two"):
             main.start_helper(tmp_path / name, module="app", words=("lend",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import re
 from dataclasses import dataclass, field
@@ -162,7 +163,14 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     register, security = Register(folder), dask_settings.make_security(identity_in(folder))
     desk = TaskDesk(pipe, register)
     options = {"host": arguments["host"] or None, "port": arguments["port"], "protocol": "tls", "security": security}
-    async with MainScheduler(register, desk, **options) as desk.scheduler:
+    desk.scheduler = MainScheduler(register, desk, **options)
+    try:
+        await desk.scheduler
+    except RuntimeError as fault:  # dask's, around what kept it from starting
+        if isinstance(fault.__cause__, OSError) and fault.__cause__.errno == errno.EADDRINUSE:
+            pipe.tell("busy")
+        raise
+    async with desk.scheduler:
         own = f"tls://127.0.0.1:{desk.scheduler.port}"
         async with Client(own, security=security, asynchronous=True, set_as_default=False, name="hearth") as desk.client:
 
