@@ -107,6 +107,21 @@ def test_after_ten_minutes_the_code_is_over(opened: Open, register: Register, tm
     assert register.list_machines() == []
 
 
+def test_time_that_runs_out_in_the_middle_counts(opened: Open, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, make = 0.0, certificates.make_request
+
+    def make_late(folder: Path) -> str:
+        nonlocal now_s
+        now_s = endpoint.VALID_S + 1
+        return make(folder)
+
+    monkeypatch.setattr(endpoint, "TICK_S", 1.0)  # the listener looks at the clock later than this takes
+    monkeypatch.setattr(certificates, "make_request", make_late)
+    _, code = opened(clock=lambda: now_s)
+    assert refused(code, tmp_path / "box") == "machines.code-used"
+    assert register.list_machines() == []
+
+
 @pytest.mark.parametrize("name", VERSIONS)
 def test_other_versions_are_told_on_both_sides_and_the_code_stays(
     name: str, opened: Open, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
