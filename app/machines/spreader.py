@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from PIL import Image
-
 from app.engine.jobs.events import Event, Finished, PartDone
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import PictureRequest
@@ -18,12 +16,12 @@ from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog, on_disk
 from app.engine.process.keeper import Keeper
 from app.machines.hub import Hub, TaskEnd
+from app.machines.job_lender import JobLender, is_able
+from app.machines.results import is_picture
 from app.machines.spread import choose_pictures, one_picture
 from app.machines.tasks.portable import pack
 
 TICK_S: Final = 0.2
-SIDE_MOST: Final = 16_384
-"""Pixels; four times the largest picture that may be asked for."""
 FAILURES_MOST: Final = 3
 """Of one job's pictures; then this machine paints the rest itself, and says what is wrong."""
 
@@ -54,7 +52,7 @@ class _Batch:
 
 class Spreader:
     def __init__(self, keeper: Keeper, hub: Hub) -> None:
-        self._keeper, self._hub = keeper, hub
+        self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub)
         self._batch: _Batch | None = None
         self._lock = threading.RLock()
         self._closing = threading.Event()
@@ -66,14 +64,18 @@ class Spreader:
         self._thread.join()
         with self._lock:
             self._drop()
+            self._jobs.close()
 
     def _watch(self) -> None:
         while not self._closing.wait(TICK_S):
             try:
                 with self._lock:
                     self._follow_queue()
-                    if self._batch is not None:
-                        self._give_away(self._batch)
+                    for joins in (False, True):
+                        if self._batch is not None:
+                            self._give_away(self._batch, joins)
+                        if self._jobs.offer():
+                            break
             except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
                 _log.exception("spreading")
 
@@ -101,9 +103,10 @@ class Spreader:
                 self._take_back(self._batch, task)
             self._batch = None
 
-    def _give_away(self, batch: _Batch) -> None:
+    def _give_away(self, batch: _Batch, joins: bool) -> None:
+        """`joins`: let idle machines paint what somebody is at, as no job waits for them."""
         there = [place for place in range(batch.request.batch) if self._path(batch, place).is_file()]
-        able = [each for each in self._hub.list_machines() if each.online and not each.paused and batch.model in each.models]
+        able = [each for each in self._hub.list_machines() if is_able(each, batch.model)]
         idle = [each.id for each in able if not each.tasks]
         for task, away in [*batch.away.items()]:
             lost = away.machines.isdisjoint(each.id for each in able)
@@ -112,7 +115,7 @@ class Spreader:
         unplaced = len(batch.away) - sum(task in batch.away for each in able for task in each.tasks)
         if batch.failures < FAILURES_MOST:
             away_places = [each.place for each in batch.away.values()]
-            for place in choose_pictures(batch.request.batch, there, away_places, len(idle) - unplaced):
+            for place in choose_pictures(batch.request.batch, there, away_places, len(idle) - unplaced, joins):
                 self._send(batch, place, idle)
 
     def _send(self, batch: _Batch, place: int, machines: list[str]) -> None:
@@ -157,14 +160,3 @@ class Spreader:
 
     def _path(self, batch: _Batch, place: int) -> Path:
         return self._keeper.folder(batch.job.id) / f"picture-{place}.png"
-
-
-def is_picture(path: Path) -> bool:
-    """Tell whether a file from elsewhere is a whole PNG of a sensible size."""
-    try:
-        with Image.open(path, formats=("PNG",)) as picture:
-            fits = max(picture.size) <= SIDE_MOST
-            picture.verify()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return False
-    return fits

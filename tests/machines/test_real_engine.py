@@ -37,7 +37,7 @@ def have_made(main: Main, place: int, request: Request) -> tuple[bytes, list[Eve
 
 def test_the_same_picture_on_every_machine(tmp_path: Path) -> None:
     picture = PictureRequest("a red ball on grass", model="starter-painter", seed=5, steps=3)
-    speech = SpeechRequest("[S1] Hello there.", model="starter-voice", seed=5)
+    speech = SpeechRequest("[S1] The red boat is near the bridge.", model="starter-voice", seed=5)
     with open_main(tmp_path / "main", spreads=False) as main:
         for name in ("one", "two"):
             main.start_helper(tmp_path / name, module="app", words=("lend",))

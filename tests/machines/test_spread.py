@@ -16,6 +16,7 @@ def test_at_the_end_a_second_machine_joins_in() -> None:
     assert choose_pictures(4, there=(0,), away=(3, 2), idle=3) == [3, 2, 1], "1 is this machine's own"
     assert choose_pictures(4, there=(0,), away=(3, 2, 3, 1), idle=1) == [2], "where fewest are at it"
     assert choose_pictures(1, there=(), away=(), idle=2) == [0]
+    assert choose_pictures(4, there=(0,), away=(3,), idle=9, joins=False) == [2], "machines that have other work leave what somebody is at"
 
 
 def test_a_picture_has_the_seed_that_it_has_in_the_batch() -> None:

@@ -165,6 +165,14 @@ class Journal:
             self.begin(waiting[0].id)
             return self.get(waiting[0].id)
 
+    def take_waiting(self, id_: str) -> Job | None:
+        """Take one that waits, out of its turn, and mark it as running; None if it does not wait."""
+        with self._db.transaction():
+            if id_ not in {job.id for job in self.list_waiting()}:
+                return None
+            self.begin(id_)
+            return self.get(id_)
+
     def begin(self, id_: str) -> None:
         """Count one more attempt, before the work begins, so that the next start notices a crash. From `started_s` to
         `ended_s` is what a job ran within the last hour: what it waited in between is left out."""

@@ -7,7 +7,7 @@ import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from app import atomic_write
@@ -40,7 +40,8 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
     made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
         elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,
-        whole=isinstance(event, Finished), plan=json.dumps(flatten_plan(progress.plan)), machines=_read_machines(folder),
+        whole=isinstance(event, Finished), plan=json.dumps(flatten_plan(progress.plan)),
+        machines=_read_machines(folder) | _read_machines(folder / DELIVERED),
     )  # fmt: skip
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
@@ -70,6 +71,12 @@ def take_over(folder: Path, file: Path, name: str, machine: str) -> Path:
         atomic_write.write_text(folder / MACHINES, json.dumps({**_read_machines(folder), name: machine}, ensure_ascii=False))
         atomic_write.put_in_place(file, path)
     return path
+
+
+def take_over_all(folder: Path, files: Mapping[str, Path], machine: str) -> tuple[str, ...]:
+    """Put the results of a whole job into its folder; return them in order."""
+    named = sorted(files.items(), key=lambda each: (len(each[0]), each[0]))
+    return tuple(str(take_over(folder / DELIVERED, file, name, machine)) for name, file in named)
 
 
 def _read_machines(folder: Path) -> dict[str, str]:

@@ -7,12 +7,12 @@ import dataclasses
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
-from app.engine.jobs.events import Event, PartDone, Stopped
+from app.engine.jobs.events import Event, Finished, PartDone, Stopped
 from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
@@ -27,7 +27,7 @@ from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
-from app.engine.process.job_folder import take_over, tidy_folders, tidy_uploads
+from app.engine.process.job_folder import take_over, take_over_all, tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
@@ -59,6 +59,8 @@ class Keeper:
         self._engine = EngineLife(home, pretended, no_beat_s)
         self._queue = WorkQueue(self.journal, self.folder)
         self._board = ProgressBoard()
+        self._lent_out: dict[str, Callable[[], None]] = {}
+        """Jobs that other machines do, and what stops each."""
         self._loop = EngineLoop(self._stores, self._engine, self._queue, self._board, quiet_s=quiet_s, rest_s=rest_s, patient=patient)
         if not self.database.stands_in:
             self._tidy()
@@ -145,6 +147,42 @@ class Keeper:
         """Rebuild the progress of a job that only journal and shelf still know."""
         return recall_progress(self.journal.find(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
+    def lend_out(self, job: str, model: str, stop: Callable[[], None]) -> Job | None:
+        """Give a waiting job to another machine; None if it no longer waits. It runs from now on, until `end_lent_out`; `stop` is
+        called where somebody stops it before."""
+        taken = self.journal.take_waiting(job)
+        if taken is not None:
+            self._lent_out[job] = stop
+            self.folder(job).mkdir(parents=True, exist_ok=True)
+            self._board.name_model(job, model)
+        return taken
+
+    def tell_lent_out(self, job: str, event: Event) -> None:
+        """Show how far another machine is with a job."""
+        if job in self._lent_out:
+            self._board.post(job, event)
+
+    def end_lent_out(self, job: str, end: Finished, files: Mapping[str, Path], machine: str) -> None:
+        """Keep what another machine made of a job, and close it. Where that fails, it is queued again."""
+        if self._lent_out.pop(job, None) is None:
+            return
+        try:
+            end = dataclasses.replace(end, files=take_over_all(self.folder(job), files, machine))
+            self._board.post(job, self._loop.end(job, end))
+        except (OSError, sqlite3.Error):
+            self._put_back(job)
+
+    def give_up_lent_out(self, job: str) -> None:
+        """Put a job that another machine could not do back to its place in the queue."""
+        if self._lent_out.pop(job, None) is not None:
+            self._put_back(job)
+
+    def _put_back(self, job: str) -> None:
+        self._board.reopen(job)
+        with contextlib.suppress(sqlite3.Error):  # the next start offers to resume it
+            self.journal.put_back(job)
+        self._loop.wake()
+
     def take_over(self, job: str, part: PartDone, machine: str) -> None:
         """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. Raise OSError if
         it cannot be put there."""
@@ -154,6 +192,10 @@ class Keeper:
 
     def stop(self, job: str) -> None:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""
+        if (stop := self._lent_out.pop(job, None)) is not None:
+            stop()
+            self._board.post(job, self._loop.end(job, Stopped((), 0.0)))
+            return
         self._loop.stop(job)
 
     def set_chunk(self, chunk: Chunk) -> None:
