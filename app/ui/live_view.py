@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from app import notices
 from app.engine.jobs.events import Failed
 from app.engine.models.catalog import name_model
 from app.sentence import Trouble
 from app.ui.page import views
+from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for
@@ -19,15 +21,18 @@ from app.ui.tabs import machine_view, paint_view, speak_view
 
 CHART_POINTS: Final = 120
 """Charts are sent only while someone views them."""
-JOB_VIEWS: Final = {"speech": speak_view.job_view, "picture": paint_view.job_view}
+JOB_VIEWS: Final[Mapping[Kind, Callable[[Desk, str, Language], views.View]]] = {
+    "speech": speak_view.job_view,
+    "picture": paint_view.job_view,
+}
 
 
-def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) -> views.View:
+def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) -> Live:
     """Show the owner everything: the machine, their jobs, what was interrupted, what keeps jobs from running."""
     state = desk.keeper.state
     progress = desk.keeper.get_progress(state.job) if state.job else None
     looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
-    answer: views.View = {
+    answer: Live = {
         "strip": views.strip_view(state, progress, name_model(state.model), spoken),
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
@@ -47,14 +52,14 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     return answer
 
 
-def guest_view(desk: Desk, person: Person, spoken: Language) -> views.View:
+def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     """Show a guest their own work and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
     strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", spoken)
     if state.job and not own:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
-    answer: views.View = {"strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person)}
+    answer: Live = {"strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person)}
     for kind, view in _jobs_of(desk, person, spoken).items():
         view["said"] = []  # Adjustments are about the owner's machine.
         if view["end"] and view["end"]["kind"] == "failed":
@@ -64,10 +69,10 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> views.View:
     return answer
 
 
-def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[str, dict[str, Any]]:
+def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[Kind, views.View]:
     """Return this person's current speech and picture as their tabs draw them."""
     current = {kind: desk.jobs.find_current(kind, person) for kind in JOB_VIEWS}
-    views_of: dict[str, dict[str, Any]] = {}
+    views_of: dict[Kind, views.View] = {}
     for kind, job in current.items():
         with suppress(Trouble):  # A job whose record is gone is not shown.
             if job:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import Field
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from app import notices
@@ -114,7 +114,8 @@ def routes(desk: Desk) -> list[Route]:
         route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"], KindAsked),
         route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"], JobActAsked),
         owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"], NoticeAsked),
-        owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/voices", keep_voice, ["POST"], VoiceAsked),
+        owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/report", send_report),
+        owner_route(desk, "/hearth/voices", keep_voice, ["POST"], VoiceAsked),
         owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"], ActAsked),
         owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"], DraftsAsked),
     ]  # fmt: skip
@@ -129,6 +130,11 @@ def send_live(desk: Desk, request: Request, asked: LiveAsked) -> Response:
 
 def send_plan(desk: Desk, request: Request, asked: PlanAsked) -> Response:
     return JSONResponse(machine_view.tab_view(desk, asked.model, asked.machine, language(request)))
+
+
+def send_report(desk: Desk, request: Request) -> Response:
+    """Send what a bug report needs, as text to be copied."""
+    return PlainTextResponse(machine_view.write_report(desk))
 
 
 def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:

@@ -93,7 +93,8 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         assert not shut_out(page)
         page.evaluate(DROP, [picture.name, base64.b64encode(picture.read_bytes()).decode()])
         expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog")
-        assert page.locator("#paint-begin-with").count() == 0, "whose button would ask for a file by its path"
+        heard = page.evaluate("gradio_config.dependencies.flatMap((each) => each.targets.map(([, event]) => event))")
+        assert "paint.restore" in heard and "paint.start" not in heard, "which would ask for a file by its path"
         assert not refused, "the page asks for what guests may not have"
         assert not shut_out(page)
 

@@ -77,10 +77,20 @@ def plain() -> Iterator[str]:
         blocks.close(verbose=False)
 
 
+def config_of(client: httpx.Client) -> Any:
+    CONFIGS[client] = CONFIGS.get(client) or client.get("/config").json()
+    return CONFIGS[client]
+
+
+def call(client: httpx.Client, name: str, carried: object) -> httpx.Response:
+    """What the page does when a script asks a tab's handlers for something."""
+    (found,) = [each for each in config_of(client)["dependencies"] if name in [event for _, event in each["targets"]]]
+    return client.post("/gradio_api/run/predict", json={"fn_index": found["id"], "data": [carried], "session_hash": f"s{id(client)}"})
+
+
 def press(client: httpx.Client, button: str, values: dict[str, object] | None = None, path: str = "run/predict") -> httpx.Response:
     """What the page does when a button is pressed; `values` by the element's id or by its label's key."""
-    config = CONFIGS.setdefault(client, None) or client.get("/config").json()
-    CONFIGS[client] = config
+    config = config_of(client)
     by_id = {each["id"]: each["props"] for each in config["components"]}
     target = next(id_ for id_, props in by_id.items() if props.get("elem_id") == button)
     (found,) = [each for each in config["dependencies"] if [target, "click"] in each["targets"]]

@@ -24,7 +24,7 @@ from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import Allowance, read_allowance
-from tests.support.guests import desk_at, guest_client, no_tunnel, press, shared
+from tests.support.guests import call, desk_at, guest_client, no_tunnel, press, shared
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -85,13 +85,14 @@ def test_one_guest_who_logs_in_again_takes_no_more_places(desk: Desk) -> None:
         desk.keeper.stop(job.id)
 
 
-@pytest.mark.parametrize("number", [None, 0, 2**63, -(2**70)])
-@pytest.mark.parametrize("button", ["paint-restore", "speak-restore", "speak-again"])
-def test_any_number_may_be_asked_for(button: str, number: int | None, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("number", [None, 0, 2**63, -(2**70), "seven", [], {"creation": 7}, 1e308])
+@pytest.mark.parametrize("name", ["paint.restore", "speak.restore", "speak.redo"])
+def test_any_number_may_be_asked_for(name: str, number: object, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     with shared(desk) as (address, words, _), guest_client(address, words) as guest:
-        answer = press(guest, button, dict.fromkeys(("paint-from", "speak-from", "speak-again-index"), number))
-    assert answer.status_code == 200
-    assert ("no finished part" if button == "speak-again" else "is not on the shelf") in answer.text
+        answers = [call(guest, name, carried) for carried in (dict.fromkeys(("creation", "part"), number), number)]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert ("no finished part" if name == "speak.redo" else "is not on the shelf") in answer.text
     assert "Traceback" not in capfd.readouterr().err
 
 

@@ -18,6 +18,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs import machine_view
 from app.ui.tabs.machine_fields import ANY, MachineFields, build_fields, listed_models
+from app.ui.tabs.script_calls import hear
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh, explain
 
 
@@ -99,9 +100,6 @@ class MachineTab:
     def run_tune(self, model: str) -> None:
         self.desk.measuring.start(Tune(model))
 
-    def write_report(self) -> str:
-        return machine_view.write_report(self.desk)
-
     def offer(self) -> Any:
         return gr.update(choices=listed_models(self.desk))
 
@@ -114,24 +112,23 @@ class MachineTab:
 
 
 def connect(tab: MachineTab) -> None:
-    machine, plan, chunk, force, hidden = (tab.fields.machine, tab.fields.plan, tab.fields.chunk, tab.fields.force, tab.fields.hidden)
+    machine, plan, chunk, force, calls = (tab.fields.machine, tab.fields.plan, tab.fields.chunk, tab.fields.force, tab.fields.calls)
     look: dict[str, Any] = {
         "fn": None, "inputs": [plan.model, plan.pretended], "outputs": None, "js": "(model, as) => { Hearth.look_at(model, as); }",
     }  # fmt: skip
     chunk.slider.release(tab.slide, chunk.slider, [chunk.slider, chunk.exact, chunk.message], **LATEST)
-    gr.on([chunk.exact.submit, hidden.typed.click], tab.type_size, chunk.exact, [chunk.slider, chunk.message], **LATEST)
-    hidden.knee.click(tab.use_knee, plan.model, [chunk.slider, chunk.exact, chunk.message], **QUICK)
+    chunk.exact.submit(tab.type_size, chunk.exact, [chunk.slider, chunk.message], **LATEST)
+    hear(calls, "machine.typed", tab.type_size, chunk.exact, [chunk.slider, chunk.message], **LATEST)
+    hear(calls, "machine.knee", tab.use_knee, plan.model, [chunk.slider, chunk.exact, chunk.message], **QUICK)
     changes = [each.input for each in force.choices]  # type: ignore[attr-defined]
     gr.on(changes, tab.show_objections, {plan.model, *force.choices}, force.objections, **LATEST)
     force.use.click(tab.keep_choice, {plan.model, *force.choices}, force.objections, **QUICK)
     machine.test.click(tab.run_selftest, None, None, **QUICK)
     chunk.tune.click(tab.run_tune, plan.model, None, **QUICK)
-    hidden.stop.click(tab.desk.measuring.stop, None, None, api_name="stop_on_page", **QUICK)
-    hidden.forget.click(tab.desk.machine.forget, plan.model, None, **QUICK).then(**look)
+    hear(calls, "machine.stop", tab.desk.measuring.stop, None, None, api_name="stop_on_page", **QUICK)
+    hear(calls, "machine.forget", tab.desk.machine.forget, plan.model, None, **QUICK).then(**look)
     machine.free.click(tab.desk.keeper.free, None, None, **QUICK)
-    machine.report.click(tab.write_report, None, machine.report_text, **QUICK).then(
-        None, machine.report_text, None, js="text => { navigator.clipboard.writeText(text); }"
-    )
+    machine.report.click(None, None, None, js="() => { Hearth.copyReport(); }")
     plan.model.change(**look)
     plan.pretended.change(**look)
 

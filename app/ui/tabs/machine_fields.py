@@ -14,7 +14,7 @@ from app.compat.planning.types import Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.models.catalog import CATALOG
 from app.ui.page.translate import label, word
 from app.ui.state.desk import Desk
-from app.ui.tabs.shared_controls import hidden_button
+from app.ui.tabs.script_calls import build_calls
 
 ANY: Final = ""
 """In a list of options: left to Hearth."""
@@ -25,7 +25,6 @@ class MachineCard:
     test: gr.Button
     report: gr.Button
     free: gr.Button
-    report_text: gr.Textbox
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,22 +57,12 @@ class ForceCard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenButtons:
-    """Buttons that the page's scripts press."""
-
-    stop: gr.Button
-    typed: gr.Button
-    knee: gr.Button
-    forget: gr.Button
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class MachineFields:
     machine: MachineCard
     plan: PlanCard
     chunk: ChunkCard
     force: ForceCard
-    hidden: HiddenButtons
+    calls: gr.HTML
 
 
 def build_fields(desk: Desk) -> MachineFields:
@@ -84,8 +73,8 @@ def build_fields(desk: Desk) -> MachineFields:
             chunk, force = _build_chunk(), _build_force()
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
-    hidden = HiddenButtons(*(hidden_button(f"machine-{each}") for each in ("stop", "typed", "knee", "forget")))
-    return MachineFields(machine, plan, chunk, force, hidden)
+    calls = build_calls("machine.stop", "machine.typed", "machine.knee", "machine.forget")
+    return MachineFields(machine, plan, chunk, force, calls)
 
 
 def listed_models(desk: Desk) -> list[tuple[str, str]]:
@@ -97,11 +86,10 @@ def _build_machine() -> MachineCard:
         gr.HTML('<section id="h-words"></section>', apply_default_css=False)
         with gr.Row(elem_classes="h-deeds"):
             test = gr.Button(word("machine.test", "Run the self-test"), size="sm", elem_id="machine-test")
-            report = gr.Button(word("machine.report", "Copy report"), size="sm", elem_id="machine-report")
+            report = gr.Button(word("machine.report", "Copy report"), size="sm")
             free = gr.Button(word("machine.free", "Free memory"), size="sm")
         gr.HTML('<div class="h-measuring" data-kind="SelfTest"></div>', apply_default_css=False)
-        report_text = gr.Textbox(visible=False, elem_id="machine-report-text", label="report")
-    return MachineCard(test, report, free, report_text)
+    return MachineCard(test, report, free)
 
 
 def _build_plan(desk: Desk) -> PlanCard:

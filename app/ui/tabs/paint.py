@@ -20,6 +20,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
+from app.ui.tabs.script_calls import hear, read_number
 from app.ui.tabs.shared_controls import (
     LATEST,
     QUICK,
@@ -27,7 +28,6 @@ from app.ui.tabs.shared_controls import (
     Refresh,
     asked_number,
     explain,
-    hidden_button,
     keep_empty,
     remember_settings,
     restore_or_explain,
@@ -118,9 +118,9 @@ class PaintTab:
 
         return [*restore_or_explain(restore, fields, request), None]
 
-    def restore_creation(self, creation: float | None, request: gr.Request) -> list[Any]:
+    def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
-            number = asked_number(creation)
+            number = read_number(carried, "paint.restore")
             found = self.desk.jobs.find_creation(number, who(request)).request
             if not isinstance(found, PictureRequest):
                 raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
@@ -136,10 +136,10 @@ class PaintTab:
             request.scheduler or "", request.batch, request.upscale, request.strength, request.quicker, views.notes_html([*missing, *notes], spoken),
         ]  # fmt: skip
 
-    def start_from(self, creation: float | None, request: gr.Request) -> tuple[Any, str]:
+    def start_from(self, carried: Any, request: gr.Request) -> tuple[Any, str]:
         """Put a creation into the editor; its file is one that the upload guard gives nobody by its path."""
         try:
-            return str(self.desk.jobs.find_creation(asked_number(creation), who(request)).path), ""
+            return str(self.desk.jobs.find_creation(read_number(carried, "paint.start"), who(request)).path), ""
         except Trouble as trouble:
             return gr.skip(), explain(trouble, request)
 
@@ -162,13 +162,13 @@ class PaintTab:
 
 def connect(tab: PaintTab) -> None:
     """Connect the events that owner and guests have."""
-    fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
+    fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.reuse.click(tab.last_seed, None, own.seed, **QUICK)
-    hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)
-    hidden.dropped.upload(tab.restore_dropped, hidden.dropped, [*fields.restored, message, hidden.dropped], **LATEST)
+    hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
+    fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)
     fields.model.size.select(tab.clear_own_size, None, [own.width, own.height], **LATEST)
 
 
@@ -179,9 +179,11 @@ def connect_owner(tab: PaintTab) -> None:
     fields.grid.go.click(tab.begin_grid, fields.asked, message, **QUICK)
     model.change(tab.offer_sizes, model, size, **LATEST)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
-    hidden_button("paint-use").click(tab.shared.use_large, None, model, **QUICK)
-    refresh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
+    hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
     changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch, own.quicker)]
-    gr.on([*changes, refresh.click], tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
-    hidden_button("paint-begin-with").click(tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST)
+    weighed = fields.asked - {fields.start.image}
+    gr.on(changes, tab.forecast, weighed, fields.model.forecast, **LATEST)
+    # Once something was made, how long it takes is known.
+    hear(fields.calls, "paint.forecast", tab.forecast, weighed, fields.model.forecast, **LATEST)
+    hear(fields.calls, "paint.start", tab.start_from, None, [fields.start.image, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

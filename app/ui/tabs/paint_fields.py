@@ -11,19 +11,12 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from app.engine.jobs.schedulers import NAMES
+from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
 from app.ui.tabs import paint_form
-from app.ui.tabs.shared_controls import (
-    GoAndStop,
-    PresetRow,
-    build_go_and_stop,
-    build_preset_row,
-    hidden_button,
-    hidden_number,
-    load_on_open,
-    model_choices,
-)
+from app.ui.tabs.script_calls import build_calls
+from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, load_on_open, model_choices
 from app.ui.tabs.start_picture import PictureEditor
 
 KIND: Final = "picture"
@@ -79,15 +72,6 @@ class GridCard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenFields:
-    """Fields and buttons that the page's scripts use."""
-
-    dropped: gr.File
-    creation: gr.Number
-    restore: gr.Button
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class PaintFields:
     prompt: PromptCard
     model: ModelCard
@@ -95,7 +79,9 @@ class PaintFields:
     settings: SettingsCard
     grid: GridCard
     go: GoAndStop
-    hidden: HiddenFields
+    dropped: gr.File
+    """Hidden: the script puts a picture there that is dropped anywhere."""
+    calls: gr.HTML
 
     @property
     def saved(self) -> dict[str, Component]:
@@ -132,8 +118,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
             gr.HTML('<section id="h-canvas" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
-    hidden = HiddenFields(dropped, hidden_number("paint-from"), hidden_button("paint-restore"))
-    return PaintFields(prompt, model, start, settings, grid, go, hidden)
+    own: tuple[Call, ...] = () if guest else ("paint.start", "paint.use", "paint.forecast")
+    return PaintFields(prompt, model, start, settings, grid, go, dropped, build_calls("paint.restore", *own))
 
 
 def _build_prompt() -> PromptCard:

@@ -1,4 +1,4 @@
-"""What Speak and Paint share: start and stop, models to choose from, restoring, presets, saved settings, hidden fields for the scripts."""
+"""What Speak and Paint share: start and stop, models to choose from, restoring, presets, saved settings."""
 
 from __future__ import annotations
 
@@ -117,20 +117,12 @@ def load_on_open(drawer: gr.Accordion, component: Component) -> None:
     drawer.expand(None, None, component, js="() => ({__type__: 'update', visible: true})", **QUICK)
 
 
-def hidden_number(id_: str) -> gr.Number:
-    return gr.Number(-1, precision=0, elem_id=id_, elem_classes="h-hidden", label=id_, container=False)
-
-
-def hidden_button(id_: str) -> gr.Button:
-    return gr.Button(id_, elem_id=id_, elem_classes="h-hidden")
-
-
 def whole_number(value: Any) -> int | None:
     return None if value in (None, "") else int(value)
 
 
 def asked_number(value: Any) -> int:
-    """Return the number that a hidden field sends; 0, which nothing has, where it is none."""
+    """Return the number that a field or a script sends; 0, which nothing has, where it is none."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):

@@ -16,13 +16,13 @@ from app.ui.page import views
 from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
+from app.ui.tabs.script_calls import hear, read_number
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
     QUICK,
     JobTab,
     Refresh,
-    asked_number,
     explain,
     keep_empty,
     remember_settings,
@@ -83,12 +83,12 @@ class SpeakTab:
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
 
-    def redo_part(self, index: float | None, request: gr.Request) -> str:
-        return run_or_explain(lambda: self.desk.jobs.redo_part(asked_number(index), who(request)), request)
+    def redo_part(self, carried: Any, request: gr.Request) -> str:
+        return run_or_explain(lambda: self.desk.jobs.redo_part(read_number(carried, "speak.redo"), who(request)), request)
 
-    def restore_creation(self, creation: float | None, request: gr.Request) -> list[Any]:
+    def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
-            number = asked_number(creation)
+            number = read_number(carried, "speak.restore")
             found = self.desk.jobs.find_creation(number, who(request)).request
             if not isinstance(found, SpeechRequest):
                 raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
@@ -154,23 +154,23 @@ class SpeakTab:
 
 def connect(tab: SpeakTab) -> None:
     """Connect the events that owner and guests have."""
-    fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
+    fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
-    hidden.redo.click(tab.redo_part, hidden.part, message, **EACH)
-    hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)
+    hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
+    hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)
 
 
 def connect_owner(tab: SpeakTab) -> None:
     """Connect the events that only the owner has."""
-    fields, voice, hidden, message = tab.fields, tab.fields.voice, tab.fields.hidden, tab.fields.go.message
+    fields, voice, message = tab.fields, tab.fields.voice, tab.fields.go.message
     model = fields.settings.model
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
     voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST)
-    hidden.use.click(tab.shared.use_large, None, model, **QUICK)
-    hidden.voices.click(tab.offer_voices, None, voice.voice, **LATEST)
+    hear(fields.calls, "speak.use", tab.shared.use_large, None, model, **QUICK)
+    hear(fields.calls, "speak.voices", tab.offer_voices, None, voice.voice, **LATEST)
     remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

@@ -12,18 +12,11 @@ from gradio.components import Component
 
 from app.engine.jobs.request import FORMATS
 from app.engine.text import voices
+from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
-from app.ui.tabs.shared_controls import (
-    GoAndStop,
-    PresetRow,
-    build_go_and_stop,
-    build_preset_row,
-    hidden_button,
-    hidden_number,
-    load_on_open,
-    model_choices,
-)
+from app.ui.tabs.script_calls import build_calls
+from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, load_on_open, model_choices
 
 KIND: Final = "speech"
 FRESH: Final = ""
@@ -67,24 +60,12 @@ class SettingsCard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenFields:
-    """Fields and buttons that the page's scripts use."""
-
-    part: gr.Number
-    creation: gr.Number
-    restore: gr.Button
-    redo: gr.Button
-    voices: gr.Button
-    use: gr.Button
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class SpeakFields:
     script: gr.Textbox
     voice: VoiceCard
     settings: SettingsCard
     go: GoAndStop
-    hidden: HiddenFields
+    calls: gr.HTML
 
     @property
     def saved(self) -> dict[str, Component]:
@@ -122,9 +103,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
         with gr.Column():
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
-    numbers = hidden_number("speak-again-index"), hidden_number("speak-from")
-    buttons = [hidden_button(f"speak-{each}") for each in ("restore", "again", "voices", "use")]
-    return SpeakFields(script, voice, settings, go, HiddenFields(*numbers, *buttons))
+    own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use")
+    return SpeakFields(script, voice, settings, go, build_calls("speak.restore", "speak.redo", *own))
 
 
 def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:

@@ -3,22 +3,22 @@
   const { t, el } = Hearth;
   const tab = (id) => () => Hearth.openTab(id);
   const get = (id) => [[t("cure.get", "Download it"), () => Hearth.getModel(id)]];
-  const use = (tab) => [[t("cure.use", "Use it"), () => Hearth.press(`${tab}-use`)]];
+  const use = (call) => [[t("cure.use", "Use it"), () => Hearth.call(call)]];
   const smaller = (trouble) => [
     [t("cure.smaller", "Retry smaller"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
     [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Choose another model"), tab("models")],
   ];
   // A single caption is named in the sentence; several are buttons.
   const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.put("paint-prompt", each)]);
-  const report = () => [[t("cure.report", "Copy report"), () => Hearth.press("machine-report")]];
+  const report = () => [[t("cure.report", "Copy report"), Hearth.copyReport]];
   // Resuming a failed job keeps what it finished.
   const on = (trouble) => {
     const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
     return kind ? [[t("interrupted.on", "Resume"), () => Hearth.post(`hearth/queue/${Hearth.state[kind].job}/go-on`)]] : [];
   };
   const CURES = {
-    "use:dia-1.6b": () => use("speak"),
-    "use:sd15": () => use("paint"),
+    "use:dia-1.6b": () => use("speak.use"),
+    "use:sd15": () => use("paint.use"),
     "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
     models: () => [[t("cure.configs", "Open Models"), tab("models")]],
     smaller,

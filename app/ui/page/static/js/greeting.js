@@ -12,7 +12,7 @@
   function start(tab, field, value) {
     done();
     Hearth.openTab(tab);
-    Hearth.send(field, value, `${tab}-go`);
+    Hearth.send(field, value, Hearth.buttons[tab].go);
   }
 
   const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;

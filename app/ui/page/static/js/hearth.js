@@ -107,6 +107,18 @@
   };
   Hearth.press = (id) => (document.querySelector(`button#${id}`) ?? document.querySelector(`#${id} button`))?.click();
 
+  // Ask a tab's handlers for something. A tab that was never opened is not on the page yet: what it is asked waits until then.
+  const ways = new Map(), waiting = [];
+  Hearth.answer = (calls, send) => {
+    for (const call of calls) ways.set(call, send);
+    for (const [call, carried] of waiting.splice(0)) Hearth.call(call, carried);
+  };
+  Hearth.call = (call, carried = {}) => (ways.has(call) ? ways.get(call)(call, carried) : waiting.push([call, carried]));
+
+  // What starts and what stops a tab's work.
+  Hearth.buttons = { speak: { go: "speak-go", stop: "speak-stop" }, paint: { go: "paint-go", stop: "paint-stop" } };
+  Hearth.stop = (tab) => (tab === "machine" ? Hearth.call("machine.stop") : Hearth.press(Hearth.buttons[tab]?.stop));
+
   // Set a field, then press a button; wait for a tab that was never opened and is not on the page yet.
   Hearth.send = (id, value, button, tries = 300) => {
     if (document.querySelector(`#${id} textarea, #${id} input`)) {
@@ -158,10 +170,12 @@
   }
 
   // Poll sooner after a start, and let Esc count from now on.
-  document.addEventListener("click", (event) => {
-    if (!event.target.closest?.("#speak-go, #paint-go, #speak-again, #machine-tune, #machine-test")) return;
+  Hearth.soon = () => {
     Hearth.busy = true;
     timer = clearTimeout(timer) ?? setTimeout(look, SOON_MS);
+  };
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("#speak-go, #paint-go, #machine-tune, #machine-test")) Hearth.soon();
   });
 
   // Esc closes an open list first.
@@ -175,9 +189,9 @@
       // Gradio sends a field's text on blur.
       const field = document.activeElement;
       field?.blur?.();
-      setTimeout(() => (Hearth.press(`${openTab()}-go`), field?.focus?.({ preventScroll: true })), 60);
+      setTimeout(() => (Hearth.press(Hearth.buttons[openTab()]?.go), field?.focus?.({ preventScroll: true })), 60);
     } else if (event.key === "Escape" && Hearth.busy && !closes(event.target)) {
-      Hearth.press(`${openTab()}-stop`);
+      Hearth.stop(openTab());
     }
   });
 

@@ -39,14 +39,14 @@
     const answer = await Hearth.post(`hearth/smaller/${kind}`);
     const { trouble, text: words, request } = await answer.json();
     if (kind === "speech" && request) Hearth.put("speak-text", request.text);
-    if (kind === "picture" && request) for (const side of ["width", "height"]) Hearth.put(`paint-${side}`, request[side]);
+    if (kind === "picture" && request) for (const [side, field] of [["width", "paint-width"], ["height", "paint-height"]]) Hearth.put(field, request[side]);
     for (let tries = 0; !trouble && Hearth.state[kind]?.job === before && tries < 50; tries++) await new Promise((go) => setTimeout(go, 100));
     notes.set(Hearth.state[kind]?.job, trouble ?? words);
   };
 
   // Enable Stop only while a job runs or was just started.
   for (const [tab, kind] of [["speak", "speech"], ["paint", "picture"]]) {
-    Hearth.area(`button#${tab}-stop`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end)));
+    Hearth.area(`button#${Hearth.buttons[tab].stop}`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end)));
   }
 
   document.addEventListener("click", (event) => {
@@ -68,7 +68,7 @@
   document.addEventListener("click", (event) => {
     const tab = event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5);
     if (!tab) return;
-    document.querySelector(`button#${tab}-stop`).disabled = false;
+    document.querySelector(`button#${Hearth.buttons[tab].stop}`).disabled = false;
     const made = document.querySelector(tab === "speak" ? "#h-parts" : "#h-canvas");
     if (made && made.getBoundingClientRect().top > innerHeight - 80) made.scrollIntoView({ block: "center", behavior: "smooth" });
   });

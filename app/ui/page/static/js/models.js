@@ -148,7 +148,7 @@
     else if (move && move.state !== "done") button(t("models.go-on", "Resume"), () => act("get", each.id));
     else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => act("get", each.id));
     else if (!each.here && each.download) button(t("models.get", "Download"), () => act("get", each.id));
-    if (move?.cure === "report") button(t("cure.report", "Copy report"), () => Hearth.press("machine-report"));
+    if (move?.cure === "report") button(t("cure.report", "Copy report"), Hearth.copyReport);
     if (move?.cure === "token") button(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
     if (each.gate && !each.here) {
       const terms = el(`<a class="h-chip" target="_blank" rel="noreferrer"></a>`);

@@ -24,7 +24,7 @@
     const { end } = picture;
     if (end && weighed !== picture.job) {
       weighed = picture.job;
-      Hearth.press("paint-weigh");
+      if (Hearth.state.charts) Hearth.call("paint.forecast"); // guests have none
     }
     const done = picture.results.length ? picture.results : picture.parts;
     if (shown?.job !== picture.job) [shown, compared] = [{ job: picture.job, at: 0, kept: false }, null];
@@ -63,11 +63,10 @@
     const save = el(`<a class="h-chip" download></a>`);
     save.href = `${result.url}?download=1`;
     text(save, t("canvas.download", "Download"));
-    const send = (button) => () => Hearth.send("paint-from", result.id, button);
     element.append(
       save,
-      Hearth.button(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
-      ...(document.querySelector("#paint-begin-with") ? [Hearth.button(t("canvas.start", "Use as starting picture"), send("paint-begin-with"))] : []),
+      Hearth.button(t("canvas.reuse", "Reuse settings"), () => Hearth.call("paint.restore", { creation: result.id })),
+      ...(Hearth.state.charts ? [Hearth.button(t("canvas.start", "Use as starting picture"), () => Hearth.call("paint.start", { creation: result.id }))] : []), // the owner's
       compareButton(result),
     );
   }

@@ -68,7 +68,7 @@
         add(t("cure.again", "Try again"), () => engine("again"));
         add(t("cure.repair", "Repair"), () => engine("repair"));
       }
-      add(t("cure.report", "Copy report"), () => Hearth.press("machine-report"));
+      add(t("cure.report", "Copy report"), Hearth.copyReport);
     }
     text(banner.firstElementChild, banner.dataset.line ?? standing.text);
   });

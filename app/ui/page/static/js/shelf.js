@@ -186,9 +186,10 @@
   }
 
   function reuse(each) {
-    const tab = each.kind === "picture" ? "paint" : "speak";
-    document.querySelector(`button[role="tab"][data-tab-id="${tab}"]`)?.click();
-    Hearth.send(`${tab}-from`, each.id, `${tab}-restore`);
+    const picture = each.kind === "picture";
+    Hearth.openTab(picture ? "paint" : "speak");
+    if (picture) Hearth.call("paint.restore", { creation: each.id });
+    else Hearth.call("speak.restore", { creation: each.id });
   }
 
   // Refresh when the tab opens and when a job has ended.

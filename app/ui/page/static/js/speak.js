@@ -117,7 +117,8 @@
         <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
       row.querySelector(".h-live").addEventListener("click", () => listen(row));
       row.querySelector(".h-again").addEventListener("click", () => {
-        Hearth.send("speak-again-index", part.index, "speak-again");
+        Hearth.call("speak.redo", { part: part.index });
+        Hearth.soon();
       });
       return row;
     }, (row, part) => drawPart(row, part, end));
@@ -193,7 +194,7 @@
       const { trouble } = await answer.json();
       text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it above.", { name: name.value }));
       naming.hidden = !trouble;
-      if (!trouble) Hearth.press("speak-voices");
+      if (!trouble) Hearth.call("speak.voices");
     });
     element.querySelector(".h-chips").append(download, formats);
     if (!Hearth.state.charts) return; // only the owner can save voices

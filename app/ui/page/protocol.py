@@ -1,0 +1,130 @@
+"""What the page's scripts and the server call each other by, in one table; tests/ui/test_protocol.py holds both sides to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypedDict
+
+from app.ui.page.views import View
+
+Tab = Literal["speak", "paint", "shelf", "models", "machine"]
+
+Place = Literal[
+    "h-head", "h-under-head", "h-rooms", "h-strip",
+    "h-greeting", "h-scripts", "h-script", "h-parts", "h-sound",
+    "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-grid",
+    "h-shelf", "h-models",
+    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest",
+]  # fmt: skip
+"""Elements that the window places; a script fills them."""
+
+Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure"]
+"""Elements that a script makes."""
+
+Field = Literal[
+    "speak-text", "paint-prompt", "paint-negative", "paint-width", "paint-height", "paint-start", "paint-image", "paint-dropped",
+    "machine-chunk", "machine-exact",
+]  # fmt: skip
+"""Gradio's fields that scripts or styles know. Of these paint-dropped is hidden: it takes a picture that is dropped anywhere."""
+
+Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-test", "machine-tune"]
+"""Gradio's buttons that scripts press, watch or disable; a person can press each as well."""
+
+Call = Literal[
+    "speak.restore", "speak.redo", "speak.voices", "speak.use",
+    "paint.restore", "paint.start", "paint.use", "paint.forecast",
+    "machine.stop", "machine.typed", "machine.knee", "machine.forget",
+]  # fmt: skip
+"""What scripts ask of a tab's handlers (app/ui/tabs/script_calls.py): the tab, and what to do."""
+
+NUMBERS: Final[Mapping[Call, str]] = {
+    "speak.restore": "creation",
+    "speak.redo": "part",
+    "paint.restore": "creation",
+    "paint.start": "creation",
+}
+"""The whole number that a call carries; the others carry nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A route of the page: its path, its method, and the fields of its query or its JSON."""
+
+    path: str
+    method: Literal["GET", "POST"] = "GET"
+    fields: tuple[str, ...] = ()
+
+
+ROUTES: Final = (
+    Address("hearth/words"),
+    Address("hearth/static/{name}"),
+    Address("hearth/live", fields=("charts",)),
+    Address("hearth/check", "POST", ("kind", "text", "model")),
+    Address("hearth/drafts"),
+    Address("hearth/drafts", "POST", ("speak-text", "paint-prompt", "paint-negative")),
+    Address("hearth/made/{job}/{name}"),
+    Address("hearth/creation/{id}", fields=("format", "download")),
+    Address("hearth/sheet"),
+    Address("hearth/smaller/{kind}", "POST"),
+    Address("hearth/queue/{job}/{act}", "POST"),
+    Address("hearth/voices", "POST", ("id", "name")),
+    Address("hearth/notices", "POST", ("id",)),
+    Address("hearth/engine/{act}", "POST"),
+    Address("hearth/greeting"),
+    Address("hearth/greeting", "POST"),
+    Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip")),
+    Address("hearth/shelf/empty", "POST"),
+    Address("hearth/shelf/{id}/{act}", "POST"),
+    Address("hearth/export", fields=("ids",)),
+    Address("hearth/models"),
+    Address("hearth/models/{act}", "POST", ("value",)),
+    Address("hearth/downloads"),
+    Address("hearth/machine", fields=("model", "as")),
+    Address("hearth/report"),
+    Address("hearth/share"),
+    Address("hearth/share/{act}", "POST", ("hours", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")),
+)
+"""All of Hearth's own routes that the page uses. Logging in and the ping of a second start are not the page's."""
+
+DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "hearth/queue/{job}/{act}": ("remove", "up", "go-on", "let-go"),
+    "hearth/engine/{act}": ("again", "repair"),
+    "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
+    "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "where", "creations", "free", "token", "token-away"),
+    "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
+}
+"""What the routes that do something take as their last word."""
+
+
+Kind = Literal["speech", "picture"]
+"""Kinds of jobs, and where each stands in the state."""
+
+
+class Live(TypedDict, total=False):
+    """What hearth/live answers. A guest's has only the strip, the queue and jobs: scripts know an owner by its charts."""
+
+    strip: View
+    queue: list[View]
+    speech: View
+    picture: View
+    grid: View
+    standing: View | None
+    charts: list[View]
+    checked: Mapping[str, int]
+    notices: list[View]
+    interrupted: list[View]
+    measuring: View
+
+
+FUNCTIONS: Final = ("answer", "look_at", "spokenBy", "paintedBy", "confirmVoice", "confirmPreset", "copyReport")
+"""Functions of the scripts that Gradio's events call."""
+
+SWITCHES: Final = ("language", "chime", "light")
+"""Values of data-h-act: the switches in the head."""
+
+MEASURED: Final = ("SelfTest", "Tune")
+"""Values of data-kind: where the progress of each measurement stands."""
+
+CURES: Final = ("use", "get", "get-configs", "models", "token", "smaller", "automatic", "report", "repair", "go-on", "open-folder")
+"""Names of buttons that cure a trouble; `use` and `get` are followed by a colon and a model."""

@@ -1,0 +1,31 @@
+"""Calls of the page's scripts to a tab's handlers: Gradio's events of an invisible element, as app/ui/page/protocol.py names them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from app.ui.page.protocol import NUMBERS, Call
+from app.ui.tabs.shared_controls import asked_number
+
+
+def build_calls(*calls: Call) -> gr.HTML:
+    """Place the element that these calls go through; its script tells the page's once the tab is on the page.
+
+    A number travels as the element's value, not with the event: an event that waits for the last answer is sent with the data of the one before it.
+    """
+    script = f"Hearth.answer({json.dumps(calls)}, (call, carried) => {{ props.value = carried; trigger(call); }});"
+    return gr.HTML("", html_template="", js_on_load=script, elem_classes="h-hidden", apply_default_css=False)
+
+
+def hear(through: gr.HTML, call: Call, handler: Callable[..., Any], inputs: Any, outputs: Any, **how: Any) -> Any:
+    """Connect a call with its handler, as `click` does with a button's. A handler of a call with a number gets what the call carries."""
+    return getattr(through, call)(handler, through if call in NUMBERS else inputs, outputs, **how)
+
+
+def read_number(carried: Any, call: Call) -> int:
+    """Return the number that a call carries; 0, which nothing has, where it is none."""
+    return asked_number(carried.get(NUMBERS[call])) if isinstance(carried, dict) else 0

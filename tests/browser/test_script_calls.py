@@ -1,0 +1,97 @@
+"""What scripts ask of a tab's handlers, in a real browser and without an engine: each call with its number, and none before its tab is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.support.both_servers import served
+from tests.support.waiting import until
+from tests.support.window import WAIT_MS, go, needs_chromium
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+SEEN = """(more) => {
+  const fetched = window.fetch;
+  window.fetch = async (url, options) => {
+    const answer = await fetched(url, options);
+    if (!String(url).includes("hearth/live")) return answer;
+    return new Response(JSON.stringify({ ...(await answer.json()), ...more }));
+  };
+}"""
+"""What the server says, and more."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("calls")) as (desk, address, _):
+        desk.settings.put({"greeted": True})
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    context = browser.new_context(locale="en-US", permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(address)
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    yield page
+    context.close()
+
+
+def carried(page: Page) -> list[Any]:
+    """What calls carry to the server, as they leave."""
+    sent: list[Any] = []
+
+    def read(route: Route) -> None:
+        data = (route.request.post_data_json or {}).get("data", [])
+        sent.extend(each for each in data[:1] if isinstance(each, dict))
+        route.continue_()
+
+    page.route("**/run/predict*", read)
+    return sent
+
+
+def test_only_a_start_makes_the_page_ask_sooner(page: Page) -> None:
+    click = "(id) => { document.querySelector(id).click(); return Hearth.busy; }"
+    assert [page.evaluate(click, each) for each in ("#h-strip", "button#speak-go")] == [False, True]
+
+
+def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
+    part = {"text": "[S1] One.", "state": "done", "url": "", "peaks": [], "seconds": 1.0}
+    speech = {
+        "job": "x",
+        "parts": [{**part, "index": 0}, {**part, "index": 1}],
+        "share": 1,
+        "said": [],
+        "results": [],
+        "doing": "",
+        "place": 0,
+    }
+    page.evaluate(SEEN, {"speech": {**speech, "end": {"kind": "finished", "elapsed_s": 1.0}}})
+    again, sent = page.locator("#h-parts .h-again"), carried(page)
+    expect(again).to_have_count(2)
+    again.evaluate_all("(buttons) => buttons.forEach((each) => each.click())")
+    until(lambda: page.wait_for_timeout(50) is None and len(sent) == 2)
+    assert sent == [{"part": 0}, {"part": 1}]
+
+
+def test_a_call_waits_for_its_tab_and_the_last_one_counts(page: Page) -> None:
+    sent = carried(page)
+    page.evaluate("[7, 8, 9].forEach((creation) => Hearth.call('paint.restore', { creation }))")
+    page.wait_for_timeout(500)
+    assert not sent
+    go(page, "paint")
+    expect(page.locator("#paint-message .h-trouble")).to_contain_text("Creation 9 is not on the shelf.")
+    assert sent[0] in ({"creation": 7}, {"creation": 9}) and sent[-1] == {"creation": 9}
+
+
+def test_a_report_is_copied_where_the_machine_tab_was_never_open(page: Page) -> None:
+    page.evaluate(SEEN, {"standing": {"text": "The engine does not start.", "cure": "repair"}})
+    page.get_by_role("button", name="Copy report").click()
+    until(lambda: '"last_death"' in page.evaluate("navigator.clipboard.readText()"))

@@ -1,0 +1,275 @@
+"""What scripts, styles and the server call each other by is what app/ui/page/protocol.py lists: neither side names more, and nothing is left over."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any, get_args
+from unittest.mock import Mock
+
+import pytest
+from starlette.routing import Route
+
+from app.ui import routes, share
+from app.ui.page import protocol
+from app.ui.page.protocol import CURES, DEEDS, FUNCTIONS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
+from app.ui.state.jobs_desk import JobsDesk
+from app.ui.state.person import OWNER
+from app.ui.tabs import models, shelf, welcome
+from tests.support.places import TOP
+
+UI = TOP / "app" / "ui"
+STATIC = UI / "page" / "static"
+SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted(STATIC.rglob("*.js"))}
+STYLES = {path.name: path.read_text("utf-8") for path in sorted(STATIC.rglob("*.css"))}
+PYTHON = {path.relative_to(TOP).as_posix(): path.read_text("utf-8") for path in sorted(UI.rglob("*.py")) if path.name != "protocol.py"}
+TREES = {name: ast.parse(source) for name, source in PYTHON.items()}
+
+TABS, PLACES, MADE, FIELDS, PRESSES, CALLS = (
+    set(get_args(each)) for each in (protocol.Tab, protocol.Place, protocol.Made, protocol.Field, protocol.Press, protocol.Call)
+)
+IDS = PLACES | MADE | FIELDS | PRESSES
+LIVE = set(protocol.Live.__annotations__)
+
+ID = rf"(?:h|{'|'.join(sorted(TABS))})-[a-z-]+"
+
+
+def ids_in_script(source: str) -> set[str]:
+    """Ids in selectors, in HTML, and as texts of their own, as Hearth.press gets them."""
+    made = re.findall(rf'\b(?:id|labelledby)="({ID})"', source)
+    return {*re.findall(rf"#({ID})", source), *made, *re.findall(rf'"((?!h-){ID})"', source)}
+
+
+def ids_in_style(source: str) -> set[str]:
+    return set(re.findall(rf"#({ID})", source))
+
+
+def calls_in_script(source: str) -> set[str]:
+    """Texts that look like a call; keys of sentences, which look alike, stand in t()."""
+    return set(re.findall(rf'(?<!\bt\()"((?:{"|".join(sorted(TABS))})\.[a-z]+)"', source))
+
+
+def carried_in_script(source: str) -> set[tuple[str, str]]:
+    """Calls with the number that they carry."""
+    return set(re.findall(r'Hearth\.call\("([\w.]+)", \{ (\w+):', source))
+
+
+def routes_in_script(source: str) -> set[tuple[str, str]]:
+    """Path and method: what posts or says so, posts; everything else gets. Values in a path are blanks."""
+    found = set()
+    for line in source.splitlines():
+        for each in re.finditer(r'["`](hearth/[^"`?]*)', line):
+            before, after = line[: each.start()], line[each.end() :]
+            posts = before.endswith("post(") or re.match(r'[^)]*method: "POST"', after)
+            found.add((re.sub(r"\$\{[^}]*\}", "{}", each[1]), "POST" if posts else "GET"))
+    return found
+
+
+def leads_to(path: str, method: str, route: Address) -> bool:
+    """A blank of the route takes a blank or one word of the script's path."""
+    return method == route.method and re.fullmatch(re.sub(r"\{\w+\}", r"(\\{\\}|[\\w.-]+)", route.path), path) is not None
+
+
+def fields_in_script(source: str) -> set[tuple[str, str]]:
+    """A path, and what is sent with it: in its query, or beside it as an object."""
+    found = set()
+    for path, query, sent in re.findall(r'["`](hearth/[^"`?]*)(\?[^"`]*)?["`](?:, \{ ([\w:,. ]+) \})?', source):
+        names = re.findall(r"[?&](\w+)", query) + re.findall(r"(?:^|, )(\w+)", sent)
+        found |= {(re.sub(r"\$\{[^}]*\}", "{}", path), name) for name in names}
+    return found
+
+
+def tabs_in_script(source: str) -> set[str]:
+    return set(re.findall(r'\b(?:openTab|tab|go)\("(\w+)"\)', source)) | set(re.findall(r'data-tab-id="(\w+)"', source))
+
+
+def deeds_in_script(source: str) -> set[str]:
+    """What a script's act() or the like asks a route to do, or one that stands in the path."""
+    found = re.findall(r'\b(?:act|post|engine|deed)\((?:[^()"]*[,?] )?"([a-z-]+)"(?: : "([a-z-]+)")?', source)
+    return {deed for pair in found for deed in pair if deed} | set(re.findall(r"hearth/queue/\$\{[^}]*\}/([a-z-]+)", source))
+
+
+def state_in_script(source: str) -> set[str]:
+    """Fields of the state: taken from it by name, or by an area that is drawn with it."""
+    taken = re.findall(r"Hearth\.state\??\.(\w+)", source) + re.findall(r"\bstate\.(\w+)", source)
+    drawn = [
+        name
+        for listed in re.findall(r"Hearth\.area\([^\n]*?\{ ([\w:, ]+) \}\) =>", source)
+        for name in re.findall(r"(\w+)(?:: \w+)?(?:,|$)", listed)
+    ]
+    return {*taken, *drawn}
+
+
+def text_of(node: ast.AST) -> Iterator[str]:
+    """Every text in a tree; blanks of an f-string are two braces."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in each.values)  # type: ignore[misc]
+        elif isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value
+
+
+def ids_in_python(tree: ast.AST) -> set[str]:
+    """What the window gives as elem_id or in HTML. An id made of a tab's name stands for one of each tab that can start something."""
+    given = [
+        text for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "elem_id" for text in text_of(node.value) if text
+    ]
+    given += [found for text in text_of(tree) for found in re.findall(rf'\bid="({ID})"', text)]
+    return {
+        name for each in given for name in (each.replace("{}", tab) for tab in (("speak", "paint") if each.startswith("{}-") else ("",)))
+    }
+
+
+def schema_of(route: Route) -> Any:
+    return inspect.getclosurevars(route.endpoint).nonlocals.get("schema")
+
+
+SERVED: list[Route] = [
+    *routes.routes(None), *shelf.routes(None), *models.routes(None), *welcome.routes(None), *share.routes(None)  # type: ignore[arg-type]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_names_only_what_is_listed(name: str) -> None:
+    source = SCRIPTS[name]
+    assert ids_in_script(source) <= IDS
+    assert calls_in_script(source) <= CALLS
+    assert all(any(leads_to(*asked, each) for each in ROUTES) for asked in routes_in_script(source)), routes_in_script(source)
+    assert state_in_script(source) <= LIVE
+    for path, field in fields_in_script(source):
+        assert any(leads_to(path, method, each) and field in each.fields for each in ROUTES for method in ("GET", "POST")), (path, field)
+    assert tabs_in_script(source) <= TABS
+    assert set(re.findall(r'data-h-act="(\w+)"|\bact === "(\w+)"', source)) <= {
+        pair for each in SWITCHES for pair in ((each, ""), ("", each))
+    }
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_a_style_names_only_what_is_listed(name: str) -> None:
+    assert ids_in_style(STYLES[name]) <= IDS
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_script_puts_an_id_or_a_call_together(name: str) -> None:
+    """Whoever searches for one finds it."""
+    ends = {each.removeprefix(f"{tab}{mark}") for each in IDS | CALLS for tab in TABS for mark in "-." if each.startswith(f"{tab}{mark}")}
+    assert not set(re.findall(r"\$\{[^}]*\}[-.]([a-z-]+)", SCRIPTS[name])) & ends
+
+
+def called(name: str) -> Iterator[ast.Call]:
+    """Calls of a function of app/ui/tabs/script_calls.py."""
+    return (
+        node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name
+    )
+
+
+def named(name: str, place: int) -> list[str]:
+    return [node.args[place].value for node in called(name) if isinstance(node.args[place], ast.Constant)]  # type: ignore[attr-defined]
+
+
+def test_the_number_of_a_call_is_the_one_that_its_handler_reads() -> None:
+    assert {pair for source in SCRIPTS.values() for pair in carried_in_script(source)} == set(NUMBERS.items())
+    assert sorted(named("read_number", 1)) == sorted(NUMBERS)
+
+
+def test_all_that_is_listed_is_there_on_both_sides() -> None:
+    ids = {each for source in SCRIPTS.values() for each in ids_in_script(source)}
+    ids |= {each for source in STYLES.values() for each in ids_in_style(source)}
+    placed = {each for tree in TREES.values() for each in ids_in_python(tree)}
+    assert ids == IDS
+    assert IDS & placed == IDS - MADE
+    assert {each for each in placed if each.startswith("h-")} == PLACES
+    hidden = [name for name, source in PYTHON.items() for _ in re.findall('elem_classes="h-hidden"', source)]
+    assert hidden == ["app/ui/tabs/paint_fields.py", "app/ui/tabs/script_calls.py"], "a dropped picture, and calls"
+    scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
+    assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE
+    assert set(re.findall(r"Hearth\.(\w+)\(", window)) == set(FUNCTIONS)
+    assert all(f"Hearth.{each} = " in scripts for each in FUNCTIONS)
+    assert set(re.findall(r'data-h-act="(\w+)"', window)) == set(SWITCHES) and all(f'"{each}"' in scripts for each in SWITCHES)
+    assert set(re.findall(r'data-kind="(\w+)"', window)) == set(MEASURED) and all(f'"{each}"' in scripts for each in MEASURED)
+
+
+def test_every_call_is_made_and_heard_once() -> None:
+    assert {each for source in SCRIPTS.values() for each in calls_in_script(source)} == CALLS
+    assert sorted(named("hear", 1)) == sorted(CALLS)
+    let_through = {text for name, tree in TREES.items() if name.endswith("_fields.py") for text in text_of(tree)}
+    assert let_through >= CALLS
+
+
+def test_routes_are_the_servers_with_their_fields() -> None:
+    served = {(each.path.removeprefix("/"), method) for each in SERVED for method in (each.methods or set()) - {"HEAD"}}
+    assert served == {(each.path, each.method) for each in ROUTES}
+    asked = {(each.path, each.method): set(each.fields) for each in ROUTES}
+    for route in SERVED:
+        schema, blanks = schema_of(route), set(re.findall(r"\{(\w+)\}", route.path))
+        fields = {field.alias or name for name, field in schema.model_fields.items()} if schema is not None else set()
+        for method in (route.methods or set()) - {"HEAD"}:
+            mine = asked[route.path.removeprefix("/"), method]
+            assert mine == fields - blanks or (method == "GET" and not mine and "POST" in (route.methods or set())), route.path
+
+
+def test_deeds_are_the_servers_and_the_scripts() -> None:
+    queue, engine, shelved, models_, shared = (set(each) for each in DEEDS.values())
+    assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
+    assert (shelved, models_) == (set(shelf.ACTIONS), set(models.ACTIONS))
+    assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
+    assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
+    for names, deeds in {
+        ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("shelf.js",): shelved, ("share.js",): shared,
+    }.items():  # fmt: skip
+        assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
+    used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
+    assert used == {"cures.js", "models.js", "queue.js", "shelf.js", "share.js"}
+
+
+def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:
+    asked = {each for source in SCRIPTS.values() for each in routes_in_script(source)}
+    sent = {found for tree in TREES.values() for text in text_of(tree) for found in re.findall(r"(?<![/\w])hearth/[\w{}/.-]+", text)}
+    left = [each for each in ROUTES if not any(leads_to(*one, each) for one in {*asked, *((path, "GET") for path in sent)})]
+    assert not left
+
+
+def test_every_cure_has_its_button_and_every_button_its_cure() -> None:
+    everywhere = [ast.parse(path.read_text("utf-8")) for path in sorted((TOP / "app").rglob("*.py"))]
+    given = {
+        text.partition(":")[0]
+        for tree in everywhere
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "cure"
+        for text in text_of(node.value)
+        if text
+    }
+    table = SCRIPTS["cures.js"].partition("const CURES = {")[2].partition("};")[0]
+    buttons = {quoted or plain for quoted, plain in re.findall(r'^    (?:"([\w.:-]+)"|(\w+))(?=[:,(])', table, re.MULTILINE)}
+    assert given <= set(CURES), given - set(CURES)
+    assert {each.partition(":")[0] for each in buttons} <= set(CURES)
+    assert set(CURES) - {each.partition(":")[0] for each in buttons} == {"get", "token"}, "got by name, and pasted on the Models tab"
+    assert 'startsWith("get:")' in SCRIPTS["cures.js"] and 'cure === "token"' in SCRIPTS["models.js"]
+
+
+@pytest.mark.parametrize(
+    ("reader", "source", "found"),
+    [
+        (ids_in_script, 'Hearth.press("paint-goo");', {"paint-goo"}),
+        (ids_in_script, 'document.querySelector("#h-parst .h-list")', {"h-parst"}),
+        (ids_in_script, 'el(`<dialog aria-labelledby="h-que">`)', {"h-que"}),
+        (ids_in_script, 'row.querySelector(".h-part button"); el(`<p class="h-chips">`)', set()),
+        (calls_in_script, 'Hearth.call("speak.reod", { part: 1 })', {"speak.reod"}),
+        (carried_in_script, 'Hearth.call("speak.redo", { index: 1 })', {("speak.redo", "index")}),
+        (routes_in_script, "Hearth.post(`hearth/queu/${job}/${act}`)", {("hearth/queu/{}/{}", "POST")}),
+        (routes_in_script, 'ask("hearth/greeting", { method: "POST" })', {("hearth/greeting", "POST")}),
+        (routes_in_script, 'ask("hearth/greeting").then(draw)', {("hearth/greeting", "GET")}),
+        (routes_in_script, "ask(`hearth/machine?model=${model}`)", {("hearth/machine", "GET")}),
+        (fields_in_script, 'Hearth.post("hearth/check", { kind, txt: text })', {("hearth/check", "kind"), ("hearth/check", "txt")}),
+        (fields_in_script, "ask(`hearth/machine?modl=${model}&as=${as}`)", {("hearth/machine", "modl"), ("hearth/machine", "as")}),
+        (tabs_in_script, 'Hearth.openTab("modells")', {"modells"}),
+        (deeds_in_script, 'act(each.id, card.binned ? "plane" : "favourite"); post(job.id, "upp")', {"plane", "favourite", "upp"}),
+        (state_in_script, 'Hearth.area("#h-strip", (element, { strip, quue }) => {', {"strip", "quue"}),
+        (state_in_script, 'Hearth.area("#h-words", (element, { strip, checked: now }) => {', {"strip", "checked"}),
+        (state_in_script, "Hearth.state?.picure?.job", {"picure"}),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_misspelt_is_seen(reader: Any, source: str, found: set[Any]) -> None:
+    assert reader(source) == found
