@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from app.cli.job import open_keeper, print_sentence
 from app.cli.machine_options import add_common_options
-from app.extras import install_command
-from app.machines.joining import versions
+from app.extras import require_machines
 from app.paths import home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
 
 if TYPE_CHECKING:
     from app.machines.lending import LendingState
@@ -25,17 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    if not versions.is_installed():
-        raise Trouble(
-            say(
-                "machines.extra",
-                "Several computers together need an extra. Install it with: {command}",
-                command=install_command("machines"),
-            )
-        )
+    require_machines()
     from app.machines.joining.code import parse_code
     from app.machines.joining.join import join
-    from app.machines.lending import Lending, lending_folder
+    from app.machines.lending import Lending, describe_state, lending_folder
 
     place = home(args.home)
     if args.code:
@@ -43,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
     told: list[Sentence] = []
 
     def tell(state: LendingState) -> None:
-        sentence = describe(state)
+        sentence = describe_state(state)
         if told[-1:] != [sentence]:
             told.append(sentence)
             print_sentence(sentence)
@@ -52,6 +44,7 @@ def main(args: argparse.Namespace) -> int:
     keeper = open_keeper(args)
     try:
         lending = Lending(keeper, tell)
+        print_sentence(say("lend.end", "Press Ctrl+C to end."))
         try:
             threading.Event().wait()
         finally:
@@ -59,16 +52,3 @@ def main(args: argparse.Namespace) -> int:
     finally:
         keeper.close()
     return 0
-
-
-def describe(state: LendingState) -> Sentence:
-    """Say what this computer does for the other one."""
-    if state.said is not None:
-        return state.said
-    if not state.online:
-        return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
-    if state.doing:
-        return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
-    if state.paused:
-        return say("lend.paused", "Not helping now: this computer's own work goes first, or its engine is starting.")
-    return say("lend.ready", "Ready to help {name}. Press Ctrl+C to end.", name=state.main)

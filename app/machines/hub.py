@@ -6,6 +6,7 @@ import json
 import shutil
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import atomic_write
-from app.engine.jobs.events import END, Event, Failed, Step
+from app.engine.jobs.events import END, Event, Failed, Finished, Step
 from app.machines.joining.certificates import make_main
 from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register
@@ -39,13 +40,19 @@ class HelpingMachine:
     id: str
     name: str
     online: bool = False
+    resting: bool = False
+    """It gets no work, as the owner of this machine wants."""
     paused: bool = False
-    """By its owner, or while work of his own goes first."""
+    """By its own owner, or while work of his goes first."""
     card: str = ""
     free_bytes: int = 0
     models: frozenset[str] = frozenset()
     tasks: tuple[str, ...] = ()
     """What it has now."""
+    doing: str = ""
+    """The prompt or script of the first of them."""
+    done: int = 0
+    """Tasks that it finished since this machine's start."""
     step: Step | None = None
     """How far it is."""
 
@@ -77,6 +84,7 @@ class _State:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)
     """The latest of each machine."""
+    done: Counter[str] = field(default_factory=Counter)
     given: dict[str, _Given] = field(default_factory=dict)
 
 
@@ -124,11 +132,18 @@ class Hub:
 
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
-        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, tasks=tasks)
-        found = replace(found, paused=facts.get("paused", False), step=self._state.steps.get(machine.id) if tasks else None)
+        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, tasks=tasks)
+        doing = self._state.given[tasks[0]].portable.words if tasks else ""
+        step = self._state.steps.get(machine.id) if tasks else None
+        found = replace(found, paused=facts.get("paused", False), doing=doing, done=self._state.done[machine.id], step=step)
         return replace(found, card=facts.get("card", ""), free_bytes=facts.get("free_bytes", 0), models=frozenset(facts.get("models", ())))
 
     # Joining.
+
+    @property
+    def pairing(self) -> Pairing | None:
+        """The latest code."""
+        return self._pairing
 
     def open_pairing(self) -> Pairing:
         """Make a code for one machine; the one before is withdrawn."""
@@ -146,6 +161,10 @@ class Hub:
         """Revoke a machine: its connections end now, and what it had goes elsewhere."""
         self.register.remove(id_)
         self._side.tell("drop", machine=id_)
+
+    def let_rest(self, id_: str, resting: bool) -> None:
+        """Give a machine no work; what it has comes back, for who gave it looks at the list."""
+        self.register.let_rest(id_, resting)
 
     # Tasks.
 
@@ -228,6 +247,7 @@ class Hub:
             given = self._state.given.pop(message["id"], None)
         event = event_json.from_json(message["event"])
         if given is not None:
+            self._state.done[message["machine"]] += isinstance(event, Finished)
             files = {name: Path(path) for name, path in message["files"].items()}
             given.end(TaskEnd(message["id"], message["machine"], event if isinstance(event, END) else BROKEN, files))
         shutil.rmtree(self._incoming / message["id"], ignore_errors=True)

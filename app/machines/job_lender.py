@@ -42,8 +42,8 @@ class JobLender:
     def offer(self) -> bool:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do."""
         machines = self._hub.list_machines()
-        self._take_back_lost({each.id for each in machines if each.online})
-        if not self._keeper.state.job or not any(each.online and not each.paused for each in machines):
+        self._take_back_lost({each.id for each in machines if each.online and not each.resting})
+        if not self._keeper.state.job or not any(is_at_work(each) for each in machines):
             return False  # the engine here takes the next one
         wanted, best = False, cache(lambda kind: on_disk.find_best(self._keeper.home, kind).id)
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
@@ -97,8 +97,12 @@ class JobLender:
                 self._keeper.give_up_lent_out(job)
 
 
+def is_at_work(machine: HelpingMachine) -> bool:
+    return machine.online and not machine.paused and not machine.resting
+
+
 def is_able(machine: HelpingMachine, model: str) -> bool:
-    return machine.online and not machine.paused and model in machine.models
+    return is_at_work(machine) and model in machine.models
 
 
 def is_result(request: Request, end: TaskEnd) -> bool:

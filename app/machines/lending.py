@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from filelock import FileLock, Timeout
+
 from app.engine.jobs.creation import read_words
 from app.engine.jobs.events import END, Event, Failed, Finished
 from app.engine.jobs.tasks import is_lent
@@ -56,18 +58,28 @@ class LendingState:
     """Tasks finished since the start."""
     said: Sentence | None = None
     """Why it is not online."""
+    removed: bool = False
+    """By the main machine: only a new code helps."""
 
 
 class Lending:
-    def __init__(self, keeper: Keeper, changed: Callable[[LendingState], None] = lambda state: None) -> None:
-        """Raise Trouble if this machine is not paired. `changed` is called in a thread of its own."""
+    def __init__(self, keeper: Keeper, changed: Callable[[LendingState], None] = lambda state: None, paused: bool = False) -> None:
+        """Raise Trouble if this machine is not paired, or is lent by another program already. `changed` is called in a thread of its
+        own. `paused`: by the owner."""
         found = find_membership(lending_folder(keeper.home))
         if found is None:
             raise Trouble(say("machines.not-paired", "This computer helps no other one yet. Give the code that the other computer shows."))
         self._keeper, self._changed, self._membership = keeper, changed, found[0]
+        self._alone = FileLock(lending_folder(keeper.home).with_name("lending.lock"), thread_local=False)
+        try:
+            self._alone.acquire(timeout=0)
+        except Timeout as taken:
+            raise Trouble(
+                say("machines.lent-already", "Another window or command of this computer already helps. Close it first.")
+            ) from taken
         self._lock = threading.RLock()
         self.state = LendingState(self._membership.name)
-        self._by_owner, self._again_s = False, AGAIN_S
+        self._by_owner, self._again_s = paused, AGAIN_S
         self._tasks, self._withdrawn = dict[str, str](), set[str]()
         """What the engine does, and what is no longer wanted of it, by task."""
         self._turn = threading.Lock()
@@ -95,6 +107,7 @@ class Lending:
         self._thread.join()
         if self._side is not None:
             self._side.close()
+        self._alone.release()
 
     def _start_side(self) -> None:
         member = self._membership
@@ -102,6 +115,10 @@ class Lending:
         scratch = self._keeper.home.scratch / "machines"
         arguments = {"folder": str(lending_folder(self._keeper.home)), "main": f"tls://{host}:{member.port}", "scratch": str(scratch)}
         self._side = SideProcess(HELPER, arguments, self._keeper.home.logs / "machines.log", self._hear, self._side_ended)
+
+    @property
+    def paused_by_owner(self) -> bool:
+        return self._by_owner
 
     def _side_ended(self) -> None:
         for task in list(self._tasks):
@@ -142,7 +159,8 @@ class Lending:
             case "offline":
                 self._set(online=False)
             case "refused":
-                self._set(online=False, said=self._describe_refusal(message))
+                said = self._describe_refusal(message)
+                self._set(online=False, said=said, removed=self._again_s == math.inf)
             case "run":
                 self._withdrawn.discard(message["id"])
                 threading.Thread(target=self._run, args=(message["id"], message["body"]), daemon=True).start()
@@ -229,3 +247,16 @@ def describe(keeper: Keeper, paused: bool) -> dict[str, Any]:
         "models": models,
         "paused": paused,
     }
+
+
+def describe_state(state: LendingState) -> Sentence:
+    """Say what this computer does for the other one."""
+    if state.said is not None:
+        return state.said
+    if not state.online:
+        return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
+    if state.doing:
+        return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
+    if state.paused:
+        return say("lend.paused", "Not helping now: paused, or this computer's own work goes first, or its engine is starting.")
+    return say("lend.ready", "Ready to help {name}.", name=state.main)

@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NotRequired
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
@@ -24,6 +24,7 @@ _ID: Final = re.compile(r"[0-9a-f]{32}")
 class _Entry(TypedDict):
     name: str
     since_s: float
+    resting: NotRequired[bool]
 
 
 class _File(TypedDict, total=False):
@@ -38,6 +39,8 @@ class Machine:
     id: str
     name: str
     since_s: float
+    resting: bool = False
+    """It gets no work until it is told otherwise."""
 
 
 def clean_name(name: object) -> str:
@@ -55,7 +58,11 @@ class Register:
 
     def list_machines(self) -> list[Machine]:
         entries = read_stored(self._file, _SCHEMA, 3).get("machines", {})
-        return [Machine(id_, clean_name(each["name"]), each["since_s"]) for id_, each in entries.items() if _ID.fullmatch(id_)]
+        return [
+            Machine(id_, clean_name(each["name"]), each["since_s"], each.get("resting", False))
+            for id_, each in entries.items()
+            if _ID.fullmatch(id_)
+        ]
 
     def find(self, id_: str) -> Machine | None:
         return next((each for each in self.list_machines() if each.id == id_), None)
@@ -68,6 +75,9 @@ class Register:
     def remove(self, id_: str) -> None:
         """Revoke a machine. Its certificate stays valid by itself, but nobody is served who is not in here."""
         self._change(lambda machines: [each for each in machines if each.id != id_])
+
+    def let_rest(self, id_: str, resting: bool) -> None:
+        self._change(lambda machines: [dataclasses.replace(each, resting=resting) if each.id == id_ else each for each in machines])
 
     def _change(self, how: Any) -> None:
         with self._lock:

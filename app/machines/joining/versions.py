@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Final
 
 from app import __version__
@@ -17,17 +17,9 @@ _VERSION: Final = re.compile(r"[\w.+-]{1,40}")
 
 
 def read_versions() -> dict[str, str]:
-    """Read this machine's own; raise PackageNotFoundError without the extra."""
+    """Read this machine's own."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"Hearth": __version__, "Python": python, "dask": version("dask"), "distributed": version("distributed")}
-
-
-def is_installed() -> bool:
-    """Tell whether the extra is there, without importing it."""
-    try:
-        return bool(read_versions() and version("cryptography"))
-    except PackageNotFoundError:
-        return False
 
 
 def parse_versions(given: object) -> dict[str, str]:

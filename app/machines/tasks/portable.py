@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.engine.jobs.creation import read_words
 from app.engine.jobs.request import Request, from_json, to_json
 from app.engine.models.catalog import BY_ID
 from app.sentence import Trouble, say
@@ -29,6 +30,8 @@ class Portable:
     each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
     """Where those files are here, by hash."""
+    words: str
+    """The prompt or script, as the list of machines shows it."""
 
 
 def pack(request: Request) -> Portable:
@@ -43,7 +46,7 @@ def pack(request: Request) -> Portable:
 
     values = _map_paths(to_json(request), by_hash)
     sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
-    return Portable(json.dumps({"request": values, "files": sizes}), files)
+    return Portable(json.dumps({"request": values, "files": sizes}), files, read_words(request))
 
 
 def unpack(body: str, place: Callable[[str, str], Path]) -> Request:

@@ -73,6 +73,7 @@ def build_fields(desk: Desk) -> MachineFields:
             chunk, force = _build_chunk(), _build_force()
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-machines" class="h-card"></section>', apply_default_css=False)
     calls = build_calls("machine.stop", "machine.typed", "machine.knee", "machine.forget")
     return MachineFields(machine, plan, chunk, force, calls)
 
