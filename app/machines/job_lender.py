@@ -37,7 +37,8 @@ class JobLender:
         self._away: dict[str, _Away] = {}
         """What other machines do, by job."""
         self._failures: Counter[str] = Counter()
-        self._given = 0
+        self._given: Counter[str] = Counter()
+        """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its pictures."""
 
     def offer(self) -> bool:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do."""
@@ -56,13 +57,14 @@ class JobLender:
                     self._send(job, model, idle[0])
         return wanted
 
-    def close(self) -> None:
-        """Put what is away back to its place in the queue."""
-        self._take_back_lost(set())
+    def close(self, goes_on: bool) -> None:
+        """Put what is away back to its place in the queue. `goes_on`: leave it away, for the next start to go on with."""
+        if not goes_on:
+            self._take_back_lost(set())
 
     def _send(self, job: Job, model: str, machine: str) -> None:
-        self._given += 1
-        task = f"{job.id}-all-{self._given}"
+        self._given[job.id] += 1
+        task = f"{job.id}-all-{self._given[job.id]}"
         try:
             portable = pack(replace(job.request, model=model, seed=draw_seed(job.request, self._keeper.folder(job.id))))
         except OSError:  # a file that it needs is gone; the engine says so

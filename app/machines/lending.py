@@ -7,6 +7,7 @@ import math
 import shutil
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -82,6 +83,8 @@ class Lending:
         self._by_owner, self._again_s = paused, AGAIN_S
         self._tasks, self._withdrawn = dict[str, str](), set[str]()
         """What the engine does, and what is no longer wanted of it, by task."""
+        self._attempts: Counter[str] = Counter()
+        """Of each task: what an earlier one has to say is no longer asked for."""
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
         self._closing = threading.Event()
@@ -163,7 +166,9 @@ class Lending:
                 self._set(online=False, said=said, removed=self._again_s == math.inf)
             case "run":
                 self._withdrawn.discard(message["id"])
-                threading.Thread(target=self._run, args=(message["id"], message["body"]), daemon=True).start()
+                self._attempts[message["id"]] += 1
+                attempt = self._attempts[message["id"]]
+                threading.Thread(target=self._run, args=(message["id"], message["body"], attempt), daemon=True).start()
             case "stop":
                 self._withdrawn.add(message["id"])
                 if message["id"] in self._tasks:
@@ -180,7 +185,7 @@ class Lending:
             "machines.removed", "{name} no longer uses this computer. Pair them again with a new code if it should.", name=self.state.main
         )
 
-    def _run(self, task: str, body: str) -> None:
+    def _run(self, task: str, body: str, attempt: int) -> None:
         """Have the engine carry out a task; tell its events and its end."""
         try:
             request = portable.unpack(body, self._place)
@@ -193,14 +198,15 @@ class Lending:
             self._tell("end", id=task, event=event_json.to_json(Failed(sentence)), files={})
             return
         with self._turn:
-            if task in self._withdrawn:
+            if task in self._withdrawn or attempt != self._attempts[task]:
                 return
             job = self._tasks[task] = self._keeper.run_lent(task, request)
             if task in self._withdrawn:  # meanwhile
                 self._keeper.stop(job)
             self._set(doing=read_words(request))
             for event in self._keeper.follow(job):
-                self._pass_on(task, event)
+                if attempt == self._attempts[task]:
+                    self._pass_on(task, event)
             del self._tasks[task]
             self._set(doing="", done=self.state.done + isinstance(event, Finished))
 

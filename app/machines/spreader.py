@@ -59,12 +59,13 @@ class Spreader:
         self._thread = threading.Thread(target=self._watch, name="spreader", daemon=True)
         self._thread.start()
 
-    def close(self) -> None:
+    def close(self, goes_on: bool = False) -> None:
+        """`goes_on`: this process ends, and the next one goes on with what other machines do."""
         self._closing.set()
         self._thread.join()
         with self._lock:
             self._drop()
-            self._jobs.close()
+            self._jobs.close(goes_on)
 
     def _watch(self) -> None:
         while not self._closing.wait(TICK_S):

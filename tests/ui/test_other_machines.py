@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
+import psutil
 import pytest
 
 from app import extras
@@ -130,3 +132,48 @@ with desk_at(Path(sys.argv[1])) as desk:
 """
     done = subprocess.run([sys.executable, "-c", asked, str(tmp_path)], cwd=TOP, capture_output=True, text=True, check=False)
     assert done.stdout.strip().splitlines()[-1] == "[]", done.stderr
+
+
+def finished_at(folder: Path) -> list[int]:
+    return [seed for word, seed, _ in light_painter.read_made(folder) if word == "finished"]
+
+
+def killed_at_once(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        for each in family:
+            each.kill()
+        psutil.wait_procs(family, timeout=20)
+        process.wait()
+
+
+@needs_extra
+def test_what_another_machine_was_at_goes_on_after_a_crash_here(tmp_path: Path, light_engine: None) -> None:
+    for name, step_s in (("main", 9.0), ("helper", 0.05)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+    command = [sys.executable, "-m", "tests.support.light_main", str(tmp_path / "main")]
+    helper = open_desk(tmp_path / "helper")
+    killed = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout is not None
+    try:
+        helper.others.lend(killed.stdout.readline().strip())
+        job = killed.stdout.readline().strip()
+        until(lambda: len(finished_at(tmp_path / "helper")) >= 3, LOADING_S)
+        killed_at_once(killed)
+        main = open_desk(tmp_path / "main")
+        (tmp_path / "main" / light_painter.PACE).write_text(json.dumps({"step_s": 0.01}))
+        try:
+            both = main.keeper.interrupted
+            assert len(both) == 2
+            other = next(each.id for each in both if each.id != job)
+            main.others.resume()
+            end = next(event for event in main.keeper.follow(job) if isinstance(event, END))
+            assert isinstance(end, Finished) and len(main.keeper.shelf.list_of_job(job)) == 8
+            assert [each.id for each in main.keeper.interrupted] == [other], "what ran here waits for the person"
+        finally:
+            close(main)
+    finally:
+        killed_at_once(killed)
+        killed.stdout.close()
+        close(helper)

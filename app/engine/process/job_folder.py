@@ -28,6 +28,8 @@ STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "
 PREVIEWS = "preview-*.jpg"
 MACHINES = "machines.json"
 """In a job's folder: which machine made which file, where it was another one."""
+LENT_OUT = "lent-out"
+"""In a job's folder: another machine was at it. It goes on by itself after a restart, for nothing here failed."""
 SOUNDS = "sound-*.wav"
 """Pieces of parts for listening during the run; the finished parts contain the same sound."""
 

@@ -27,7 +27,7 @@ from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
-from app.engine.process.job_folder import take_over, take_over_all, tidy_folders, tidy_uploads
+from app.engine.process.job_folder import LENT_OUT, take_over, take_over_all, tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
@@ -154,6 +154,8 @@ class Keeper:
         if taken is not None:
             self._lent_out[job] = stop
             self.folder(job).mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):  # on a full disk the person resumes it
+                (self.folder(job) / LENT_OUT).touch()
             self._board.name_model(job, model)
         return taken
 
@@ -177,10 +179,19 @@ class Keeper:
         if self._lent_out.pop(job, None) is not None:
             self._put_back(job)
 
+    def resume_lent_out(self) -> None:
+        """Queue again what other machines were at when the last process ended; once, as what fails here must not come back by itself."""
+        for job in self.interrupted:
+            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # then the person is asked
+                if (self.folder(job.id) / LENT_OUT).is_file():
+                    (self.folder(job.id) / LENT_OUT).unlink()
+                    self.resume(job.id)
+
     def _put_back(self, job: str) -> None:
         self._board.reopen(job)
-        with contextlib.suppress(sqlite3.Error):  # the next start offers to resume it
+        with contextlib.suppress(OSError, sqlite3.Error):  # the next start offers to resume it
             self.journal.put_back(job)
+            (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
         self._loop.wake()
 
     def take_over(self, job: str, part: PartDone, machine: str) -> None:
@@ -210,6 +221,8 @@ class Keeper:
         self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed"):
+            with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
+                (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
             try:
                 self.journal.resume(job)

@@ -30,6 +30,7 @@ class OtherMachines:
     def __init__(self, keeper: Keeper, settings: Settings) -> None:
         self._keeper, self._settings, self._switching = keeper, settings, threading.Lock()
         self._spreader: Spreader | None = None
+        self._closing = False
         self.hub: Hub | None = None
         """While other machines are used."""
         self.lending: Lending | None = None
@@ -53,7 +54,8 @@ class OtherMachines:
             try:
                 require_machines()
                 with self._switching:
-                    start()
+                    if not self._closing:
+                        start()
             except Trouble as trouble:
                 self.said = trouble.sentence
             except OSError as fault:  # a full disk, say; the switch is there to try again
@@ -63,8 +65,9 @@ class OtherMachines:
 
     def close(self) -> None:
         """Leave everything for now; the next window goes on."""
+        self._closing = True
         with self._switching:
-            self._stop_hub()
+            self._stop_hub(goes_on=True)
             self._stop_lending()
 
     # The machines that help this one.
@@ -105,11 +108,12 @@ class OtherMachines:
         if self.hub is None:
             self.hub = Hub(self._keeper.home)
             self._spreader = Spreader(self._keeper, self.hub)
+            self._keeper.resume_lent_out()
 
-    def _stop_hub(self) -> None:
+    def _stop_hub(self, goes_on: bool = False) -> None:
         hub, self.hub = self.hub, None
         if self._spreader is not None:
-            self._spreader.close()
+            self._spreader.close(goes_on)
             self._spreader = None
         if hub is not None:
             hub.close()
