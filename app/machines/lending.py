@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +16,10 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
+from app.engine.files import spoken_parts
 from app.engine.jobs.creation import read_words
 from app.engine.jobs.events import END, Event, Failed, Finished
+from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import is_lent
 from app.engine.models.catalog import CATALOG
 from app.engine.models.on_disk import locate
@@ -206,15 +208,14 @@ class Lending:
             self._set(doing=read_words(request))
             for event in self._keeper.follow(job):
                 if attempt == self._attempts[task]:
-                    self._pass_on(task, event)
+                    self._pass_on(task, event, list_results(request, event, self._keeper.folder(job)))
             del self._tasks[task]
             self._set(doing="", done=self.state.done + isinstance(event, Finished))
 
-    def _pass_on(self, task: str, event: Event) -> None:
+    def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
         told = event_json.to_json(event)
         if isinstance(event, END):
-            files = {Path(file).name: file for file in event.files}
-            self._tell("end", id=task, event=told, files=files)
+            self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
         elif told is not None:
             self._tell("event", id=task, event=told)
 
@@ -240,6 +241,16 @@ class Lending:
         with self._lock:
             self.state = replace(self.state, **changes)
         self._changed(self.state)
+
+
+def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
+    """Return what the main machine asked for: of a script's parts each by itself, with what it says of itself, else the end's files."""
+    if not isinstance(event, END):
+        return []
+    if isinstance(request, SpeechRequest) and request.only_parts:
+        sounds = [spoken_parts.sound_path(folder, place) for place in request.only_parts]
+        return [file for sound in sounds for file in (sound, sound.with_suffix(".json")) if file.is_file()]
+    return [Path(file) for file in event.files]
 
 
 def describe(keeper: Keeper, paused: bool) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def end_of(main: Main, job: str) -> object:
 
 
 def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
-    pace(main.keeper.home.root, step_s=1.0)
+    pace(main.keeper.home.root, step_s=3.0)
     here = submit(main, 1)
     until(lambda: main.keeper.state.job == here)
     there = submit(main, 10, batch=12)
@@ -50,9 +50,36 @@ def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
     assert [each.path.read_bytes()[:4] for each in kept] == [b"\x89PNG"] * 12 and len({each.path.read_bytes() for each in kept}) == 12
     assert {(each.plan["machine"] != "", each.model, each.rate, each.whole) for each in kept} == {(True, "starter-painter", 0.0, True)}
     assert main.keeper.journal.get(there).state == "finished"
-    assert isinstance(end_of(main, here), Finished)
+    main.keeper.stop(here)
+    assert isinstance(end_of(main, here), Stopped)
     made = read_made(main.keeper.home.root)
     assert {seed for _, seed, _ in made} == {1}
+
+
+def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else_to_do(main: Main, tmp_path: Path) -> None:
+    second = main.start_helper(tmp_path / "second", step_s=0.1)
+    folders = [helper.home for helper in main.helpers]
+    for folder in folders:
+        pace(folder, step_s=0.1)
+    before = [len(read_made(folder)) for folder in (*folders, main.keeper.home.root)]
+    pace(main.keeper.home.root, step_s=0.3)
+    here = submit(main, 4)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 500, batch=16)
+    assert isinstance(end_of(main, here), Finished)
+    pace(main.keeper.home.root, step_s=0.05)
+    end = end_of(main, there)
+    made = [
+        [seed for word, seed, _ in read_made(folder)[since:] if word == "finished"]
+        for folder, since in zip((*folders, main.keeper.home.root), before, strict=True)
+    ]
+    second.end()
+    main.helpers.remove(second)
+    assert isinstance(end, Finished) and len(end.files) == 16
+    assert {seed for each in made for seed in each} == {4, *range(500, 516)}
+    assert made[0] and made[1] and len(made[2]) > 1, f"painted by: {made}"
+    kept = main.keeper.shelf.list_of_job(there)
+    assert len(kept) == 16 and len({each.path.read_bytes() for each in kept}) == 16
 
 
 def test_stop_reaches_it(main: Main) -> None:

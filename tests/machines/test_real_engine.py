@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import queue
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.engine.files import sound
 from app.engine.jobs.events import END, Event, Finished, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.process.job_folder import MACHINES
 from app.engine.process.keeper import Keeper
-from app.machines.hub import TaskEnd
+from app.machines.hub import Hub, TaskEnd
+from app.machines.spreader import Spreader
 from app.machines.tasks.portable import pack
 from app.paths import home
 from tests.support.lent import Main, open_main
@@ -52,3 +57,29 @@ def test_the_same_picture_on_every_machine(tmp_path: Path) -> None:
         assert Path(end.files[0]).read_bytes() == first
     finally:
         keeper.close()
+
+
+def test_a_script_is_spoken_by_two_machines_as_by_one(tmp_path: Path) -> None:
+    request = SpeechRequest("[S1] hello. good morning. " * 60, model="starter-voice", seed=5)
+    spoken, made_by = list[sound.Samples](), dict[str, str]()
+    for helped in (True, False):
+        keeper = Keeper(home(tmp_path / f"helped-{helped}"))
+        main = Main(keeper, Hub(keeper.home, "127.0.0.1"))
+        try:
+            if helped:
+                main.start_helper(tmp_path / "helper", module="app", words=("lend",))
+                main.spreader = Spreader(keeper, main.hub)
+            job = keeper.submit(request).id
+            end = next(event for event in keeper.follow(job) if isinstance(event, END))
+            assert isinstance(end, Finished), end
+            spoken.append(sound.read(Path(end.files[0]))[0])
+            made_by |= json.loads((keeper.folder(job) / MACHINES).read_text()) if helped else {}
+        finally:
+            for helper in main.helpers:
+                helper.end()
+            if main.spreader is not None:
+                main.spreader.close()
+            main.hub.close()
+            keeper.close()
+    assert any(each.endswith(".wav") for each in made_by), "the helper spoke nothing"
+    assert np.array_equal(*spoken)

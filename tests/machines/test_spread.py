@@ -1,28 +1,22 @@
-"""Who paints what: from the back, nothing twice before the end, and at the end nobody waits for a slow machine."""
+"""Who makes what: from the back, nothing twice before the end, and at the end nobody waits for a slow machine."""
 
 from __future__ import annotations
 
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest
-from app.machines.spread import choose_pictures, one_picture
+from app.machines.spread import choose_pieces
 
 
 def test_helpers_take_from_the_back_what_nobody_paints() -> None:
-    assert choose_pictures(8, there=(), away=(), idle=3) == [7, 6, 5]
-    assert choose_pictures(8, there=(0, 6), away=(7, 5), idle=2) == [4, 3]
-    assert choose_pictures(8, there=(), away=(), idle=0) == choose_pictures(3, there=range(3), away=(), idle=9) == []
+    assert choose_pieces(range(8), away=(), idle=3) == [7, 6, 5]
+    assert choose_pieces([1, 2, 3, 4, 5, 7], away=(7, 5), idle=2) == [4, 3]
+    assert choose_pieces(range(8), away=(), idle=0) == choose_pieces([], away=(), idle=9) == []
+    assert choose_pieces(range(2), away=(), idle=2, here=False) == [1, 0], "of a job that this machine is not at"
 
 
 def test_at_the_end_a_second_machine_joins_in() -> None:
-    assert choose_pictures(4, there=(0,), away=(3, 2), idle=3) == [3, 2, 1], "1 is this machine's own"
-    assert choose_pictures(4, there=(0,), away=(3, 2, 3, 1), idle=1) == [2], "where fewest are at it"
-    assert choose_pictures(1, there=(), away=(), idle=2) == [0]
-    assert choose_pictures(4, there=(0,), away=(3,), idle=9, joins=False) == [2], "machines that have other work leave what somebody is at"
-
-
-def test_a_picture_has_the_seed_that_it_has_in_the_batch() -> None:
-    request = PictureRequest("a ball", batch=4, seed=SEED_LIMIT - 1)
-    assert [one_picture(request, place, SEED_LIMIT - 1, "m").seed for place in range(3)] == [SEED_LIMIT - 1, 0, 1]
-    assert one_picture(request, 2, 5, "m") == PictureRequest("a ball", batch=1, seed=7, model="m")
+    assert choose_pieces([1, 2, 3], away=(3, 2), idle=3) == [3, 2, 1], "1 is this machine's own"
+    assert choose_pieces([1, 2, 3], away=(3, 2, 3, 1), idle=1) == [2], "where fewest are at it"
+    assert choose_pieces([0], away=(), idle=2) == [0]
+    assert choose_pieces([1, 2, 3], away=(3,), idle=9, joins=False) == [2], "machines that have other work leave what somebody is at"
 
 
 def test_machines_of_any_speed_finish_each_picture_once() -> None:
@@ -36,7 +30,7 @@ def test_machines_of_any_speed_finish_each_picture_once() -> None:
                     continue
                 missing = [place for place in range(16) if place not in there]
                 away = [place for helper, (place, _) in at.items() if helper]
-                chosen = missing[:1] if machine == 0 else choose_pictures(16, there, away, 1)
+                chosen = missing[:1] if machine == 0 else choose_pieces(missing, away, 1)
                 if chosen:
                     at[machine] = chosen[0], now + pace
             machine, (place, now) = min(at.items(), key=lambda each: each[1][1])

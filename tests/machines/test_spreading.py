@@ -6,8 +6,11 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from queue import SimpleQueue
+from statistics import median
+from unittest import mock
 
 import psutil
 import pytest
@@ -15,10 +18,12 @@ import pytest
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.compat.planning.types import Choice
+from app.engine.files import sound
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, PartDone, Stopped
 from app.engine.jobs.journal import Journal
-from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.machines import spreader
 from app.machines.hub import TaskEnd
 from app.machines.tasks.portable import pack
 from app.paths import home
@@ -88,6 +93,37 @@ def test_a_slow_machine_holds_nothing_up(main: Main) -> None:
         assert len(main.keeper.shelf.list_of_job(job)) == 4
     finally:
         pace(one, step_s=0.01)
+
+
+def test_a_machine_that_has_ended_a_task_waits_for_no_tick(main: Main) -> None:
+    one, two = (helper.home for helper in main.helpers)
+    pace(two, step_s=5.0)
+    before = len(read_made(one))
+    with mock.patch.object(spreader, "TICK_S", 4.0):
+        job = submit(main, 8, 1700, step_s=4.0)
+        assert isinstance(end_of(main, job), Finished)
+    pace(two, step_s=0.01)
+    made_s = [when for word, _, when in read_made(one)[before:] if word == "finished"]
+    assert len(made_s) >= 6 and median(later - earlier for earlier, later in pairwise(made_s)) < 2.0
+
+
+def test_the_parts_of_a_script_are_spoken_by_all(main: Main) -> None:
+    folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
+    before = [len(read_made(folder)) for folder in folders]
+    pace(main.keeper.home.root, step_s=SLOW_S)
+    job = main.keeper.submit(SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=3000)).id
+    events = list(main.keeper.follow(job))
+    assert isinstance(events[-1], Finished) and len(events[-1].files) == 1, events[-1]
+    told = {event.index: event.total for event in events if isinstance(event, PartDone)}
+    total = told[0]
+    assert total >= 6 and set(told) == set(range(total))
+    made = [finished(folder, since) for folder, since in zip(folders, before, strict=True)]
+    assert {seed for each in made for seed in each} == set(range(3000, 3000 + total)), f"spoken by: {made}"
+    assert made[1] and made[2] and len(made[0]) < total, f"spoken by: {made}"
+    (kept,) = main.keeper.shelf.list_of_job(job)
+    samples, _ = sound.read(kept.path)
+    levels = [samples[int((index + 0.5) * len(samples) / total)] for index in range(total)]
+    assert levels == pytest.approx([0.1 + index / 100 for index in range(total)], abs=1e-3), "each part once, in its place"
 
 
 def test_stop_reaches_a_helper_within_two_seconds(main: Main) -> None:

@@ -1,4 +1,4 @@
-"""An engine's process that paints without torch: a colour for each seed, in steps of a length that the home's folder names. It stops, and it can be killed."""
+"""An engine's process without torch: a colour or a level for each seed, in steps of a length that the home's folder names. It stops, and it can be killed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
+from app.engine.files import join_sound, spoken_parts
+from app.engine.files.join_sound import Finish, Piece
+from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.events import Event, Failed, Finished, PartDone, Step, Stopped
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.messages import Stop as StopOrder
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
+from app.engine.process.delivery import find_limits
+from app.engine.text import script
 from app.paths import Home
 from app.sentence import say
 
@@ -65,7 +72,7 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
         if isinstance(order, Quit):
             return
         stopping.discard(order.job)
-        for event in paint(home, order, stopping):
+        for event in carry_out(home, order, stopping):
             tell(JobEvent(order.job, event))
 
 
@@ -81,7 +88,44 @@ def read_made(home: Path) -> list[tuple[str, int, float]]:
     return [(word, int(seed), float(when)) for word, seed, when in lines]
 
 
-def paint(home: Home, order: Run, stopping: set[str]) -> list[Event] | object:
+def carry_out(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+    yield from (speak if isinstance(order.request, SpeechRequest) else paint)(home, order, stopping)
+
+
+def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+    """Each part in steps as a picture has; one that lies in the folder, made of the same, is taken as it is."""
+    request, folder = order.request, Path(order.folder)
+    assert isinstance(request, SpeechRequest)
+    folder.mkdir(parents=True, exist_ok=True)
+    first, parts, made = (
+        draw_seed(request, folder),
+        script.parse_script(request.text, find_limits(home, request.model)).parts,
+        list[Piece](),
+    )
+    for index in request.only_parts or range(len(parts)):
+        path, seed, text = spoken_parts.sound_path(folder, index), (first + index) % SEED_LIMIT, parts[index].text
+        key, found = spoken_parts.hash_inputs(request.model, text, seed), spoken_parts.find(path)
+        if found is None or found.key != key:
+            note(home, "began", seed)
+            pace = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
+            for step in range(STEPS):
+                time.sleep(pace.get("step_s", 0.01))
+                yield Step(step + 1, STEPS, 1.0, "frames", None, Reading(), part=index, parts=len(parts))
+                if order.job in stopping:
+                    note(home, "stopped", seed)
+                    yield Stopped((), 1.0)
+                    return
+            codes = np.full((8, 1), index, np.int16)
+            spoken_parts.save(SpokenPart(text, seed, key, 0.5, True, codes, path), np.full(4000, 0.1 + index / 100, np.float32), 8000)
+            note(home, "finished", seed)
+        made.append(Piece(path, 0.0))
+        yield PartDone(index, len(parts), str(path), text, seed, 0.5)
+    target = folder / f"speech.{request.format}"
+    join_sound.join(made, target, Finish(request.format, 1.0, None, 0.0), to_json(request))
+    yield Finished((str(target),), 1.0, 1.0, "frames", 0, 0.5 * len(made))
+
+
+def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
     request, folder = order.request, Path(order.folder)
     assert isinstance(request, PictureRequest)
     folder.mkdir(parents=True, exist_ok=True)

@@ -165,11 +165,12 @@ class Keeper:
             self._board.post(job, event)
 
     def end_lent_out(self, job: str, end: Finished, files: Mapping[str, Path], machine: str) -> None:
-        """Keep what another machine made of a job, and close it. Where that fails, it is queued again."""
+        """Keep what another machine made of a job, and close it. Where that fails, it is queued again. Without `files` the end's own are
+        in the job's folder already."""
         if self._lent_out.pop(job, None) is None:
             return
         try:
-            end = dataclasses.replace(end, files=take_over_all(self.folder(job), files, machine))
+            end = dataclasses.replace(end, files=take_over_all(self.folder(job), files, machine)) if files else end
             self._board.post(job, self._loop.end(job, end))
         except (OSError, sqlite3.Error):
             self._put_back(job)
@@ -182,23 +183,22 @@ class Keeper:
     def resume_lent_out(self) -> None:
         """Queue again what other machines were at when the last process ended; once, as what fails here must not come back by itself."""
         for job in self.interrupted:
-            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # then the person is asked
+            with contextlib.suppress(OSError, sqlite3.Error):  # then the person is asked
                 if (self.folder(job.id) / LENT_OUT).is_file():
                     (self.folder(job.id) / LENT_OUT).unlink()
                     self.resume(job.id)
 
     def _put_back(self, job: str) -> None:
+        (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
         self._board.reopen(job)
-        with contextlib.suppress(OSError, sqlite3.Error):  # the next start offers to resume it
+        with contextlib.suppress(sqlite3.Error):  # the next start offers to resume it
             self.journal.put_back(job)
-            (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
         self._loop.wake()
 
-    def take_over(self, job: str, part: PartDone, machine: str) -> None:
-        """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. Raise OSError if
-        it cannot be put there."""
-        name = f"picture-{part.index}.png"
-        path = take_over(self.folder(job), Path(part.path), name, machine)
+    def take_over(self, job: str, part: PartDone, files: Mapping[str, Path], machine: str) -> None:
+        """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. `files`: under their
+        names there, the one to show first. Raise OSError if they cannot be put there."""
+        path, *_ = [take_over(self.folder(job), file, name, machine) for name, file in files.items()]
         self._board.post(job, dataclasses.replace(part, path=str(path)))
 
     def stop(self, job: str) -> None:
@@ -221,8 +221,6 @@ class Keeper:
         self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed"):
-            with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
-                (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
             try:
                 self.journal.resume(job)
