@@ -22,7 +22,7 @@ from app.machines.side_process import MAIN, SideProcess
 from app.machines.tasks import event_json
 from app.machines.tasks.portable import Portable
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 
 AGAIN_S: Final = 1.0
 """The wait before a machines process that died is started again."""
@@ -55,6 +55,8 @@ class HelpingMachine:
     """Tasks that it finished since this machine's start."""
     step: Step | None = None
     """How far it is."""
+    why: Sentence | None = None
+    """Why it was given that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class _Given:
     tell: Callable[[str, Event], None]
     """Called with the machine and each of its events."""
     end: End
+    why: Sentence | None
     machine: str = ""
 
 
@@ -99,6 +102,7 @@ class Hub:
         self._lock, self._listening, self._closing = threading.RLock(), threading.Event(), threading.Event()
         self._state = _State(port=self._read_port())
         self._pairing: Pairing | None = None
+        self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
         shutil.rmtree(self._incoming, ignore_errors=True)
         self._start_side()
         if not self._listening.wait(LISTENING_S):
@@ -133,9 +137,11 @@ class Hub:
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
         found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, tasks=tasks)
-        doing = self._state.given[tasks[0]].portable.words if tasks else ""
+        first = self._state.given[tasks[0]] if tasks else None
         step = self._state.steps.get(machine.id) if tasks else None
-        found = replace(found, paused=facts.get("paused", False), doing=doing, done=self._state.done[machine.id], step=step)
+        if first is not None:
+            found = replace(found, doing=first.portable.words, why=first.why)
+        found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id], step=step)
         return replace(found, card=facts.get("card", ""), free_bytes=facts.get("free_bytes", 0), models=frozenset(facts.get("models", ())))
 
     # Joining.
@@ -168,19 +174,33 @@ class Hub:
 
     # Tasks.
 
-    def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: Callable[[str, Event], None], end: End) -> None:
+    def submit(
+        self,
+        id_: str,
+        portable: Portable,
+        machines: Sequence[str],
+        tell: Callable[[str, Event], None],
+        end: End,
+        why: Sentence | None = None,
+    ) -> None:
         """Give a task to one of these machines; a second one with its id is the same. `end` is called once, unless it is stopped
-        before."""
+        before. `why` is shown beside the machine."""
         with self._lock:
             if id_ in self._state.given:
                 return
-            self._state.given[id_] = _Given(portable, [*machines], tell, end)
+            self._state.given[id_] = _Given(portable, [*machines], tell, end, why)
             self._send(id_)
 
     def _send(self, id_: str) -> None:
         portable, machines = self._state.given[id_].portable, self._state.given[id_].machines
         files = {sha256: str(path) for sha256, path in portable.files.items()}
         self._side.tell("submit", id_=id_, body=portable.body, files=files, machines=machines, incoming=str(self._incoming / id_))
+
+    def ask(self, machine: str, question: str, body: str, answered: Callable[[str, str, object], None]) -> None:
+        """Ask a machine about a request. `answered` is called with the machine, the question and what it says; one that is asleep says
+        nothing."""
+        self._answered = answered
+        self._side.tell("ask", machine=machine, question=question, body=body)
 
     def stop(self, id_: str) -> None:
         """Forget a task, and stop it where it runs."""
@@ -228,6 +248,8 @@ class Hub:
                     (self._state.online.add if message["online"] else self._state.online.discard)(message["machine"])
             case "facts":
                 self._state.facts[message["machine"]] = read_facts(message["facts"])
+            case "answer":
+                self._answered(message["machine"], message["question"], message["answer"])
             case "placed":
                 with self._lock:
                     if given := self._state.given.get(message["id"]):

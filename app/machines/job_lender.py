@@ -16,7 +16,9 @@ from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog, on_disk
 from app.engine.process.delivery import deliver
 from app.engine.process.keeper import Keeper
+from app.machines.asking import Asking
 from app.machines.hub import HelpingMachine, Hub, TaskEnd
+from app.machines.outlook import explain
 from app.machines.pieces import Pictures
 from app.machines.results import is_picture
 from app.machines.shared_job import FAILURES_MOST as PIECES_FAILED_MOST
@@ -48,9 +50,9 @@ class _Shared:
 class JobLender:
     """Called by one thread at a time; ends and stops come in others."""
 
-    def __init__(self, keeper: Keeper, hub: Hub, ended: Callable[[], None]) -> None:
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, ended: Callable[[], None]) -> None:
         """`ended` is called after each task, as its machine is idle then."""
-        self._keeper, self._hub, self._ended = keeper, hub, ended
+        self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._away: dict[str, _Away] = {}
         """What other machines do, by job."""
         self._shared: dict[str, _Shared] = {}
@@ -81,7 +83,8 @@ class JobLender:
             able = [each for each in machines if is_able(each, model)]
             if self._failures[job.id] < FAILURES_MOST and model in catalog.BY_ID and able:
                 wanted, busy = True, {*self.busy, *taken}
-                if idle := [each for each in able if not each.tasks and each.id not in busy]:
+                chosen = self._asking.choose(job.id, replace(job.request, model=model), able)
+                if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
                     self._send(job, model, idle)
         return wanted
 
@@ -122,10 +125,13 @@ class JobLender:
 
         if self._keeper.lend_out(job.id, model, stop) is not None:
             self._away[job.id] = _Away(task, idle[0].id)
-            self._hub.submit(task, portable, [idle[0].id], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end))
+            why = explain(self._asking.find(job.id, idle[0].id))
+            self._hub.submit(
+                task, portable, [idle[0].id], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why
+            )
 
     def _share(self, job: Job, pieces: Pictures, idle: Sequence[HelpingMachine]) -> None:
-        at = SharedJob(self._keeper, self._hub, job, pieces, self._ended)
+        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._ended)
 
         def stop() -> None:
             self._shared.pop(job.id, None)

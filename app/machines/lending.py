@@ -24,6 +24,7 @@ from app.engine.jobs.tasks import is_lent
 from app.engine.models.catalog import CATALOG
 from app.engine.models.on_disk import locate
 from app.engine.process.keeper import Keeper
+from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.side_process import HELPER, SideProcess
@@ -87,6 +88,7 @@ class Lending:
         """What the engine does, and what is no longer wanted of it, by task."""
         self._attempts: Counter[str] = Counter()
         """Of each task: what an earlier one has to say is no longer asked for."""
+        self._foresight = Foresight(keeper)
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
         self._closing = threading.Event()
@@ -166,6 +168,8 @@ class Lending:
             case "refused":
                 said = self._describe_refusal(message)
                 self._set(online=False, said=said, removed=self._again_s == math.inf)
+            case "ask":
+                threading.Thread(target=self._answer, args=(message["question"], message["body"]), daemon=True).start()
             case "run":
                 self._withdrawn.discard(message["id"])
                 self._attempts[message["id"]] += 1
@@ -186,6 +190,9 @@ class Lending:
         return say(
             "machines.removed", "{name} no longer uses this computer. Pair them again with a new code if it should.", name=self.state.main
         )
+
+    def _answer(self, question: str, body: str) -> None:
+        self._tell("answer", question=question, answer=self._foresight.answer(body))
 
     def _run(self, task: str, body: str, attempt: int) -> None:
         """Have the engine carry out a task; tell its events and its end."""
@@ -210,6 +217,7 @@ class Lending:
                 if attempt == self._attempts[task]:
                     self._pass_on(task, event, list_results(request, event, self._keeper.folder(job)))
             del self._tasks[task]
+            self._foresight.note(request, event)
             self._set(doing="", done=self.state.done + isinstance(event, Finished))
 
     def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:

@@ -11,7 +11,9 @@ from typing import Final
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.journal import Job
 from app.engine.process.keeper import Keeper
+from app.machines.asking import Asking
 from app.machines.hub import HelpingMachine, Hub, TaskEnd
+from app.machines.outlook import explain
 from app.machines.pieces import Pieces
 from app.machines.spread import choose_pieces
 from app.machines.tasks.portable import pack
@@ -33,10 +35,10 @@ class _Away:
 class SharedJob:
     """Any thread may call."""
 
-    def __init__(self, keeper: Keeper, hub: Hub, job: Job, pieces: Pieces, ended: Callable[[], None]) -> None:
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, ended: Callable[[], None]) -> None:
         """`ended` is called after each task, as its machine is idle then."""
         self.job, self.pieces, self.failures = job, pieces, 0
-        self._keeper, self._hub, self._ended = keeper, hub, ended
+        self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._folder = keeper.folder(job.id)
         self._lock = threading.RLock()
         self._away: dict[str, _Away] = {}
@@ -53,8 +55,9 @@ class SharedJob:
         return [place for place in self.pieces.places if not self._is_there(place)]
 
     def give_away(self, machines: Sequence[HelpingMachine], taken: Collection[str], here: bool, joins: bool) -> None:
-        """Give pieces to idle machines. `machines`: those that can do this job, the best first. `taken`: machines that have other work.
+        """Give pieces to idle machines, the best first. `machines`: those that have the model. `taken`: machines that have other work.
         `here`: whether the engine here is at the job. `joins`: let idle machines make what somebody is at, as no job waits for them."""
+        chosen = self._asking.choose(self.job.id, self.pieces.ask_for(self.pieces.places[0]), machines)
         with self._lock:
             missing, able = self.missing, {each.id for each in machines}
             for task, away in [*self._away.items()]:
@@ -62,7 +65,7 @@ class SharedJob:
                     self._take_back(task)
             if self.failures >= FAILURES_MOST:
                 return
-            idle = [each.id for each in machines if not each.tasks and each.id not in taken and each.id not in self.busy]
+            idle = [each.id for each in chosen if not each.tasks and each.id not in taken and each.id not in self.busy]
             away_places = [each.place for each in self._away.values()]
             for place, machine in zip(choose_pieces(missing, away_places, len(idle), here, joins), idle, strict=False):
                 self._send(place, machine)
@@ -84,7 +87,8 @@ class SharedJob:
             return
         task = f"{self.job.id}-{place}-{next(_NUMBERS)}"
         self._away[task] = _Away(place, machine)
-        self._hub.submit(task, portable, [machine], self._hear, self._take)
+        why = explain(self._asking.find(self.job.id, machine))
+        self._hub.submit(task, portable, [machine], self._hear, self._take, why)
 
     def _take_back(self, task: str) -> None:
         del self._away[task]

@@ -8,6 +8,7 @@ import threading
 from typing import Final
 
 from app.engine.process.keeper import Keeper
+from app.machines.asking import Asking
 from app.machines.hub import Hub
 from app.machines.job_lender import JobLender, is_able
 from app.machines.pieces import find_pieces, is_drawn
@@ -23,7 +24,8 @@ _log = logging.getLogger("hearth.machines")
 class Spreader:
     def __init__(self, keeper: Keeper, hub: Hub) -> None:
         self._wake = threading.Event()
-        self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub, self._wake.set)
+        self._asking = Asking(hub, self._wake.set)
+        self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub, self._asking, self._wake.set)
         self._running: SharedJob | None = None
         self._alone = ""
         """A job that has no pieces."""
@@ -69,7 +71,7 @@ class Spreader:
         if pieces is None:
             self._alone = running
             return None
-        return SharedJob(self._keeper, self._hub, job, pieces, self._wake.set)
+        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._wake.set)
 
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""

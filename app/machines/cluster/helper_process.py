@@ -11,6 +11,7 @@ from distributed.core import Status, rpc
 
 from app.machines.cluster import dask_settings
 from app.machines.cluster.pipe import Message, Pipe
+from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.cluster.worker import Errands, HelperWorker
 from app.machines.joining.certificates import identity_in, read_id
 from app.machines.joining.versions import read_versions
@@ -41,6 +42,9 @@ class Helper:
             case "facts":
                 self._facts = message["facts"]
                 self._send_facts()
+            case "answer":
+                if self._worker is not None:
+                    self._worker.log_event(EVENT_TOPIC, {"question": message["question"], "answer": message["answer"]})
             case "close":
                 self._closing.set()
                 self._errands.give_all_back()
@@ -53,7 +57,7 @@ class Helper:
 
     def _send_facts(self) -> None:
         if self._worker is not None and self._facts is not None:
-            self._worker.log_event("hearth", {"facts": self._facts})
+            self._worker.log_event(EVENT_TOPIC, {"facts": self._facts})
 
     async def run(self) -> None:
         wait_s = AGAIN_S

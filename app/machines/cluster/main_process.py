@@ -23,6 +23,7 @@ from app.machines.joining.versions import find_difference, parse_versions, read_
 RESULT_BYTES: Final = 1 << 30
 """Of one file; hours of sound."""
 RESULTS_MOST: Final = 64
+QUESTION_LETTERS: Final = 100
 REFUSALS_MOST: Final = 3
 """Of one task's pieces; then it ends without a result."""
 FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9]{1,8}")
@@ -66,6 +67,11 @@ class TaskDesk:
             self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-stop", "task": id_})
         self._forget(id_)
 
+    def ask(self, machine: str, question: str, body: str) -> None:
+        """Ask a machine about a request, if it is there."""
+        if dask_settings.name_address(machine) in self.scheduler.workers:
+            self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-ask", "question": question, "body": body})
+
     def _forget(self, id_: str) -> None:
         task = self._tasks.pop(id_, None)
         if task is not None and task.future is not None:
@@ -105,6 +111,8 @@ class TaskDesk:
         id_ = str(message.get("task", ""))
         if "facts" in message:
             self._pipe.tell("facts", machine=machine, facts=message["facts"])
+        elif "question" in message:
+            self._pipe.tell("answer", machine=machine, question=str(message["question"])[:QUESTION_LETTERS], answer=message.get("answer"))
         elif id_ in self._tasks and self.scheduler.find_place(id_) == machine:
             self._pipe.tell("event", id=id_, machine=machine, event=message.get("event"))
 
@@ -178,6 +186,8 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
                 match message.pop("op"):
                     case "submit":
                         desk.submit(**message)
+                    case "ask":
+                        desk.ask(**message)
                     case "stop":
                         desk.stop(message["id"])
                     case "drop":

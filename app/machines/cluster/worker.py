@@ -46,6 +46,10 @@ class Errands:
         self._pipe.tell("stop", id=task)
         self.hear({"op": "stopped", "id": task})
 
+    def ask(self, question: str, body: str) -> None:
+        """Pass on what the main machine asks; the answer comes back through the helper."""
+        self._pipe.tell("ask", question=question, body=body)
+
     def give_all_back(self) -> None:
         with self._lock:
             waiting = list(self._inboxes)
@@ -124,6 +128,7 @@ class HelperWorker(Worker):
         super().__init__(scheduler, nthreads=1, memory_limit=0, dashboard=False, **options)
         self._errands = errands
         self.stream_handlers["hearth-stop"] = self._stop_task
+        self.stream_handlers["hearth-ask"] = self._ask
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """Start none, as on the main machine."""
@@ -135,6 +140,9 @@ class HelperWorker(Worker):
 
     def _stop_task(self, task: str) -> None:
         self._errands.stop(task)
+
+    def _ask(self, question: str, body: str) -> None:
+        self._errands.ask(question, body)
 
     def carry_out(self, task: str, body: str) -> None:
         """Called in the thread that runs tasks."""

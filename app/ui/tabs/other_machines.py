@@ -101,6 +101,7 @@ def machine_view(machine: HelpingMachine, spoken: Language) -> View:
         "doing": translate(describe_work(machine), spoken),
         "facts": [each for each in (machine.card, memory, speed) if each],
         "done": machine.done,
+        "why": translate(machine.why, spoken) if machine.why is not None else "",
     }
 
 

@@ -121,7 +121,7 @@
     badge.className = `h-badge ${each.level}`;
     text(badge, each.doing);
     const done = each.done ? [t("machines.done", "{n} tasks done", { n: each.done })] : [];
-    text(row.querySelector(".h-soft"), [...each.facts, ...done].join(" · "));
+    text(row.querySelector(".h-soft"), [...each.facts, ...done, each.why].filter(Boolean).join(" · "));
     rest.dataset.resting = each.resting ? "yes" : "";
     text(rest, each.resting ? t("machines.work", "Use again") : t("machines.rest", "Pause"));
     for (const button of [rest, remove]) button.setAttribute("aria-label", `${button.textContent}: ${each.name}`);
