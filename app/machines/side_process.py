@@ -19,6 +19,7 @@ from app.engine.process.worker import redirect_output
 
 MAIN: Final = "app.machines.cluster.main_process"
 HELPER: Final = "app.machines.cluster.helper_process"
+PRETENDED: Final = "app.machines.cluster.pretended_helpers"
 Message = dict[str, Any]
 _log = logging.getLogger("hearth.machines")
 

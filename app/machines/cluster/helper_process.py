@@ -10,7 +10,7 @@ from typing import Any, Final
 from distributed.core import Status, rpc
 
 from app.machines.cluster import dask_settings
-from app.machines.cluster.pipe import Message, Pipe
+from app.machines.cluster.pipe import Listener, Message, Pipe
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.cluster.worker import Errands, HelperWorker
 from app.machines.joining.certificates import identity_in, read_id
@@ -22,7 +22,7 @@ HELLO_S: Final = 10.0
 
 
 class Helper:
-    def __init__(self, pipe: Pipe, arguments: dict[str, Any]) -> None:
+    def __init__(self, pipe: Listener, arguments: dict[str, Any]) -> None:
         folder = Path(arguments["folder"])
         identity = identity_in(folder)
         self._id, self._security = read_id(identity.certificate.read_text()), dask_settings.make_security(identity)

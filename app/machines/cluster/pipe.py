@@ -9,9 +9,15 @@ import os
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
 Message = dict[str, Any]
+
+
+class Listener(Protocol):
+    """Who is told what happens: the keeper's process, or a pretended engine."""
+
+    def tell(self, op: str, **values: Any) -> None: ...
 
 
 class Pipe:

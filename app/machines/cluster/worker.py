@@ -15,7 +15,7 @@ from distributed import Reschedule, Worker
 
 from app import atomic_write
 from app.machines.cluster.dask_settings import PIECE_BYTES
-from app.machines.cluster.pipe import Message, Pipe
+from app.machines.cluster.pipe import Listener, Message
 from app.machines.cluster.scheduler import EVENT_TOPIC
 
 ANSWER_S: Final = 120.0
@@ -29,7 +29,7 @@ class GaveBack(Exception):
 class Errands:
     """The tasks of this helper, between dask's thread and the keeper's process."""
 
-    def __init__(self, pipe: Pipe, files: Path) -> None:
+    def __init__(self, pipe: Listener, files: Path) -> None:
         self._pipe, self._files = pipe, files
         self._lock = threading.Lock()
         self._inboxes: dict[str, queue.SimpleQueue[Message]] = {}
