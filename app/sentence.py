@@ -2,11 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import string
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
 Value = Union[str, int, float, "Sentence"]
+
+
+class _Blanks(string.Formatter):
+    """Fills a template's blanks; `{count:picture|pictures}` is the first word for 1, the second for any other number."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, choice, many = format_spec.partition("|")
+        if choice:
+            return one if value == 1 else many
+        return str(super().format_field(value, format_spec))
+
+
+_BLANKS = _Blanks()
+
+
+def fill(template: str, values: Mapping[str, Value]) -> str:
+    """Fill a template: the one place where values become words, and nouns agree with their number. Chinese stands apart from
+    Latin letters and figures, but not from Chinese: a blank that turns out Chinese loses the space beside it."""
+    text = ""
+    for literal, name, spec, conversion in _BLANKS.parse(template):
+        text = _put_together(text, literal)
+        if name is not None:
+            value = _BLANKS.convert_field(values[name], conversion)
+            text = _put_together(text, _BLANKS.format_field(value, spec or ""))
+    return text
+
+
+def _put_together(before: str, after: str) -> str:
+    if before.endswith(" ") and _is_chinese(before[-2:-1]) and _is_chinese(after[:1]):
+        return before[:-1] + after
+    if after.startswith(" ") and _is_chinese(before[-1:]) and _is_chinese(after[1:2]):
+        return before + after[1:]
+    return before + after
+
+
+def _is_chinese(letter: str) -> bool:
+    """Tell whether a letter is Chinese, or one of its full-width marks."""
+    return "\u3000" <= letter <= "\u303f" or "\u4e00" <= letter <= "\u9fff" or "\uff00" <= letter <= "\uff5e"
+
+
+def join_sentences(sentences: Iterable[str]) -> str:
+    """Put sentences one after the other, with a space between those that are not Chinese."""
+    text = ""
+    for each in sentences:
+        text += each if not text or _is_chinese(text[-1]) else f" {each}"
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +65,12 @@ class Sentence:
     values: tuple[tuple[str, Value], ...] = ()
 
     def __str__(self) -> str:
-        return self.english.format(**dict(self.values))
+        return fill(self.english, dict(self.values))
 
     def translate(self, templates: Mapping[str, str]) -> str:
         """In another language, from its templates by key; in English where there is none."""
         values = {name: each.translate(templates) if isinstance(each, Sentence) else each for name, each in self.values}
-        return templates.get(self.key, self.english).format(**values)
+        return fill(templates.get(self.key, self.english), values)
 
 
 def say(key: str, english: str, /, **values: Value) -> Sentence:

@@ -1,4 +1,4 @@
-"""Make the starter models' samples with Hearth, a contact sheet and two sounds: python assets/make_samples.py"""
+"""Make the starter painter's samples with Hearth, a contact sheet: python assets/make_samples.py. The voice's are made by its training's --listen."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ from assets.starter.training.painter.scenes import scene
 STARTER = Path(__file__).parent / "starter"
 ACROSS, DOWN = 6, 4
 FIRST_SEED = 80_000_000  # neither trained on nor judged
-SCRIPTS = {
-    "sample-1.ogg": "[S1] Good morning, my friend. [S2] The red house is near the river. [S1] Thank you.",
-    "sample-2.ogg": "[S2] Seven three nine one. [S1] Please bring bread and coffee. (pause 0.4s) [S2] Good night.",
-}
 
 
 def made(folder: Path, *words: str) -> None:
@@ -42,8 +38,6 @@ def main() -> None:
         for i, picture in enumerate(pictures):
             sheet.paste(picture, (i % ACROSS * width, i // ACROSS * height))
         sheet.save(STARTER / "painter" / "contact.jpg", quality=92)
-        for file, script in SCRIPTS.items():
-            made(folder, "speak", script, "--seed", "1", "-o", str(STARTER / "voice" / file))
 
 
 if __name__ == "__main__":

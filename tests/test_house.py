@@ -82,7 +82,7 @@ def test_nothing_of_the_makers_machine_is_in_the_project() -> None:
                 assert not pattern.search(path.read_text("utf-8", errors="ignore")), name
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/inside.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/inside.md", "docs/words.md"])
 def test_every_path_that_a_document_names_is_there(document: str) -> None:
     named = set(re.findall(r"`?((?:app|tests|docs|assets)/[\w./-]*\w)", (TOP / document).read_text("utf-8")))
     assert named and not [path for path in named if not (TOP / path).exists()]

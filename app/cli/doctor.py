@@ -245,14 +245,18 @@ def counted(verdicts: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
         yield (
             say(
                 "doctor.paths",
-                "{right} of {total} parts and paths are correct here; the others are avoided.",
+                "{right} of {total} {total:check is|checks are} right here; what failed is avoided.",
                 right=len(paths) - len(wrong),
                 total=len(paths),
             ),
             wrong,
         )
     if rows:
-        yield say("doctor.rows", "{shown} of {total} known defects occur here and are worked around.", shown=len(shown), total=len(rows)), shown  # fmt: skip
+        words = say(
+            "doctor.rows", "{shown} of {total} known {total:defect|defects} {shown:occurs|occur} here and {shown:is|are} worked around.",
+            shown=len(shown), total=len(rows),
+        )  # fmt: skip
+        yield words, shown
 
 
 def wrapped(lines: Iterator[Line]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import IO, Any, Final
 from app.cli.job import FAILED, FINISHED, STOPPED
 from app.cli.machine_options import add_common_options, read_machine
 from app.cli.progress import ERASE_LINE, format_bar
+from app.duration import word_duration
 from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import CATALOG
 from app.engine.models.chosen import read_choice
@@ -19,7 +20,7 @@ from app.engine.models.downloads import Downloads, Status
 from app.engine.models.fit import FITS, Offer, make_offer
 from app.engine.models.model import Model
 from app.paths import Home, home
-from app.sentence import Sentence, say
+from app.sentence import Value, say
 
 POLL_S = 0.3
 
@@ -53,14 +54,14 @@ def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> i
 def remove_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
         freed = Downloads(place).remove(model, CATALOG)
-        print(say("models.removed", "{model} was removed; {size} were freed.", model=model.title, size=format_size(freed)))
+        print(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
     return FINISHED
 
 
 def print_folders(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
         found = on_disk.locate(place, model)
-        print(found.folder if found else say("models.absent", "{model} is not installed.", model=model.title))
+        print(found.folder if found else say("models.absent", "{model} is not installed.", model=model.words))
     if not models:
         print(place.models)
     return FINISHED
@@ -90,7 +91,7 @@ def format_offer(found: Offer) -> list[str]:
         state = say("models.here", "installed, {size}", size=format_size(found.here_bytes))
     else:
         state = say("models.to-get", "{size} to download", size=format_size(found.download_bytes))
-    words: list[Sentence | str] = [model.title, FITS[fit.fit], state, model.licence]
+    words: list[Value] = [model.words, FITS[fit.fit], state, model.licence]
     if model.gated:
         words.append(say("models.gated", "accept its terms on the hub first"))
     indented = [fit.sentence, *(cure.sentence for cure in fit.cures)]
@@ -141,7 +142,7 @@ def format_status(status: Status) -> str:
     if status.rate:
         words.append(f"{status.rate / 1e6:.1f} MB/s")
     if status.eta_s is not None:
-        words.append(f"{status.eta_s / 60:.0f} min left" if status.eta_s > 90 else f"{status.eta_s:.0f} s left")
+        words.append(f"about {word_duration(status.eta_s)} left")
     if status.sentence is not None:
         words.append(str(status.sentence))
     return "  ".join(words)

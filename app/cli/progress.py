@@ -6,6 +6,7 @@ import dataclasses
 import json
 from typing import IO, Final
 
+from app.duration import word_duration
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.sentence import Sentence
 
@@ -38,14 +39,14 @@ def format_event(event: Event) -> str:
         case Loading() | Unloaded() | Note() | Adjusted():
             return str(event.sentence)
         case PartDone() if event.total > 1:
-            seconds = f", {event.seconds:.1f} s" if event.seconds else ""
+            seconds = f", {word_duration(event.seconds, exact=True)}" if event.seconds else ""
             return f"part {event.index + 1} of {event.total} is done{seconds}"
         case Failed():
             return "hearth: " + " ".join(map(str, (event.sentence, *event.objections)))
         case Finished() | Stopped():
             result = "done" if isinstance(event, Finished) else "stopped; finished parts are kept"
-            sound = f" for {event.seconds:.1f} s of sound" if event.seconds else ""
-            return f"{result}, {event.elapsed_s:.1f} s{sound}"
+            sound = f" for {word_duration(event.seconds, exact=True)} of sound" if event.seconds else ""
+            return f"{result}, {word_duration(event.elapsed_s, exact=True)}{sound}"
     return ""
 
 
@@ -56,7 +57,7 @@ def format_step(step: Step) -> str:
     if step.realtime is not None:
         words.append(f"{step.realtime:.2f}x realtime")
     if step.eta_s is not None:
-        words.append(f"{step.eta_s:.0f} s left")
+        words.append(f"about {word_duration(step.eta_s)} left")
     used, highest = step.memory.process_bytes / (1 << 30), step.memory.highest_bytes / (1 << 30)
     words.append(f"{used:.1f} GB, highest {highest:.1f}")
     return "  ".join(words)

@@ -7,13 +7,15 @@ from pathlib import Path
 
 from app.cli.job import add_job_options, read_text, run_job
 from app.engine.jobs.request import FORMATS, SpeechRequest, VoicePrompt
+from app.engine.text.voices import list_offered_voices
+from app.paths import Home, home
 from app.sentence import Trouble, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", help="the script; '-' or none reads it from standard input")
     parser.add_argument("-f", "--file", type=Path, help="read the script from this file")
-    parser.add_argument("--voice", type=Path, help="a recording of the voice to speak with")
+    parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
     parser.add_argument("--guidance", type=float, help="how closely the speech follows the script")
     parser.add_argument("--temperature", type=float, help="how varied the speech is")
@@ -24,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    if (args.voice is None) != (args.transcript is None):
-        raise Trouble(say("speak.voice-alone", "--voice and --transcript go together: give the recording and its exact words."))
-    voice = VoicePrompt(str(args.voice.resolve()), args.transcript) if args.voice else None
+    voice = find_voice(args.voice, args.transcript, home(args.home))
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     return run_job(
         SpeechRequest(
@@ -35,3 +35,21 @@ def main(args: argparse.Namespace) -> int:
         ),
         args,
     )  # fmt: skip
+
+
+def find_voice(given: str | None, transcript: str | None, place: Home) -> VoicePrompt | None:
+    """Return the recording with its words, or without words the voice of that name."""
+    if given is None and transcript is None:
+        return None
+    if given is not None and transcript is not None:
+        return VoicePrompt(str(Path(given).resolve()), transcript)
+    offered = {each.name.lower(): each for each in list_offered_voices(place)}
+    if given is not None and given.lower() in offered:
+        return offered[given.lower()].prompt
+    raise Trouble(
+        say(
+            "speak.voice-alone",
+            "--voice takes the name of a voice ({names}), or a recording together with --transcript, its exact words.",
+            names=", ".join(each.name for each in offered.values()),
+        )
+    )

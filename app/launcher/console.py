@@ -7,7 +7,7 @@ import sys
 import unicodedata
 
 from app.languages import word_for
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, Trouble
 
 WINDOWS = os.name == "nt"
 
@@ -22,10 +22,6 @@ class Halted(Refused):
 
 def tell(sentence: Sentence, before: str = "") -> None:
     print(f"{before}{word_for(sys.stderr, sentence)}", file=sys.stderr, flush=True)
-
-
-def clock(seconds: float) -> Sentence:
-    return say("time.minutes", "{m} min {s} s", m=int(seconds) // 60, s=f"{int(seconds) % 60:2d}")
 
 
 def fit_line(line: str, width: int) -> str:

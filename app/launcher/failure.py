@@ -11,6 +11,7 @@ from typing import Final
 
 from app.languages import ENGLISH, languages, templates
 from app.launcher.slots import data_folder
+from app.private_words import hide_private
 from app.sentence import Sentence
 
 FILE_VARIABLE: Final = "HEARTH_FAILURE"
@@ -20,7 +21,7 @@ TAIL_BYTES: Final = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """What went wrong, in `words` by language; `report` is for a bug report, without the user's home path."""
+    """What went wrong, in `words` by language; `report` is for a bug report, without folders and names of this machine."""
 
     words: Mapping[str, str]
     report: str
@@ -32,16 +33,12 @@ class StartFailure:
 def describe(report: str, *sentences: Sentence) -> StartFailure:
     """Describe a failure in every language."""
     words = {each: " ".join(part.translate(templates(each)) for part in sentences) for each in languages()}
-    return StartFailure(words, hide_home(report))
+    return StartFailure(words, hide_private(report))
 
 
 def describe_untranslated(sentence: str, report: str) -> StartFailure:
     """Describe a failure by what a program said, in its own language."""
-    return StartFailure({ENGLISH: sentence}, hide_home(report))
-
-
-def hide_home(report: str) -> str:
-    return report.replace(str(Path.home()), "~")
+    return StartFailure({ENGLISH: sentence}, hide_private(report))
 
 
 def read(file: Path) -> StartFailure | None:

@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from app.duration import word_duration
 from app.languages import word_for
 from app.launcher import machine_facts, slots, torch_build
-from app.launcher.console import Halted, Refused, clock, fit_line, tell
+from app.launcher.console import Halted, Refused, fit_line, tell
 from app.launcher.proof import describe_remark, describe_trouble, prove_torch
 from app.launcher.slots import TOP, Requirements, python_of
 from app.launcher.torch_build import torch_version
@@ -24,6 +25,7 @@ from app.sentence import Sentence, say
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
 SPACE = {"cu": CUDA_BYTES, "ro": 20 << 30}  # by a build's first letters; ROCm brings kernels for all cards
+TIME_WIDTH = len("9 min 59 s")  # so that what stands behind it keeps its place
 REASONS = (
     (r"No space left|not enough space|Errno 28", say("pip.disk", "The disk is full. Free some space and start again; downloads are kept.")),
     (
@@ -62,8 +64,8 @@ def run(command: Sequence[str | Path], log: Path, what: Sentence) -> None:
                 now = time.monotonic()
                 if now - shown >= (0.5 if width else 20):
                     shown = now
-                    words = (clock(now - began), what, *describe_progress(log))
-                    line = "  " + "  ".join(word_for(sys.stderr, each) for each in words)
+                    words = (word_for(sys.stderr, each) for each in (word_duration(now - began), what, *describe_progress(log)))
+                    line = f"  {fit_line(next(words), TIME_WIDTH)}  " + "  ".join(words)
                     sys.stderr.write(f"\r{fit_line(line, width)}" if width else f"{line}\n")
                     sys.stderr.flush()
         except BaseException:
@@ -171,7 +173,7 @@ def make_environment(slot: Path, want: Requirements) -> None:
         slot, digest=want.digest, extras={}, build=build, because=str(chosen.because), proof=proof, commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
-    took = clock(time.monotonic() - began)
+    took = word_duration(time.monotonic() - began)
     tell(say("start.ready", "Ready after {time}. To add Hearth to your apps: start.py install-app", time=took))
     if chosen.card and proof["kind"] == "cpu":
         tell(

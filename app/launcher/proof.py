@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from app.duration import word_duration
 from app.launcher.console import Halted, Refused
 from app.launcher.slots import python_of
 from app.sentence import Sentence, Value, say
@@ -67,7 +68,7 @@ def prove_torch(slot: Path) -> dict[str, str]:
         done = subprocess.run([python_of(slot), "-I", "-c", PROOF], capture_output=True, text=True, timeout=PROOF_S)
     except subprocess.TimeoutExpired:
         raise Refused(
-            say("start.hangs", "torch was installed, but its test did not end within {minutes} minutes.", minutes=PROOF_S // 60)
+            say("start.hangs", "torch was installed, but its test did not end within {time}.", time=word_duration(PROOF_S))
         ) from None
     if done.returncode and "Visual C++ Redistributable" in done.stdout:
         raise Halted(

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from app.duration import word_duration
 from app.languages import choose, languages, templates
 from app.launcher import slots
-from app.launcher.console import clock, tell
+from app.launcher.console import tell
 from app.launcher.failure import StartFailure, describe_untranslated, find_sentence, read_tail, write_text_file
 from app.launcher.install import describe_progress
 from app.palette import by_system
@@ -128,7 +129,7 @@ class Repair:
         if self.state == "repairing":
             log = self._folder / "install.log"
             now = describe_progress(log) if log.is_file() else ()
-            text = "  ".join(map(translator(spoken), (clock(time.monotonic() - self._began_s), DOING, *now)))
+            text = "  ".join(map(translator(spoken), (word_duration(time.monotonic() - self._began_s), DOING, *now)))
         return {"state": self.state, "text": text}
 
     def _rebuild(self) -> None:

@@ -17,6 +17,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from app.duration import word_duration
 from app.engine.jobs import backups
 from app.engine.process.keeper import Keeper
 from app.languages import word_for
@@ -209,8 +210,8 @@ def start_sharing(sharing: Share, hours: float) -> None:
         return
     view = sharing.view()
     shared = say(
-        "open.shared", "Shared for {hours} h at {address} with the password: {password}",
-        hours=f"{hours:g}", address=view["address"], password=view["password"],
+        "open.shared", "Shared for {time} at {address} with the password: {password}",
+        time=word_duration(3600 * hours), address=view["address"], password=view["password"],
     )  # fmt: skip
     tell(shared)
 

@@ -8,8 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from app import notices
+from app.compat.machine.chunk_curve import SIZES
+from app.compat.planning.types import AUTO
 from app.engine.jobs.events import Failed
+from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import name_model
+from app.engine.process.state import EngineState
+from app.engine.text.model_names import word_name
 from app.sentence import Trouble
 from app.ui.page import views
 from app.ui.page.protocol import Kind, Live
@@ -18,6 +23,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for
 from app.ui.state.person import Person
 from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
+from app.ui.tabs.curve_view import find_place
 
 CHART_POINTS: Final = 120
 """Charts are sent only while someone views them."""
@@ -33,10 +39,13 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     progress = desk.keeper.get_progress(state.job) if state.job else None
     looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
     answer: Live = {
-        "strip": views.strip_view(state, progress, name_model(state.model), spoken),
+        "strip": views.strip_view(
+            state, progress, translate(word_name(name_model(_find_loaded(state, progress))), spoken), desk.keeper.chunk, spoken
+        ),
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
-        "charts": views.charts_view(looked_at),
+        "charts": views.charts_view(looked_at, spoken),
+        "chunk": {"size": desk.keeper.chunk, "place": find_place(desk.keeper.chunk), "sizes": SIZES},
         "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
@@ -53,11 +62,16 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     return answer
 
 
+def _find_loaded(state: EngineState, progress: Progress | None) -> str:
+    """Return the loaded model: a job that makes steps has its own loaded, also before the engine's next beat tells it."""
+    return progress.model if progress is not None and progress.end is None and progress.step is not None else state.model
+
+
 def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     """Show a guest their own work and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
-    strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", spoken)
+    strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", AUTO, spoken)
     if state.job and not own:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
     answer: Live = {"strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person)}

@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from app import notices
+from app.compat.planning.decide import parse_chunk
 from app.engine.files.recode import recode
 from app.engine.jobs.request import to_json
 from app.engine.process.recovery import fail_start
@@ -93,6 +94,10 @@ class ActAsked(Asked):
     act: Word
 
 
+class ChunkAsked(Asked):
+    size: Word = ""
+
+
 class StaticAsked(Asked):
     name: Word
 
@@ -117,6 +122,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/report", send_report),
         owner_route(desk, "/hearth/voices", keep_voice, ["POST"], VoiceAsked),
         owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"], ActAsked),
+        owner_route(desk, "/hearth/chunk", set_chunk, ["POST"], ChunkAsked),
         owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"], DraftsAsked),
     ]  # fmt: skip
 
@@ -218,6 +224,12 @@ def restart_or_repair(desk: Desk, request: Request, asked: ActAsked) -> Response
         start_failure.hand_over(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
         desk.leaving.set()
     return JSONResponse({"text": ""})
+
+
+def set_chunk(desk: Desk, request: Request, asked: ChunkAsked) -> Response:
+    """Set the chunk size, as the Machine tab does."""
+    desk.machine.set_chunk(parse_chunk(asked.size or None))
+    return JSONResponse({})
 
 
 def dismiss_notice(desk: Desk, request: Request, asked: NoticeAsked) -> Response:

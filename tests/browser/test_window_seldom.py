@@ -193,6 +193,6 @@ def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> Non
         expect(page.locator("#h-strip .h-rate")).to_have_text(f"{step} frames/s")
     done = job("speech", parts=[one, {**one, "index": 1}])["speech"] | {"job": "heard", "said": []}
     alter(page, speech=done, strip={"job": "", "doing": "ready"})
-    expect(page.locator("#h-parts .h-now")).to_have_text("done in 2 s")
+    expect(page.locator("#h-parts .h-now")).to_have_text("done in 2.0 s")
     heard = page.evaluate("window.heard")
-    assert [each for each in heard if each] == ["Part 1 of 2 is ready to play.", "done in 2 s"], heard
+    assert [each for each in heard if each] == ["Part 1 of 2 is ready to play.", "done in 2.0 s"], heard

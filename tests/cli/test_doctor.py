@@ -83,9 +83,7 @@ def test_what_the_self_test_found_is_told(tmp_path: Path, capsys: pytest.Capture
     verdicts.store(tmp_path / "verdicts", MACHINES["m1-8gb"], seen)
     page = told(capsys, "--pretend", "m1-8gb", "--home", str(tmp_path))
     assert (
-        "0 of 1 parts and paths are correct here" in page
-        and "0 of 1 known defects occur here" in page
-        and "path:gqa/native/float16: error 0.7" in page
+        "0 of 1 check is right here" in page and "0 of 1 known defect occur here" in page and "path:gqa/native/float16: error 0.7" in page
     )
     assert "mps-causal-leak is known to fail" in page and "explicit_mask no" in page
 

@@ -19,8 +19,11 @@ import soundfile
 from app.__main__ import main
 from app.cli import job, output_file
 from app.cli.paint import parse_size
+from app.cli.speak import find_voice
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.process.deaths import DEATHS
+from app.engine.text import voices
+from app.paths import Home
 from app.sentence import Trouble
 from tests.support import light_engine
 from tests.support.places import TOP
@@ -41,6 +44,19 @@ def speak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
         return main(["speak", text, *words])
 
     return run
+
+
+def test_a_voice_is_called_by_its_name(tmp_path: Path) -> None:
+    place = Home(tmp_path, tmp_path)
+    ready = voices.list_ready_voices()[0]
+    assert find_voice(ready.name.upper(), None, place) == ready.prompt
+    assert find_voice(None, None, place) is None
+    clip = find_voice("mine.wav", "Hello.", place)
+    assert clip is not None and clip.path.endswith("/mine.wav") and clip.transcript == "Hello."
+    for name, words in (("nobody", None), (None, "Hello.")):
+        with pytest.raises(Trouble) as told:
+            find_voice(name, words, place)
+        assert ready.name in str(told.value.sentence)
 
 
 GIVEN_UP: tuple[dict[str, Any], ...] = ({"parts": 2}, {"dies": "loading"}, {"dies": "loading"})

@@ -14,18 +14,19 @@ from typing import Any
 
 import pytest
 
-from app.compat.machine import own_names
+from app import private_words
 from app.compat.machine.chunk_curve import Curve, Point
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES, find_machine, machine
 from app.compat.machine.report import StoredMachine, describe_report, read_machine
-from app.compat.machine.report_file import MOST_BYTES, hide_private, lay_out, read_report
+from app.compat.machine.report_file import MOST_BYTES, lay_out, read_report
 from app.compat.machine.verdicts import RunFailure, StoredVerdict, Subject, Verdict, forget, learn, load, read_given, verdict_file
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import Need
 from app.engine.models.catalog import CATALOG
 from app.engine.models.model import describe_need
+from app.private_words import hide_private
 from app.sentence import Trouble
 
 REAL = replace(MACHINES["t4"], pretended="", packages=("gguf",))
@@ -231,8 +232,8 @@ def test_no_value_breaks_the_planner(tmp_path: Path) -> None:
 def test_nothing_private_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = "/Users/Anna O'Smith"
     monkeypatch.setattr(Path, "home", classmethod(lambda cls: cls(house)))
-    monkeypatch.setattr(own_names.getpass, "getuser", lambda: "asmith")
-    monkeypatch.setattr(own_names.platform, "node", lambda: "annas-mac.fritz.box")
+    monkeypatch.setattr(private_words.getpass, "getuser", lambda: "asmith")
+    monkeypatch.setattr(private_words.platform, "node", lambda: "annas-mac.fritz.box")
     planted = (
         f'File "{house}/diary/torch/run.py", line 3, in asmith: 2**32',
         f"{house}/secret plans/x.py:7: failed assertion `{house}/y z/a.metal' on annas-mac",

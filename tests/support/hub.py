@@ -84,6 +84,8 @@ class Answers(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         path = unquote(address.path)
         self.hub.asked.append((self.command, self.path, dict(self.headers)))
+        if path == "/":
+            return self.plain(200, {})
         if path == "/api/whoami-v2":
             known = self.token() in self.hub.tokens
             who = {"name": "somebody", "auth": {"accessToken": {"displayName": "test", "role": "read"}}}
@@ -188,8 +190,8 @@ class Answers(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(hub: Hub) -> Iterator[Hub]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Answers", (Answers,), {"hub": hub}))
+def serving(hub: Hub, port: int = 0) -> Iterator[Hub]:
+    server = ThreadingHTTPServer(("127.0.0.1", port), type("Answers", (Answers,), {"hub": hub}))
     server.daemon_threads = True
     hub.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)

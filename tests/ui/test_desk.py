@@ -77,13 +77,12 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "key"),
     [
-        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "script.words"),
-        (SpeechRequest("[S1] Hello, houses.", model="starter-voice"), "script.words-near"),
+        (SpeechRequest("[S1] 漢字", model="starter-voice"), "script.no-words"),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "voice.not-own"),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", " ")), "voice.no-words"),
     ],
 )
-def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(tmp_path: Path, request_: Request, key: str) -> None:
+def test_what_a_starter_cannot_speak_is_refused_before_the_engine_starts(tmp_path: Path, request_: Request, key: str) -> None:
     with desk_at(tmp_path) as desk:
         with pytest.raises(Trouble) as refused:
             desk.jobs.begin(request_, OWNER)

@@ -22,13 +22,14 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed
 from app.engine.jobs.owners import household_of, new_guest
-from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest
+from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.text import voices
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.live_view import guest_view
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, QUEUE_MOST
+from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, QUEUE_MOST, Allowance, grant_request
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import shared_controls
@@ -49,7 +50,7 @@ MACHINES = say(
 FOLDER = say(
     "job.not-delivered", "The finished parts could not be joined ({fault}). You can find them in {folder}.", fault="x", folder="/home/owner"
 )
-WORDS = say("script.words", "This voice does not know: {words}.", words="elephants")
+WORDS = say("script.speakers", "There are only two speakers, and the script uses {tags}.", tags="[S3]")
 MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=1, total=2, missing="2")
 
 
@@ -224,3 +225,14 @@ def test_a_refused_request_takes_no_file_from_a_job_of_somebody_else(tmp_path: P
             with pytest.raises(Trouble):
                 desk.jobs.begin(PictureRequest("a boat", image=str(file), loras=(Lora("/nowhere"),)), ADA)
         assert [file.exists() for file in files] == [True, False]
+
+
+def test_a_guest_may_choose_a_voice_that_comes_with_hearth_and_no_other_file(tmp_path: Path) -> None:
+    ready = voices.list_ready_voices()[0].prompt
+    with desk_at(tmp_path) as desk:
+        granted = grant_request(SpeechRequest("[S1] Hello.", voice=ready), ADA, desk.keeper, Allowance(), {})
+        assert isinstance(granted, SpeechRequest) and granted.voice == ready
+        for other in (VoicePrompt(str(tmp_path / "voices" / "own.wav"), "Hello."), VoicePrompt(ready.path, "Other words.")):
+            with pytest.raises(Trouble) as refused:
+                grant_request(SpeechRequest("[S1] Hello.", voice=other), ADA, desk.keeper, Allowance(), {})
+            assert refused.value.sentence.key == "guest.files"

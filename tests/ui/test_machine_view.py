@@ -10,6 +10,8 @@ from pathlib import Path
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
+from app.compat.planning.options import LEARNED_HERE, failed_sentence, overruled_sentence, second_choice
+from app.compat.planning.plan_words import word_option
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Dial
 from app.engine.models.catalog import find
@@ -17,8 +19,11 @@ from app.engine.models.model import describe_need
 from app.engine.models.planned import make_plan
 from app.engine.session.live_plan import LivePlan
 from app.paths import home
+from app.sentence import say
+from app.ui.page.translate import translate
 from app.ui.tabs.curve_view import curve_view, explain_chunk
 from app.ui.tabs.machine_view import selftest_view
+from app.ui.tabs.plan_view import source_text
 
 M1 = machine("m1-8gb")
 TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))
@@ -38,7 +43,7 @@ def test_a_path_that_raised_or_gave_nan_can_be_told() -> None:
 def test_a_starters_part_is_told_in_words() -> None:
     wrong = Verdict(Subject.part("vae", "float16"), passed=False, error=math.inf)
     views = [selftest_view({wrong.subject: wrong}, spoken) for spoken in ("en", "zh")]
-    assert [view["parts"][0]["subject"] for view in views] == ["the starter painter's decoder, float16", "入门画师的解码器, float16"]
+    assert [view["parts"][0]["subject"] for view in views] == ["the starter painter's decoder, float16", "入门画师的解码器，float16"]
     assert [(view["right"], view["total"]) for view in views] == [(0, 1)] * 2
 
 
@@ -78,3 +83,21 @@ def test_until_the_next_step_no_reason_is_made_up() -> None:
     assert explain_chunk(before, 128, "en") == "You asked for 128; 64 stays in use until the next step."
     assert explain_chunk(before, AUTO, "en") == "You asked for automatic; 64 stays in use until the next step."
     assert explain_chunk(painting(Dial(128)).now, 128, "en") == ""
+
+
+def test_a_plans_options_and_sources_are_in_the_readers_language() -> None:
+    """Whatever is chosen, refused or forced; names of threads and files stay as they are."""
+    words = [
+        second_choice("offload", "none").sentence, failed_sentence(word_option("gqa", "native"), Verdict(Subject("path", "gqa"), False, 0.5)),
+        overruled_sentence(word_option("contiguous", "no"), say("learned.memory", "Memory ran out.")),
+    ]  # fmt: skip
+    assert [translate(each, "zh") for each in words] == [
+        "优先使用“无”，它在这里可用。", "“原生”在这台机器上没有通过自检：0.5", "你选择了“不变”，但在这里行不通。内存用尽。",
+    ]  # fmt: skip
+    assert [source_text(each, "zh") for each in ("your choice", LEARNED_HERE, "torch's sdp_utils.cpp", "torch's source", "pytorch #1")] == [
+        "你的选择",
+        "本机以往的一次运行",
+        "torch 的 sdp_utils.cpp",
+        "torch 的源代码",
+        "pytorch #1",
+    ]

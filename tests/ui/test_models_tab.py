@@ -84,7 +84,17 @@ def test_the_list_says_what_fits_and_why(page: TestClient, person: dict[str, Per
     rows = {row["id"]: row for row in page.get("/hearth/models").json()["models"]}
     assert {row["fit"]["level"] for row in rows.values()} <= {"right", "careful", "wrong"}
     assert all(row["fit"]["sentence"] and row["fit"]["word"] and row["facts"] for row in rows.values())
+    assert not [fact for row in rows.values() for fact in row["facts"] if "GB" in fact], "what fits is the plan's to say, of this machine"
     assert rows["flux1-schnell"]["gate"].endswith("black-forest-labs/FLUX.1-schnell") and not rows["sdxl"]["gate"]
+
+
+def test_a_download_is_offered_with_its_facts(page: TestClient, person: dict[str, Person], desk: Desk) -> None:
+    offer = page.get("/hearth/offer", params={"model": "dia-1.6b"}).json()
+    assert offer["bytes"] > 1e9 and offer["licence"] == "Apache-2.0, MIT" and not offer["measured"] and not offer["trouble"]
+    desk.downloads.line_rate = offer["bytes"] / 90
+    assert page.get("/hearth/offer", params={"model": "dia-1.6b"}).json() == offer | {"seconds": 90, "measured": True}
+    person["now"] = GUEST
+    assert page.get("/hearth/offer", params={"model": "dia-1.6b"}).status_code == 404
 
 
 def test_through_the_gate_with_a_token_that_is_never_told(

@@ -18,7 +18,7 @@ from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.sentence import Trouble
+from app.sentence import Trouble, fill
 
 JOB: Final = PictureRequest("a red circle on a blue background", "starter-painter", steps=1, seed=1, preview_every=0)
 """The smallest real job there is: one step of the starter painter, and its picture."""
@@ -51,8 +51,8 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         finally:
             keeper.close()
     one = {name: median(each[name] for each in ones) for name in many}
-    yield Measured(QUEUE, {"jobs": f"one job, {args.singles} times", **one})
-    yield Measured(QUEUE, {"jobs": f"{args.jobs} jobs at once", **many})
+    yield Measured(QUEUE, {"jobs": fill("one job, {n} {n:time|times}", {"n": args.singles}), **one})
+    yield Measured(QUEUE, {"jobs": fill("{n} {n:job|jobs} at once", {"n": args.jobs}), **many})
     yield Bound("ms of the keeper's processor time for each queued job", many["keeper_s"] * 1e3, most=KEEPERS_MS)
     yield Bound(f"{args.jobs} jobs, as multiples of {args.jobs} times one", many["each_s"] / one["each_s"], most=GROWTH)
 

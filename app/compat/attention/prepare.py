@@ -47,7 +47,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
         raise WrongShape(
             say(
                 "attention.whole-numbers",
-                "Attention got {query}, {key} and {value} numbers. Give it floating-point tensors.",
+                "Attention got tensors of {query}, {key} and {value}. Give it floating-point ones.",
                 **word_each(dtype_words, query, key, value),
             )
         )
@@ -69,7 +69,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             raise WrongShape(
                 say(
                     "attention.heads",
-                    "Attention got {heads} query heads for {few} key/value heads. Use a multiple of {few} query heads.",
+                    "Attention got {heads} query {heads:head|heads} for {few} key/value {few:head|heads}. Make the first a multiple of the second.",
                     heads=query.shape[-3],
                     few=each.shape[-3],
                 )
@@ -103,8 +103,8 @@ def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
         raise WrongDims(
             say(
                 "attention.mask",
-                "Attention got a mask of {given}, which does not broadcast to {heads} heads, "
-                "{queries} queries and {keys} keys. Give it at least the last two dimensions, "
+                "Attention got a mask of {given}, which does not broadcast to {heads} {heads:head|heads}, "
+                "{queries} {queries:query|queries} and {keys} {keys:key|keys}. Give it at least the last two dimensions, "
                 "each of that size or 1.",
                 given=shape_words(mask), heads=heads, queries=queries, keys=keys,
             )

@@ -17,8 +17,9 @@ from typing_extensions import TypedDict
 from app import __version__
 from app.compat.machine.chunk_curve import Curve
 from app.compat.machine.hardware import Hardware, Kind, System
-from app.compat.machine.report_file import check, hide_private, names_path, read_report
+from app.compat.machine.report_file import check, names_path, read_report
 from app.compat.machine.verdicts import Verdict, Verdicts, read_given
+from app.private_words import hide_private
 from app.sentence import Trouble, say
 
 FORMAT: Final = 1

@@ -1,19 +1,18 @@
-"""The file of a machine's report: read it within bounds, check it by a schema, lay it out, hide what is private. Knows no fact by name."""
+"""The file of a machine's report: read it within bounds, check it by a schema, lay it out. Knows no fact by name."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.compat.machine.own_names import hide_own_names
 from app.disk_faults import word_fault
+from app.private_words import ROOT
 from app.sentence import Trouble, say
 from app.strict_json import parse_strictly
 
@@ -22,14 +21,7 @@ MOST_BYTES: Final = 4 << 20
 LONGEST: Final = 1000
 """Characters of a text that are read; more is no machine's."""
 NAMED_MOST: Final = 6
-_ROOT: Final = r"(?:~|[A-Za-z]:)?[/\\]"
-_PART: Final = r"""[^\s"'`:;,()]"""
-_WORD: Final = r"""[^\s"'`:;,()/\\]"""
-_PATH: Final = re.compile(
-    rf"""(["'`]){_ROOT}[^"'`\n]*\1|(?<![\w.]){_ROOT}{{1,2}}[\w.~-]+{_PART}*(?: (?:{_WORD}+ ){{0,3}}{_WORD}*[/\\]{_PART}*)*"""
-)
-"""A path from a root: up to its quote, or to the last word with a slash; a folder's name may hold four words."""
-_ROOTED: Final = re.compile(rf"(?:^|[^\w.@-]){_ROOT}|^[A-Za-z]:")
+_ROOTED: Final = re.compile(rf"(?:^|[^\w.@-]){ROOT}|^[A-Za-z]:")
 T = TypeVar("T")
 
 
@@ -45,10 +37,22 @@ def read_report(file: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise Trouble(say("report.missing", "There is no file {file}. Check its name and its folder.", file=file)) from None
     except (OSError, ValueError) as fault:
-        raise Trouble(say("report.unreadable", "{file} cannot be read: {fault}.", file=file, fault=word_fault(fault))) from fault
+        raise Trouble(
+            say(
+                "report.unreadable",
+                "{file} cannot be read: {fault}. See that your account may read it and that its disk works.",
+                file=file,
+                fault=word_fault(fault),
+            )
+        ) from fault
     if len(raw) > MOST_BYTES:
         raise Trouble(
-            say("report.large", "{file} is larger than {most} MB, so it is not a machine's report.", file=file, most=MOST_BYTES >> 20)
+            say(
+                "report.large",
+                "{file} is larger than {most} MB, so it is not a machine's report. Choose the file that doctor --selftest --json wrote.",
+                file=file,
+                most=MOST_BYTES >> 20,
+            )
         )
     try:
         values = _clean(parse_strictly(raw))  # UTF-16 too, as PowerShell writes it
@@ -102,15 +106,6 @@ def _lay_out_value(value: Any) -> str:
 def names_path(name: str) -> bool:
     """Tell whether a name holds a path from a root, as that of a local model does."""
     return _ROOTED.search(name) is not None
-
-
-def hide_private(words: str) -> str:
-    """Return a machine's error message without folders, user and host name; of a path its last part stays."""
-    with suppress(RuntimeError):  # an account without a home
-        for home in (str(Path.home()), Path.home().as_posix()):  # with spaces or quotes in it
-            words = words.replace(home, "~")
-    words = _PATH.sub(lambda found: ".../" + re.split(r"[/\\]", found[0].strip("\"'`").rstrip("/\\"))[-1], words)
-    return hide_own_names(words)
 
 
 def _clean(value: Any) -> Any:

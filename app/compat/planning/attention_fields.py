@@ -174,7 +174,7 @@ def decide_ways(
     if not found:
         sentence = say("ways.rule", "No attention shape has been measured here yet, so a rule measured on other machines chooses.")
         return (), FieldDecision("rule", Reason("ways", sentence, "measured on torch 2.13"))
-    sentence = say("ways.measured", "{count} attention shapes use the way measured fastest here.", count=len(found))
+    sentence = say("ways.measured", "{count} attention {count:shape uses|shapes use} the way measured fastest here.", count=len(found))
     return found, FieldDecision(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
 
 

@@ -40,7 +40,7 @@ def decide_chunk_q(
     automatic = Option("automatic", words)
     options = [automatic, Option("whole", say("chunk_q.whole", "All queries at once."))]
     if forced is not None:
-        options.append(Option(str(forced), say("chunk_q.forced", "{chunk} queries at a time, as you asked.", chunk=forced)))
+        options.append(Option(str(forced), say("chunk_q.forced", "{chunk} {chunk:query|queries} at a time, as you asked.", chunk=forced)))
     sizes = {each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic}
     more = {name: _too_large(situation, dtype, score, streams, rows, keys, budget) for name, rows in sizes.items()}
     decision = decide_field(situation, "chunk_q", options, dtype, more, None if forced is None else str(forced))
@@ -58,7 +58,7 @@ def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
         return None, FieldDecision("none", Reason("chunk_most", free, "Hearth's rule"))
     why = say(
         "chunk_most.learned",
-        "Attention processes at most {chunk} queries at a time. {seen}",
+        "Attention processes at most {chunk} {chunk:query|queries} at a time. {seen}",
         chunk=most.seen.chunk_most or 0,
         seen=describe_failure(most.seen),
     )
@@ -127,10 +127,12 @@ def _lowered(most: int, enough: int, failure: RunFailure) -> Sentence:
     if enough < most:
         return say(
             "budget.learned-least",
-            "The scores of one call may take {mib} MiB, the minimum: {chunk} queries at a time need less. {seen}",
+            "The scores of one call may take {mib} MiB, the minimum: {chunk} {chunk:query|queries} at a time {chunk:needs|need} less. {seen}",
             **values,
         )
-    return say("budget.learned", "The scores of one call may take {mib} MiB, enough for {chunk} queries at a time. {seen}", **values)
+    return say(
+        "budget.learned", "The scores of one call may take {mib} MiB, enough for {chunk} {chunk:query|queries} at a time. {seen}", **values
+    )
 
 
 def _row_limits(situation: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:

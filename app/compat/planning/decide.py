@@ -166,7 +166,8 @@ def check_choice(choice: Choice, need: Need) -> None:
         raise Trouble(
             say(
                 "need.heads",
-                "{heads} query heads do not divide evenly among {kv_heads} key heads. Use a multiple of {kv_heads} query heads.",
+                "{heads} query {heads:head does|heads do} not divide evenly among {kv_heads} key {kv_heads:head|heads}. "
+                "Make the first a multiple of the second.",
                 heads=need.heads,
                 kv_heads=need.kv_heads,
             )

@@ -102,7 +102,9 @@ def decide_vae(
     for tile in tiles:
         name = str(tile) if tile else "whole"
         if tile:
-            options.append(Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile)))
+            options.append(
+                Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} {pixels:pixel|pixels}.", pixels=tile))
+            )
         needed = vae_bytes(need.width, need.height, each.compute, Vae(True, tile, unfolds))
         if room >= needed > before and tile != tiles[-1]:
             kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")

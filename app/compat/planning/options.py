@@ -11,7 +11,7 @@ from app.compat.planning.fallbacks import Learned
 from app.compat.planning.plan_words import FIELDS, word_option
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, Trouble, Value, say
 
 MEASURED_HERE = "measured here"
 LEARNED_HERE = "an earlier run on this machine"
@@ -71,12 +71,12 @@ def find_objections(situation: Situation, field: str, option: str, dtype: Dtype 
     ]
     verdict = situation.verdicts.get(Subject.path(name, dtype or option))
     if verdict is not None and not verdict.passed:
-        found.append(Objection(failed_sentence(option, verdict), MEASURED_HERE, fatal=True))
+        found.append(Objection(failed_sentence(word_option(field, option), verdict), MEASURED_HERE, fatal=True))
     broke = [Objection(each.sentence, LEARNED_HERE, overrules=True) for each in situation.learned if name in each.fallback.against]
     return [*broke, *found, *more]
 
 
-def failed_sentence(option: str, verdict: Verdict) -> Sentence:
+def failed_sentence(option: Value, verdict: Verdict) -> Sentence:
     words = verdict.words or f"{verdict.error:.2g}"
     return say("plan.failed", "{option} failed the self-test on this machine: {words}", option=option, words=words)
 
@@ -93,7 +93,7 @@ def decide_field(
     if forced is not None and broke is None:
         refuse(situation, field, forced, against.get(forced, ()))
         taken = next(each for each in options if each.name == forced)
-        because = Reason(field, say("plan.yours", "You asked for {option}.", option=forced), "your choice")
+        because = Reason(field, say("plan.yours", "You asked for {option}.", option=word_option(field, forced)), "your choice")
     else:
         free = [each for each in options if not against[each.name]]
         right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
@@ -101,7 +101,7 @@ def decide_field(
         taken = free[0] if free else (whole or right or options)[-1 if frugal or not right else 0]
         because = _because(situation, field, taken, options, against, dtype, falls_back)
         if broke is not None and taken.name != forced:
-            because = Reason(field, overruled_sentence(forced or "", broke.sentence), broke.source)
+            because = Reason(field, overruled_sentence(word_option(field, forced or ""), broke.sentence), broke.source)
     return FieldDecision(
         taken.name,
         because,
@@ -124,7 +124,7 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Obje
         raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
 
 
-def overruled_sentence(chosen: str, why: Sentence) -> Sentence:
+def overruled_sentence(chosen: Value, why: Sentence) -> Sentence:
     return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=chosen, why=why)
 
 
@@ -133,7 +133,7 @@ def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
 
 
 def second_choice(field: str, taken: str) -> Reason:
-    sentence = say("plan.second", "{taken} is preferred and works here.", taken=word_option(field, taken))
+    sentence = say("plan.second", '"{taken}" is preferred and works here.', taken=word_option(field, taken))
     return Reason(field, sentence, "Hearth's rule")
 
 
@@ -149,7 +149,7 @@ def _because(
     if broke is not None:
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:
-        least = say("plan.least", "Every option has a drawback here; {option} has the smallest.", option=taken.name)
+        least = say("plan.least", 'Every option has a drawback here; "{option}" has the smallest.', option=word_option(field, taken.name))
         return Reason(field, least, "Hearth's rule")
     if better:
         passed = better[-1 if falls_back and against[better[-1].name] else 0]

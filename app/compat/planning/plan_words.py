@@ -84,7 +84,7 @@ def word_value(plan: Plan, field: str) -> Value:
             return say("ways.count", "{count} measured", count=len(value)) if value else OPTIONS["ways/rule"]
         case "vae":
             pixels = value.tile_pixels
-            return say("vae.tiles", "tiles of {pixels} pixels", pixels=pixels) if pixels else OPTIONS["whole"]
+            return say("vae.tiles", "tiles of {pixels} {pixels:pixel|pixels}", pixels=pixels) if pixels else OPTIONS["whole"]
         case "environment":
             return ", ".join(f"{name}={setting}" for name, setting in value)
         case "precision":

@@ -11,6 +11,7 @@ from typing import Any, Final
 from app.engine.files.bounded_json import Bounds, parse_json
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.setting_names import NAMES
 from app.sentence import Sentence, Trouble, say
 
 
@@ -187,7 +188,7 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
         yield say("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
     for name in unused:
         value = str(getattr(found, name))[:40]
-        yield say("restore.number", "{name} {value} cannot be used here and was left out.", name=name, value=value)
+        yield say("restore.number", "{name} {value} cannot be used here and was left out.", name=NAMES[name], value=value)
 
 
 def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:

@@ -46,7 +46,7 @@ def read_header(path: Path) -> dict[str, Entry]:
         raise Trouble(
             say(
                 "detect.cut-off",
-                "{path} is damaged: it has {there} bytes instead of {wanted}. Download it again.",
+                "{path} is damaged: it has {there} {there:byte|bytes} instead of {wanted}. Download it again.",
                 path=str(path),
                 wanted=end,
                 there=size_bytes,

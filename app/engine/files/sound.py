@@ -82,7 +82,7 @@ def require_usual(path: Path, channels: int, rate: int) -> None:
         raise Trouble(
             say(
                 "sound.unusual",
-                "{name} has {channels} channels at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
+                "{name} has {channels} {channels:channel|channels} at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
                 name=path.name,
                 channels=channels,
                 rate=rate,

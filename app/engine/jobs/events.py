@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.compat.machine.meter import Reading
-from app.compat.planning.types import AUTO, Chunk, Ran
+from app.compat.planning.types import Ran
 from app.sentence import Sentence
 
 
@@ -40,8 +40,6 @@ class Step:
     parts: int = 1
     ran: Ran | None = None
     """How the largest attention call since the previous step ran."""
-    asked: Chunk = AUTO
-    """The chunk size asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +70,10 @@ class PartDone:
     text: str
     seed: int
     seconds: float = 0.0
+
+
+RESTART = "restart"
+"""The fallback of a job whose engine died: another engine runs it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,8 @@ class Journal:
     def resume(self, id_: str) -> None:
         """Queue an unfinished job again; its folder still has the finished parts."""
         self._db.write(
-            f"UPDATE jobs SET state='queued', runner=?, words='', position={BEHIND_ALL} WHERE id=? AND state IN ('interrupted', 'failed')",
+            f"UPDATE jobs SET state='queued', runner=?, words='', position={BEHIND_ALL}"
+            " WHERE id=? AND state IN ('interrupted', 'failed', 'stopped')",
             self._me,
             time.time(),
             id_,

@@ -5,7 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.compat.planning.types import Plan
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Sound, Step, Stopped, Unloaded
+from app.engine.jobs.events import (
+    RESTART,
+    Adjusted,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Note,
+    PartDone,
+    Preview,
+    Sound,
+    Step,
+    Stopped,
+    Unloaded,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,9 @@ class Progress:
                 others = tuple(part for part in self.parts if part.index != event.index)
                 parts = tuple(sorted((*others, event), key=lambda part: part.index))
                 return replace(self, parts=parts, sounds=tuple(s for s in self.sounds if s.part != event.index))
+            case Adjusted() if event.fallback == RESTART:
+                # what the dead engine did last is no longer true; its files are still there
+                return replace(self, said=(*self.said, event), loading=None, step=None)
             case Adjusted() | Note() | Unloaded():
                 return replace(self, said=(*self.said, event))
             case Finished() | Stopped() | Failed():

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.engine.jobs.quicker import QUICKER, Quicker
-from app.sentence import Trouble, say
+from app.engine.jobs.setting_names import NAMES, name_weight
+from app.sentence import Sentence, Trouble, say
 
 LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
 """More than anyone writes: hours of speech, or more words than a picture can follow."""
@@ -15,7 +16,7 @@ FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
 SEED_LIMIT = 2**32
 
 
-def _require_range(name: str, value: float, low: float, high: float) -> None:
+def _require_range(name: Sentence, value: float, low: float, high: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise Trouble(
             say(
@@ -29,7 +30,7 @@ def _require_range(name: str, value: float, low: float, high: float) -> None:
         )
 
 
-def _require_whole(name: str, value: int, low: int, high: int) -> None:
+def _require_whole(name: Sentence, value: int, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Trouble(
             say(
@@ -48,12 +49,12 @@ def _require_text(name: str, text: str) -> None:
     """Require valid text of a limited length: files from elsewhere may contain anything, and half a surrogate pair
     cannot be written to a file."""
     if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise Trouble(say("request.not-text", "The {name} contains invalid characters. Please retype it.", name=name))
+        raise Trouble(say("request.not-text", "The {name} contains invalid characters. Please retype it.", name=NAMES[name]))
     if len(text) > LETTERS_MOST[name]:
         raise Trouble(
             say(
-                "request.long", "The {name} has {count} characters; the limit is {most}. Please shorten it.",
-                name=name, count=len(text), most=LETTERS_MOST[name],
+                "request.long", "The {name} has {count} {count:character|characters}; the limit is {most}. Please shorten it.",
+                name=NAMES[name], count=len(text), most=LETTERS_MOST[name],
             )
         )  # fmt: skip
 
@@ -99,14 +100,14 @@ class SpeechRequest:
             ("speed", self.speed, 0.5, 2.0), ("loudness", self.loudness_lufs, -60.0, 0.0), ("silence at the end", self.tail_s, 0.0, 10.0),
         ):  # fmt: skip
             if value is not None:
-                _require_range(name, value, low, high)
+                _require_range(NAMES[name], value, low, high)
         for name, number, least, most in (
             ("seed", self.seed, 0, SEED_LIMIT - 1),
             ("cfg filter", self.cfg_filter, 1, 1024),
             ("length", self.max_frames, 17, 3072),
         ):
             if number is not None:
-                _require_whole(name, number, least, most)
+                _require_whole(NAMES[name], number, least, most)
         if self.format not in FORMATS:
             raise Trouble(
                 say(
@@ -159,25 +160,25 @@ class PictureRequest:
             ("batch", self.batch, 1, 16), ("upscale", self.upscale, 1, 4), ("preview every", self.preview_every, 0, 100),
         ):  # fmt: skip
             if number is not None:
-                _require_whole(name, number, least, most)
+                _require_whole(NAMES[name], number, least, most)
         for name, size in (("width", self.width), ("height", self.height)):
             if size is not None and size % 8:
                 raise Trouble(
                     say(
                         "request.multiple",
                         "{name} is {size}; it must be a multiple of 8. Try {near}.",
-                        name=name,
+                        name=NAMES[name],
                         size=size,
                         near=max(64, round(size / 8) * 8),
                     )
                 )
-        for name, value, low, high in (
-            ("guidance", self.guidance, 0.0, 50.0),
-            ("strength", self.strength, 0.01, 1.0),
-            *((f"weight of {each.path}", each.weight, -5.0, 5.0) for each in self.loras),
+        for named, value, low, high in (
+            (NAMES["guidance"], self.guidance, 0.0, 50.0),
+            (NAMES["strength"], self.strength, 0.01, 1.0),
+            *((name_weight(each.path), each.weight, -5.0, 5.0) for each in self.loras),
         ):
             if value is not None:
-                _require_range(name, value, low, high)
+                _require_range(named, value, low, high)
         if self.quicker not in QUICKER:
             raise Trouble(
                 say(

@@ -26,7 +26,7 @@ def unpack_state(state: Mapping[str, Tensor], config: Mapping[str, object], dtyp
         raise Trouble(
             say(
                 "awq.form",
-                "Hearth cannot use this model's AWQ weights ({form}, {bits} bits), only 4-bit gemm. Choose the model without AWQ.",
+                "Hearth cannot use this model's AWQ weights ({form}, {bits}-bit), only 4-bit gemm. Choose the model without AWQ.",
                 form=layout,
                 bits=str(bits),
             )

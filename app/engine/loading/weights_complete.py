@@ -27,7 +27,7 @@ def check_weights(path: Path, missing: Collection[str], unexpected: Collection[s
         raise Trouble(
             say(
                 "weights.missing",
-                "{path} is incomplete: {count} of its weights are missing or have another shape ({names}). Download it again.",
+                "{path} is incomplete: {count} of its weights {count:is missing or has|are missing or have} another shape ({names}). Download it again.",
                 path=str(path),
                 count=len(names),
                 names=_format_names(names),
@@ -70,7 +70,7 @@ def explain_missing(path: Path) -> Iterator[None]:
 def _describe_unexpected(path: Path, names: list[str]) -> Sentence:
     return say(
         "weights.unexpected",
-        "{path} also contains {count} weights that this model does not use ({names}); they were ignored.",
+        "{path} also contains {count} {count:weight|weights} that this model does not use ({names}), ignored here.",
         path=path.name,
         count=len(names),
         names=_format_names(names),

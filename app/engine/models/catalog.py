@@ -59,11 +59,12 @@ _UNET_XL: Final = Attention(heads=10, kv_heads=10, head_dim=64, pixels_a_token=1
 CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "starter-voice", "speech", "dia", "Starter voice",
-        parts=(ModelPart("model", "speech", 3_554_880), ModelPart("codec", "codec", 2_085_385)),
+        parts=(ModelPart("model", "speech", 3_948_096), ModelPart("codec", "codec", 2_140_681)),
         attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
         path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
-        least=say("catalog.least.any", "Any machine."),
-        note=say("catalog.starter-voice", "Comes with Hearth, no download needed. It knows a small vocabulary; for any English text, use Dia."),
+        note=say("catalog.starter-voice",
+            "Comes with Hearth, no download needed. It reads any English text in eight small voices; "
+            "Dia sounds more natural and can imitate a recording."),
     ),
     Model(
         "starter-painter", "picture", "sd15", "Starter painter",
@@ -71,7 +72,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(4, 4, 16, pixels_a_token=16),
         settings=ModelSettings(20, 1.6, "", 256, 256, ((256, 256),), least=256, most=256),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
-        least=say("catalog.least.any", "Any machine."),
         note=say("catalog.starter-painter",
             "Comes with Hearth, no download needed. It paints small scenes of shapes and landscapes; "
             "for anything else, use SD 1.5."),
@@ -83,7 +83,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         source=Source("nari-labs/Dia-1.6B-0626", ("*.json", "*.safetensors", "*.txt"), 6_445 * _MB),
         companions=(Companion("codec", Source("descript/dac_44khz", ("*.json", "model.safetensors"), 307 * _MB), "MIT"),),
         licence="Apache-2.0", cache_bytes=528 * _MB,
-        least=say("catalog.least.dia", "A 6 GB graphics card, a 16 GB Mac, or 8 GB of memory without a card."),
         note=say("catalog.dia", "English dialogue for two speakers, with laughs and sighs. Can imitate a voice from a recording."),
     ),
     Model(
@@ -94,7 +93,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         plain=ModelSettings(25, 7.0, "DPM++ 2M Karras", 512, 512, _SIZES_512, most=1024),
         source=Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _HALF, 2_135 * _MB, _SAFE),
         companions=(_LCM,), licence="CreativeML OpenRAIL-M",
-        least=say("catalog.least.sd15", "A 4 GB card or an 8 GB Mac."),
         note=say("catalog.sd15", "The lightest model that paints anything. With its LCM LoRA, 4 to 8 steps are enough. A good first download."),
     ),
     Model(
@@ -103,7 +101,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=_UNET_XL, settings=_make_xl_settings(),
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
-        least=say("catalog.least.sdxl", "An 8 GB card (6 GB with offload) or a 16 GB Mac."),
         note=say("catalog.sdxl", "Large, detailed pictures. Thousands of LoRAs are available."),
     ),
     Model(
@@ -113,7 +110,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=ModelSettings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
         source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Stability AI Community",
-        least=say("catalog.least.sdxl", "An 8 GB card (6 GB with offload) or a 16 GB Mac."),
         note=say("catalog.sdxl-turbo", "Fast: 1 to 4 steps at 512 pixels. Its licence restricts commercial use."),
     ),
     Model(
@@ -123,7 +119,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Apache-2.0",
-        least=say("catalog.least.ssd-1b", "A 6 GB card or a 16 GB Mac."),
         note=say("catalog.ssd-1b", "Half the size of SDXL: faster, lighter and nearly as good."),
     ),
     Model(
@@ -137,7 +132,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         # Its text encoder is published in float32 only.
         source=Source("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", _WHOLE, 21_900 * _MB, _SAFE),
         licence="OpenRAIL++",
-        least=say("catalog.least.pixart", "An 8 GB card, with an 8-bit text encoder."),
         note=say("catalog.pixart", "A small model that follows long prompts, with a large text encoder."),
     ),
     Model(
@@ -150,7 +144,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=ModelSettings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("stabilityai/stable-diffusion-3.5-medium", _WHOLE, 16_400 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*")),
         licence="Stability AI Community", gated=True,
-        least=say("catalog.least.sd35", "A 12 GB card (8 GB with offload)."),
         note=say("catalog.sd35", "Follows long prompts well and can write text in pictures. Accept its licence on Hugging Face first."),
     ),
     Model(
@@ -163,7 +156,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         source=Source("black-forest-labs/FLUX.1-schnell", _WHOLE, 33_730 * _MB, _SAFE),
         companions=(_make_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"),),
         licence="Apache-2.0", gated=True,
-        least=say("catalog.least.flux", "A 10 GB card or a 16 GB Mac, quantised."),
         note=say("catalog.flux", "Very good pictures in 4 steps, but a large download. Accept its licence on Hugging Face first."),
     ),
     Model(
@@ -174,7 +166,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         source=Source("black-forest-labs/FLUX.2-klein-4B", _WHOLE, 15_980 * _MB, _SAFE),
         companions=(_make_gguf("unsloth/FLUX.2-klein-4B-GGUF", "flux-2-klein-4b-Q4_K_M.gguf", 2_605 * _MB, "Apache-2.0"),),
         licence="Apache-2.0",
-        least=say("catalog.least.klein", "A 6 to 8 GB card, quantised."),
         note=say("catalog.klein", "New and fast: 4 steps. Can also edit a picture as you describe."),
     ),
     Model(
@@ -185,7 +176,6 @@ CATALOG: Final[tuple[Model, ...]] = (
         source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),
         companions=(_make_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"),),
         licence="Apache-2.0",
-        least=say("catalog.least.z-image", "An 8 GB card or a 16 GB Mac, quantised."),
         note=say("catalog.z-image", "Realistic pictures and readable text in 9 steps. Understands English and Chinese."),
     ),
 )  # fmt: skip
@@ -215,7 +205,7 @@ def choose_best(kind: Kind, there: Callable[[Model], bool]) -> Model:
 
 
 def name_model(id_: str) -> str:
-    """Return the title of a model by its id. The page asks each second, so no file is read."""
+    """Return the title of a model by its id, in English. The page asks each second, so no file is read."""
     return BY_ID[id_].title if id_ in BY_ID else detect.name_path(Path(id_))
 
 

@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeVar
 
 from app import atomic_write
 from app.compat.planning.types import Quantised
+from app.duration import word_duration
 from app.engine.models import hub, hub_faults, on_disk
 from app.engine.models.hub import Listing
 from app.engine.models.model import Model, list_sources
@@ -29,6 +30,8 @@ WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)
 """Waits between attempts without new bytes; any received piece starts the list again."""
 WAIT_MOST_S: Final = 120.0
 """If the hub asks for a longer wait, the download stops until the user resumes it."""
+LINE_WAIT_S: Final = 15.0
+"""Between looks for a connection, where there is none."""
 WRONG_MOST: Final = 2
 RATE_OVER_S: Final = 8.0
 State = Literal["queued", "running", "paused", "failed", "done"]
@@ -87,12 +90,17 @@ class _Download:
 class Downloads:
     """Run downloads in threads, one object per program. Unfinished downloads are recorded in files."""
 
-    def __init__(self, home: Home, endpoint: str | None = None, waits_s: Iterable[float] = WAITS_S) -> None:
-        self._home, self._endpoint, self._waits_s = home, endpoint, tuple(waits_s)
+    def __init__(
+        self, home: Home, endpoint: str | None = None, waits_s: Iterable[float] = WAITS_S, line_wait_s: float | None = None
+    ) -> None:
+        """`line_wait_s`: without a connection, look for one so often until it is there; None: fail after `waits_s`."""
+        self._home, self._endpoint, self._waits_s, self._line_wait_s = home, endpoint, tuple(waits_s), line_wait_s
         self._folder = home.root / "downloads"
         self._lock = threading.RLock()
         self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._jobs: dict[str, _Download] = {}
+        self.line_rate: float | None = None
+        """Bytes per second of the last download, once one has run."""
 
     def recall(self, models: Iterable[Model]) -> None:
         """Unfinished downloads of an earlier run are listed as paused; the user resumes them."""
@@ -116,7 +124,7 @@ class Downloads:
     def start(self, model: Model, quantised: Quantised = "none") -> None:
         """Start or resume a download; does nothing if it is already running."""
         if not list_sources(model, quantised):
-            raise Trouble(say("download.here", "{model} is already installed.", model=model.title))
+            raise Trouble(say("download.here", "{model} is already installed.", model=model.words))
         with self._lock:
             before = self._jobs.get(model.id)
             if before is not None and before.state in ("queued", "running"):
@@ -156,6 +164,23 @@ class Downloads:
         self._record_path(model.id).unlink(missing_ok=True)
         return given
 
+    def check_line(self) -> Sentence | None:
+        """Say what keeps every download from coming now: no connection to the hub, or offline mode."""
+        fault = hub.find_line_fault(self._endpoint)
+        if fault is None:
+            return None
+        if hub_faults.has_no_line(fault):
+            return self._word_no_line()
+        trouble = hub_faults.explain_fault(fault, "", self._home.models, self._endpoint)
+        return trouble.sentence if trouble is not None else None
+
+    def _word_no_line(self) -> Sentence:
+        return say(
+            "download.no-line",
+            "There is no connection to {host}. The download continues by itself once there is one.",
+            host=hub_faults.name_host(self._endpoint),
+        )
+
     def list_status(self) -> list[Status]:
         return [self._make_status(job) for job in list(self._jobs.values())]
 
@@ -170,6 +195,7 @@ class Downloads:
     def _make_status(self, job: _Download) -> Status:
         done = sum(hub.count_bytes_here(self._home.models, repo, etag) for repo, etag, _ in job.blobs)
         rate = job.measure_rate() if job.state == "running" and not job.halt.is_set() else 0.0
+        self.line_rate = rate or self.line_rate
         left = max(0, job.total_bytes - done)
         eta_s = left / rate if rate > 0 else None
         state: State = "paused" if job.halt.is_set() and job.state in ("queued", "running") else job.state
@@ -190,7 +216,7 @@ class Downloads:
             job.sentence = say(
                 "download.fault",
                 "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.",
-                model=job.model.title,
+                model=job.model.words,
                 fault=type(fault).__name__,
             )
             job.cure, job.state = "report", "failed"
@@ -245,15 +271,20 @@ class Downloads:
                 wrong += isinstance(fault, hub_faults.WrongBytesError)
                 if job.received > before and not isinstance(fault, hub_faults.WrongBytesError):
                     waits = list(self._waits_s)
+                if self._line_wait_s is not None and hub_faults.has_no_line(fault):
+                    self._wait(job, self._line_wait_s, self._word_no_line())
+                    continue
                 asked_s = hub_faults.read_wait_s(fault)
                 if not hub_faults.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
-                job.sentence = say(
-                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {seconds} s.", seconds=round(wait_s)
-                )
-                if job.halt.wait(wait_s):
-                    raise _PausedError from None
+                words = "The connection was lost or Hugging Face is busy; retrying in {time}."
+                self._wait(job, wait_s, say("download.waits", words, time=word_duration(wait_s)))
+
+    def _wait(self, job: _Download, seconds: float, sentence: Sentence) -> None:
+        job.sentence = sentence
+        if job.halt.wait(seconds):
+            raise _PausedError from None
 
     def _record_path(self, model: str) -> Path:
         # A local model has a path as its name.

@@ -16,13 +16,14 @@ from typing import Final, Protocol
 
 import httpx2
 from huggingface_hub import HfApi, get_session, hf_hub_url, hf_raise_for_status
+from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.utils import WeakFileLock, build_hf_headers, filter_repo_objects  # type: ignore[attr-defined]  # it exports them lazily
 
 from app import atomic_write
 from app.engine.files.path_checks import size_bytes
 from app.engine.files.safetensors import PICKLES
 from app.engine.models import hub_token
-from app.engine.models.hub_faults import CutError, WrongBytesError
+from app.engine.models.hub_faults import CutError, WrongBytesError, name_host
 from app.engine.models.model import Source
 from app.engine.models.on_disk import repo_folder
 from app.sentence import Trouble, say
@@ -31,6 +32,8 @@ SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".j
 WEIGHTS: Final = frozenset({".safetensors", ".gguf"})
 CHUNK_BYTES: Final = 1 << 22
 TIMEOUT: Final = httpx2.Timeout(15.0, read=30.0)
+LINE_TIMEOUT_S: Final = 3.0
+"""The person waits for this answer."""
 LOCK_WAIT_S: Final = 0.3
 ORPHAN_AFTER_S: Final = 600
 """huggingface_hub 2.4 downloads into a file with a new name each time and cannot resume it; a file this old is
@@ -91,6 +94,15 @@ def list_files(source: Source, endpoint: str | None = None) -> Listing:
             )
         )
     return Listing(source, info.sha, tuple(files))
+
+
+def find_line_fault(endpoint: str | None = None) -> Exception | None:
+    """Return why the hub cannot be reached now; None for any answer."""
+    try:
+        get_session().head(name_host(endpoint), timeout=LINE_TIMEOUT_S)
+    except (httpx2.TransportError, OfflineModeIsEnabled) as fault:
+        return fault
+    return None
 
 
 def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> None:

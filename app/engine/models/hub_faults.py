@@ -10,6 +10,7 @@ from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIs
 from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]  # it exports them lazily
 
 from app.disk_faults import is_disk_full
+from app.duration import word_duration
 from app.engine.models import hub_token
 from app.sentence import Sentence, Trouble, say
 
@@ -33,6 +34,15 @@ def is_temporary(fault: Exception) -> bool:
     return read_status(fault) in (408, 429) or read_status(fault) >= 500
 
 
+def has_no_line(fault: Exception) -> bool:
+    """Tell whether nobody was reached at all, as without a network."""
+    return isinstance(fault, httpx2.ConnectError | httpx2.ConnectTimeout)
+
+
+def name_host(endpoint: str | None) -> str:
+    return endpoint or constants.ENDPOINT
+
+
 def read_wait_s(fault: Exception) -> float:
     """Return how long the hub asks to wait, 0 if it does not say."""
     if not isinstance(fault, HfHubHTTPError):
@@ -46,7 +56,7 @@ def read_wait_s(fault: Exception) -> float:
 
 def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
     """Explain a failure in a sentence; None for an unforeseen one."""
-    host = endpoint or constants.ENDPOINT
+    host = name_host(endpoint)
     status = read_status(fault)
     if isinstance(fault, Trouble):
         return fault
@@ -60,8 +70,8 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
             "if you use a mirror, try another one (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
     if status == 429:
         return Trouble(say("hub.busy",
-            "{host} is limiting requests. Wait {seconds} s, then press Resume; "
-            "with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))))  # fmt: skip
+            "{host} is limiting requests. Wait {time}, then press Resume; "
+            "with an access token the limit is higher.", host=host, time=word_duration(read_wait_s(fault))))  # fmt: skip
     if status:
         return Trouble(
             say(

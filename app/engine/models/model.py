@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.compat.planning.types import ModelPart, Need, Quantised
-from app.sentence import Sentence
+from app.engine.text.model_names import word_name
+from app.sentence import Sentence, Value
 
 Kind = Literal["speech", "picture"]
 Family = Literal["dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
@@ -82,6 +83,7 @@ class Model:
     kind: Kind
     family: Family
     title: str
+    """In English; `words` has it in any language."""
     parts: tuple[ModelPart, ...]
     attention: Attention
     settings: ModelSettings = ModelSettings()
@@ -94,11 +96,14 @@ class Model:
     plain: ModelSettings | None = None
     """Settings without the few-steps LoRA, for schedulers other than LCM."""
     starter: bool = False
-    least: Sentence | None = None
-    """The smallest machine that runs it reasonably."""
     note: Sentence | None = None
     cache_bytes: int = 0
     single_file: bool = False
+
+    @property
+    def words(self) -> Value:
+        """The title, for sentences."""
+        return word_name(self.title)
 
     @property
     def bytes(self) -> int:

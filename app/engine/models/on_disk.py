@@ -152,7 +152,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
             say(
                 "models.not-ours",
                 "{model} is in {path}, where Hearth did not download it. Delete it there yourself.",
-                model=model.title,
+                model=model.words,
                 path=model.path,
             )
         )

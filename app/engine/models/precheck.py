@@ -7,6 +7,7 @@ from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.text import script, voices
+from app.engine.text.pronounce import read_letters
 from app.engine.text.voice_limits import read_limits
 from app.paths import Home
 from app.sentence import Trouble
@@ -19,6 +20,8 @@ def reject_unspeakable(request: Request, model: Model, home: Home) -> None:
     if found is None or not isinstance(request, SpeechRequest):
         return
     limits = read_limits(found.folder, found.companions.get("codec"))
+    if limits.letters is not None:
+        read_letters(limits.letters)
     script.require_speakable(request.text, limits)
     if request.voice is not None:
         voices.parse_transcript(request.voice, limits)

@@ -101,7 +101,7 @@ def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
         return [
             say(
                 "quicker.few-steps",
-                "Quicker changes nothing here: it begins at {least} steps, and {steps} are computed.",
+                "Quicker changes nothing here: it needs at least {least} {least:step|steps}, and {steps} {steps:is|are} computed.",
                 least=least,
                 steps=steps,
             )
@@ -111,7 +111,7 @@ def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
     if is_guided(model, _SOME_GUIDANCE) and quicker.applies(resolved.quicker, model.family, True, steps):
         return [say("quicker.needs-guidance", "Quicker changes nothing here without guidance. Set guidance above 1.")]
     return [
-        say("quicker.nothing", "Quicker changes nothing here: in {model} a step has nothing to reuse of the one before.", model=model.title)
+        say("quicker.nothing", "Quicker changes nothing here: in {model} a step has nothing to reuse of the one before.", model=model.words)
     ]
 
 
@@ -125,10 +125,10 @@ def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
 def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:
     if request.image and not family.image_class:
         raise Trouble(
-            say("paint.no-image", "{model} cannot start from a picture. Remove the picture, or choose SD 1.5 or SDXL.", model=model.title)
+            say("paint.no-image", "{model} cannot start from a picture. Remove the picture, or choose SD 1.5 or SDXL.", model=model.words)
         )
     if request.mask and not family.inpaint_class:
-        raise Trouble(say("paint.no-mask", "{model} cannot use a mask. Remove the mask, or choose SD 1.5 or SDXL.", model=model.title))
+        raise Trouble(say("paint.no-mask", "{model} cannot use a mask. Remove the mask, or choose SD 1.5 or SDXL.", model=model.words))
 
 
 def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> list[Sentence]:
@@ -137,15 +137,15 @@ def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> 
     ignored = (
         (
             family.flow_matching and request.scheduler is not None,
-            say("paint.flow", "{model} works with its own scheduler only; your choice was ignored.", model=model.title),
+            say("paint.flow", "{model} works with its own scheduler only; your choice was ignored.", model=model.words),
         ),
         (
             edits_by_prompt,
-            say("paint.no-strength", "{model} edits the picture as the prompt says; the strength has no effect.", model=model.title),
+            say("paint.no-strength", "{model} edits the picture as the prompt says; the strength has no effect.", model=model.words),
         ),
         (
             bool(request.negative) and not family.negative_prompts,
-            say("paint.no-negative", "{model} takes no negative prompt; yours was ignored.", model=model.title),
+            say("paint.no-negative", "{model} takes no negative prompt; yours was ignored.", model=model.words),
         ),
     )
     return [sentence for applies, sentence in ignored if applies]
@@ -167,7 +167,7 @@ def _describe_size(request: PictureRequest, model: Model, settings: ModelSetting
             say(
                 "paint.one-size",
                 "{model} paints {width} x {height} only; {asked} was ignored.",
-                model=model.title,
+                model=model.words,
                 width=width,
                 height=height,
                 asked=f"{size[0]} x {size[1]}",
@@ -177,8 +177,8 @@ def _describe_size(request: PictureRequest, model: Model, settings: ModelSetting
         notes.append(
             say(
                 "paint.large",
-                "{model} was trained on pictures of up to {most} pixels a side; larger ones tend to repeat the subject.",
-                model=model.title,
+                "{model} was trained on pictures of up to {most} {most:pixel|pixels} a side; larger ones tend to repeat the subject.",
+                model=model.words,
                 most=settings.most,
             )
         )

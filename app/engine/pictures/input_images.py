@@ -10,6 +10,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.engine.files.path_checks import is_file
 from app.engine.files.picture_header import refuse_bomb
+from app.engine.jobs.setting_names import NAMES
 from app.engine.models.model import ModelSettings
 from app.sentence import Trouble, say
 
@@ -62,7 +63,7 @@ def _check_size(path: str, width: int, height: int) -> None:
         raise Trouble(
             say(
                 "image.too-small",
-                "{path} is only {width} x {height} pixels. Choose a picture of at least {least} pixels a side.",
+                "{path} is only {width} x {height} pixels. Choose a picture of at least {least} {least:pixel|pixels} a side.",
                 path=path,
                 width=width,
                 height=height,
@@ -98,7 +99,7 @@ def choose_size(width: int | None, height: int | None, settings: ModelSettings, 
                 say(
                     "image.multiple",
                     "{name} is {value}, but this model needs a multiple of {multiple}, at least {least}. Try {near}.",
-                    name=name,
+                    name=NAMES[name],
                     value=value,
                     multiple=settings.multiple,
                     least=settings.least,

@@ -124,7 +124,7 @@ class Painter:
                 Note(
                     say(
                         "quicker.ran",
-                        "Quicker: {reused} of {steps} steps reused what the step before computed.",
+                        "Quicker: {reused} of {steps} {steps:step|steps} reused what the step before computed.",
                         reused=reused,
                         steps=steps_done,
                     )

@@ -217,10 +217,10 @@ class Keeper:
         self._engine.send(Free())
 
     def resume(self, job: str) -> None:
-        """Resume an interrupted or failed job after the last finished part."""
+        """Resume an interrupted, failed or stopped job after the last finished part."""
         self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         known = self.journal.find(job)
-        if known is not None and known.state in ("interrupted", "failed"):
+        if known is not None and known.state in ("interrupted", "failed", "stopped"):
             self._board.reopen(job)
             try:
                 self.journal.resume(job)

@@ -172,12 +172,12 @@ def _put_in_place(made: Path, home: Home, fault: str, jobs: int, creations: int)
     notices.tell(
         say("database.restored",
             "The list of your jobs and creations could not be used ({fault}). Hearth made it anew: "
-            "{creations} creations and {jobs} jobs are there. The old file is kept as {aside}.",
+            "{creations} {creations:creation|creations} and {jobs} {jobs:job|jobs} are listed again. The old file is kept as {aside}.",
             fault=fault, creations=creations, jobs=jobs, aside=str(aside))
         if aside is not None
         else say("database.refilled",
                  "The list of your jobs and creations was missing. Hearth made it anew from backups and files: "
-                 "{creations} creations and {jobs} jobs are there.",
+                 "{creations} {creations:creation|creations} and {jobs} {jobs:job|jobs} are listed again.",
                  creations=creations, jobs=jobs)
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last:
 def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
     return Failed(
         say("job.given-up",
-            "The engine crashed {deaths} times in a row on this job without any progress, so the job was given up. "
+            "The engine crashed {deaths} {deaths:time|times} on this job without any progress, so the job was given up. "
             "Finished parts are kept. Try smaller settings or another model.", deaths=DEATHS),
         (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
     )  # fmt: skip

@@ -18,6 +18,8 @@ class Sample:
     rate: float
     unit: str
     reading: Reading
+    marks: tuple[Sentence, ...] = ()
+    """What changed since the point before: the chunk size asked for, a fallback."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class CrawlWatch:
         self._noticed = True
         return say(
             "session.crawl",
-            "The card's memory is full, and Windows uses the computer's slow memory in its place: a step now takes {times} times as long. "
+            "The card's memory is full, and Windows uses the computer's slow memory in its place: a step now takes {times} {times:time|times} as long. "
             "Close other programs that use the card, or choose a smaller size or model.",
             times=round(best / max(step.rate, 1e-9)),
         )

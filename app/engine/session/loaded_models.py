@@ -69,7 +69,7 @@ class ModelHolder:
                 say(
                     "session.not-there",
                     "{model} is not installed yet. Download it in Models, or run: hearth models get {id}",
-                    model=model.title,
+                    model=model.words,
                     id=model.id,
                 ),
                 cure=f"get:{model.id}",
@@ -79,7 +79,7 @@ class ModelHolder:
         if peak_bytes(need, plan) > BESIDE * free_bytes:
             yield from self.unload()
         torch.set_num_threads(count_threads(need))
-        yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
+        yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.words))
         # Each family takes seconds to import; import only the one needed.
         if model.kind == "speech":
             from app.engine.speech import loader
@@ -111,7 +111,7 @@ class ModelHolder:
             after = read()
             freed = max(0, before.process_bytes - after.process_bytes)
             freed += max(0, (before.device_bytes or 0) - (after.device_bytes or 0))
-            yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.title), freed)
+            yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.words), freed)
 
 
 def count_threads(need: Need) -> int:

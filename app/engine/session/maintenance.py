@@ -46,7 +46,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
     yield Note(
         say(
             "selftest.result",
-            "Self-test: {passed} of {total} paths give correct results on this machine.",
+            "Self-test: {passed} of {total} {total:path|paths} correct on this machine.",
             passed=sum(each.passed for each in paths),
             total=len(paths),
         )

@@ -177,7 +177,7 @@ class Session:
             watch = card_spill.CrawlWatch(self.hardware, self.verdicts.get(pace), weigh_step(model, request))
             for event in self._holder.get(model.kind).run(request, control, seam, job):
                 if isinstance(event, Step):
-                    worked, event = True, replace(event, asked=self.dial.chunk)
+                    worked = True
                     if (crawl := watch.notice(event)) is not None:
                         yield Note(crawl)
                 if live.now is not shown:
@@ -192,7 +192,7 @@ class Session:
                         say(
                             "session.unseen",
                             "{model} bypassed Hearth's attention, so this result may be wrong on this machine.",
-                            model=model.title,
+                            model=model.words,
                         ),
                         cure="report",
                     )

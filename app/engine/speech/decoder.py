@@ -9,7 +9,7 @@ import torch
 
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech.decoder_layers import DecoderLayers
-from app.engine.speech.sampling import Sampling, choose_codes
+from app.engine.speech.sampling import NEVER, Sampling, choose_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class PartInput:
     seed: int
     new_rows: int
     """At most, including the delay."""
+    least_frames: int = 0
+    """It does not end before these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Decoding:
             self._fixed[:delay, channel] = bos
             self._fixed[delay : delay + len(prompt), channel] = prompt[:, channel]
         self._rows[: self._start] = self._fixed[: self._start]
+        self._may_end_from = self._start + part_input.least_frames
         self.length = self._start
         self._ended: int | None = None
         with torch.inference_mode():
@@ -116,6 +119,8 @@ class Decoding:
         logits = self.compute_logits().float().to("cpu")
         if not bool(torch.isfinite(logits).all()):
             raise NumbersBroke(self.made, "speech")
+        if row < self._may_end_from:
+            logits[0, 0, self._eos] = NEVER
         drawn = choose_codes(logits, self._sampling, self._eos, self._generator)
         if self._ended is None and (int(drawn[0]) == self._eos or row == self._last - self.delay - 1):
             self._ended = row

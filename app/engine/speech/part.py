@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from app.duration import word_duration
 from app.engine.files import sound, spoken_parts
 from app.engine.files.sound import Samples
 from app.engine.files.spoken_parts import SpokenPart
@@ -22,7 +23,7 @@ from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.dia import Dia
 from app.engine.speech.pace import STEP_EVERY_S, Pace
 from app.engine.speech.sampling import Sampling
-from app.engine.speech.voice_prompt import VoiceContext, compose_text
+from app.engine.speech.voice_prompt import VoiceContext, compose_text, count_least_frames
 from app.engine.text import turns
 from app.sentence import say
 
@@ -46,6 +47,8 @@ class PartTask:
     sampling: Sampling
     seed: int
     max_frames: int | None
+    named: tuple[str, ...]
+    """Signs of the speakers' voices, where the model knows them by name."""
     key: str
     """A hash of all of this: a part saved under another key is made again."""
 
@@ -76,9 +79,9 @@ class PartRun:
             yield Note(
                 say(
                     "speech.cut-off",
-                    "Part {part} did not end by itself and was cut off at {seconds} s. Redo it with another seed.",
+                    "Part {part} did not end by itself and was cut off after {time}. Redo it with another seed.",
                     part=self._task.index + 1,
-                    seconds=round(decoding.frames / self._dia.codec.frame_rate, 1),
+                    time=word_duration(decoding.frames / self._dia.codec.frame_rate, exact=True),
                 )
             )
         return self._save_part()
@@ -142,9 +145,14 @@ class PartRun:
 
 def _make_input(dia: Dia, task: PartTask) -> PartInput:
     context = task.context
-    text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits)
+    text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits, task.named)
     return PartInput(
-        torch.tensor(dia.tokenizer(text)["input_ids"]), context.codes if context else None, task.sampling, task.seed, _limit_rows(dia, task)
+        torch.tensor(dia.tokenizer(text)["input_ids"]),
+        context.codes if context else None,
+        task.sampling,
+        task.seed,
+        _limit_rows(dia, task),
+        count_least_frames(task.part.turns, dia.limits),
     )
 
 

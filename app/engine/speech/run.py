@@ -22,7 +22,7 @@ from app.engine.speech.dia import Dia
 from app.engine.speech.pace import Pace
 from app.engine.speech.part import PartRun, PartTask
 from app.engine.speech.sampling import Sampling
-from app.engine.speech.voice_prompt import VoiceContext, choose_context
+from app.engine.speech.voice_prompt import VoiceContext, choose_context, name_voices
 from app.engine.text import script, turns, voices
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import Trouble, say
@@ -37,6 +37,8 @@ class SpeechRun:
     def __init__(self, dia: Dia, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> None:
         self._dia, self._request, self._control, self._seam, self._job = dia, request, control, seam, job
         self._script = script.require_speakable(request.text, dia.limits)
+        clip, first = request.voice.path if request.voice else "", self._script.parts[0].turns[0].speaker
+        self._named = name_voices(first, clip, dia.limits)
         self._spoken: dict[int, SpokenPart] = {}
 
     def events(self) -> Iterator[Event]:
@@ -71,8 +73,8 @@ class SpeechRun:
             yield Stopped((str(target),), elapsed_s, seconds)
 
     def _encode_clip(self) -> Generator[Event, None, VoiceContext | None]:
-        """Encode the request's recording of a voice, if there is one."""
-        if self._request.voice is None:
+        """Encode the request's recording of a voice, if there is one and the model does not know the voice by name."""
+        if self._request.voice is None or self._named:
             return None
         prompt = voices.prepare_prompt(self._request.voice, self._dia.limits)
         yield from map(Note, prompt.notes)
@@ -85,7 +87,7 @@ class SpeechRun:
             raise Trouble(
                 say(
                     "speech.other-parts",
-                    "The script has changed and now has {count} parts, so single parts cannot be redone. Speak the whole script again.",
+                    "The script has changed and now has {count} {count:part|parts}, so single parts cannot be redone. Speak the whole script again.",
                     count=len(parts),
                 )
             )
@@ -110,11 +112,12 @@ class SpeechRun:
         request, part = self._request, self._script.parts[index]
         sampling = choose_sampling(request, self._dia.limits)
         context = choose_context(part, clip, self._list_contexts(index))
-        key = spoken_parts.hash_inputs(self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist())
+        made_from = (self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist())
+        key = spoken_parts.hash_inputs(*made_from, *self._named, *filter(None, [self._dia.limits.edition]))
         saved = spoken_parts.find(spoken_parts.sound_path(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved
-        task = PartTask(index, part, context, sampling, seed, request.max_frames, key)
+        task = PartTask(index, part, context, sampling, seed, request.max_frames, self._named, key)
         return (yield from PartRun(self._dia, task, self._job).events(self._control, self._seam, pace))
 
     def _list_contexts(self, index: int) -> Iterator[VoiceContext]:

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import torch
 
+from app.engine.text.pronounce import read_letters, to_sounds
+from app.engine.text.sounds import MARKS
 from app.engine.text.turns import ScriptPart, Turn
-from app.engine.text.voice_limits import VoiceLimits
+from app.engine.text.voice_limits import VoiceLimits, clip_key
+
+LEAST_SLACK_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +39,47 @@ def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable
     return clip or nearest
 
 
-def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits) -> str:
+def name_voices(first: int, clip: str, limits: VoiceLimits) -> tuple[str, ...]:
+    """Return a sign for each speaker where the clip is a voice that the model knows by name: the script's first speaker gets it, the other
+    keeps its usual one, or takes the first's where that is the one chosen. Else nothing."""
+    chosen, given_up = limits.ready.get(clip_key(clip)), limits.usual[first - 1 : first]
+    if chosen is None:
+        return ()
+    others = (given_up[0] if usual == chosen else usual for usual in limits.usual)
+    return tuple(chosen if speaker == first else other for speaker, other in enumerate(others, start=1))
+
+
+def count_least_frames(turns: tuple[Turn, ...], limits: VoiceLimits) -> int:
+    """Return the frames before which these turns cannot have been said."""
+    if limits.letters is None:
+        return 0
+    letters = read_letters(limits.letters)
+    signs = sum(len(to_sounds(turn.text, letters)) for turn in turns)
+    return max(0, int((signs / limits.signs_per_s_most - LEAST_SLACK_S) * limits.frame_rate))
+
+
+def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str, ...] = ()) -> str:
     """Return the text for the encoder. Dia starts with [S1], alternates, and ends best with the tag of the other speaker; where tags
-    are not fixed voices, they may be swapped."""
+    are not fixed voices, they may be swapped. `named`: signs of the speakers' voices, for a model that has learned some by name."""
     joined: list[Turn] = []
     for turn in turns:
         if joined and joined[-1].speaker == turn.speaker:
             joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
         else:
             joined.append(turn)
+    if limits.letters is not None:
+        letters = read_letters(limits.letters)
+        joined = [Turn(turn.speaker, _end_phrase(to_sounds(turn.text, letters))) for turn in joined]
+    if named:
+        return " ".join(f"[S{turn.speaker}]{named[turn.speaker - 1]} {turn.text}" for turn in joined)
     if not limits.carries:
         return " ".join(map(str, joined))
     if joined[0].speaker == 2:
         joined = [Turn(3 - turn.speaker, turn.text) for turn in joined]
     closing = f" [S{joined[-2].speaker}]" if len(joined) > 1 else ""
     return " ".join(map(str, joined)) + closing
+
+
+def _end_phrase(said: str) -> str:
+    """Return the sounds with a mark at their end: without one a lone word such as "hello" may go on for seconds."""
+    return said if said.endswith(tuple(MARKS)) else f"{said}."

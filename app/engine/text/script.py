@@ -3,7 +3,6 @@ every key press."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 import unicodedata
@@ -11,8 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from app.duration import word_duration
+from app.engine.text.model_names import word_name
 from app.engine.text.turns import ScriptPart, Turn, gather_parts
-from app.engine.text.voice_limits import DIA, VoiceLimits
+from app.engine.text.voice_limits import DIA, NONVERBALS, VoiceLimits
+from app.engine.text.written_out import can_read, punctuate_lines, write_out
 from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]
@@ -20,9 +22,6 @@ PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
 PROBLEMS_TOLD, ACCENTS_MOST = 100, 30
-WORDS_TOLD, ALIKE = 12, 0.7
-"""How many unknown words are named, and how similar (difflib's ratio) a suggestion must be: houses and house, not hey
-and why."""
 
 # Possessive quantifiers keep these linear: scripts come from guests and other programs, too.
 _MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
@@ -32,7 +31,7 @@ _ROUND = re.compile(r"\(([^()]{1,40})\)")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _PLAIN = str.maketrans(
     {
-        **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―−", " - "), "‐": "-", "‑": "-",
+        **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―", " - "), "−": "-", "‐": "-", "‑": "-",
         "…": "...", "\u00a0": " ", "\u202f": " ", "\u200b": "", "\u200d": "", "\ufeff": "", "\u00ad": "",
     }
 )  # fmt: skip
@@ -50,8 +49,6 @@ class ParsedScript:
     parts: tuple[ScriptPart, ...]
     problems: tuple[Problem, ...]
     seconds_estimate: float
-    bytes_longest: int
-    """Of the parts as the model reads them."""
     pause_after_s: float = 0.0
 
     @property
@@ -64,7 +61,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     """Split a script into parts and list every problem; a fatal one means that it cannot be spoken. The result is
     cached: check, page, engine and delivery parse the same script once in each process."""
     problems: list[Problem] = []
-    marks = tuple(_split_marks(_clean(text, problems), limits, problems))
+    marks = tuple(_split_marks(_clean(text, limits, problems), limits, problems))
     parts, pause_s = gather_parts(marks, limits)
     if not parts:
         problems.append(
@@ -77,10 +74,10 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 "warning",
                 say(
                     "script.short",
-                    "This is only about {seconds} s of speech. Below {least} s, {name} often makes noise; write a little more.",
-                    seconds=round(seconds, 1),
-                    name=limits.name,
-                    least=limits.part_least_s,
+                    "This is only about {time} of speech. Below {least}, {name} often makes noise; write a little more.",
+                    time=word_duration(seconds, exact=True),
+                    name=word_name(limits.name),
+                    least=word_duration(limits.part_least_s),
                 ),
             )
         )
@@ -90,14 +87,13 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 "note",
                 say(
                     "script.long",
-                    "This is about {minutes} minutes of speech in {parts} parts. Finished parts are kept if you stop.",
-                    minutes=round(seconds / 60),
+                    "This is about {time} of speech in {parts} {parts:part|parts}. Finished parts are kept if you stop.",
+                    time=word_duration(seconds),
                     parts=len(parts),
                 ),
             )
         )
-    longest = max((len(part.text.encode()) for part in parts), default=0)
-    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, longest, pause_s)
+    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, pause_s)
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
@@ -130,41 +126,41 @@ def _limit_accents(text: str) -> str:
     return "".join(kept)
 
 
-def _clean(text: str, problems: list[Problem]) -> str:
-    plain = unicodedata.normalize("NFC", _limit_accents(text)).translate(_PLAIN)
+def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
+    lines = text if limits.letters is None else punctuate_lines(text)
+    plain = unicodedata.normalize("NFC", _limit_accents(lines)).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
-    if replaced:
+    if replaced and limits.letters is None:
         problems.append(
             Problem(
                 "note",
                 say(
                     "script.typographic",
-                    "{count} curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better.",
+                    "Curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better: {count}.",
                     count=replaced,
                 ),
             )
         )
     visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
-    strange = sorted({each for each in visible if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
+    foreign = sorted({each for each in visible if not each.isascii() and not unicodedata.category(each).startswith("Z")})
+    strange = [each for each in foreign if (ord(each) > 0x24F if limits.letters is None else not can_read(each))]
     if strange:
-        problems.append(
-            Problem(
-                "warning",
-                say(
-                    "script.not-english",
-                    "Dia only knows English. These characters may come out as noise: {signs}",
-                    signs=" ".join(strange[:12]),
-                ),
-            )
-        )
+        problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
     return visible
+
+
+def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
+    if limits.letters is not None:
+        return say(
+            "script.skipped", "{name} only reads English. It skips these characters: {signs}", name=word_name(limits.name), signs=signs
+        )
+    return say("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)
 
 
 def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
     """Split into turns and pauses, in order; also return the problems found."""
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
-    unknown: dict[str, str] = {}
     wrong: list[str] = []
     for mark in [*_MARK.finditer(text), None]:
         chunk = " ".join(text[begin : mark.start() if mark else len(text)].split())
@@ -175,7 +171,8 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 )
             merged += tagged and last_said == speaker
             said, last_said, tagged = said + 1, speaker, False
-            yield Turn(speaker, _spell_for(chunk, limits, problems, unknown))
+            if spelled := _spell_for(chunk, limits, problems):
+                yield Turn(speaker, spelled)
         if mark is None:
             break
         begin = mark.end()
@@ -194,48 +191,28 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                     "script.speakers",
                     "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
                     tags=", ".join(dict.fromkeys(wrong[:5])),
-                    name=limits.name,
+                    name=word_name(limits.name),
                 ),
             )
         )
     elif corrected:
         problems.append(
-            Problem("note", say("script.tags", "{count} tags are read as [S1] or [S2], which is the usual spelling.", count=corrected))
+            Problem(
+                "note",
+                say("script.tags", "{count} {count:tag is|tags are} read as [S1] or [S2], which is the usual spelling.", count=corrected),
+            )
         )
     if merged:
         problems.append(
             Problem(
                 "note",
-                say("script.alternate", "{count} consecutive lines have the same speaker; they are joined into one turn.", count=merged),
+                say(
+                    "script.alternate",
+                    "In {count} {count:place|places} a speaker has two lines in a row; they are joined into one turn.",
+                    count=merged,
+                ),
             )
         )
-    if unknown:
-        problems.append(Problem("fatal", _name_unknown(unknown, limits), cure="use:dia-1.6b"))
-
-
-def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
-    """Report words the voice never learned, with similar words that it knows. `words`: lower case mapped to the
-    spelling in the script."""
-    ordered = sorted(limits.words or ())
-    shown = dict(list(words.items())[:WORDS_TOLD])
-    near = {word: close[0] for word in shown if (close := difflib.get_close_matches(word, ordered, 1, ALIKE))}
-    told = ", ".join(shown.values())
-    if not near:
-        return say(
-            "script.words",
-            "{name} knows only {known} words and cannot say: {words}. Use other words, or choose Dia, which speaks any English.",
-            name=limits.name,
-            known=len(ordered),
-            words=told,
-        )
-    return say(
-        "script.words-near",
-        "{name} knows only {known} words and cannot say: {words}. Similar words it knows: {near}. Use those, or choose Dia, which speaks any English.",
-        name=limits.name,
-        known=len(ordered),
-        words=told,
-        near=", ".join(f"{shown[word]} → {each}" for word, each in near.items()),
-    )
 
 
 def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
@@ -252,36 +229,40 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     if seconds > PAUSE_MOST_S:
         problems.append(
             Problem(
-                "warning", say("script.pause-long", "{mark} is too long; the pause will last {most} s.", mark=mark[0], most=PAUSE_MOST_S)
+                "warning",
+                say("script.pause-long", "{mark} is too long; the pause will last {most}.", mark=mark[0], most=word_duration(PAUSE_MOST_S)),
             )
         )
     return min(seconds, PAUSE_MOST_S)
 
 
-def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown: dict[str, str]) -> str:
-    """Rewrite the text in characters the voice knows; collect words it does not know in `unknown`."""
+def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
+    """Rewrite the text in characters the voice knows."""
 
     def square(found: re.Match[str]) -> str:
         inside = found[1].strip().lower()
         if inside in limits.nonverbals:
             return f"({inside})"
-        problems.append(
-            Problem(
-                "warning",
-                say(
-                    "script.square",
-                    "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
-                    mark=found[0],
-                    name=limits.name,
-                ),
-            )
-        )
+        problems.append(Problem("warning", _name_tag(found[0], limits)))
         return found[1]
 
     text = _SQUARE.sub(square, text)
     for found in _ROUND.finditer(text):
         inside = found[1].strip().lower()
-        if limits.words is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
+        if limits.letters is not None and inside in NONVERBALS:
+            problems.append(
+                Problem(
+                    "warning",
+                    say(
+                        "script.reads-sound",
+                        "{name} reads {mark} aloud. Dia can make such sounds.",
+                        mark=found[0],
+                        name=word_name(limits.name),
+                    ),
+                    cure="use:dia-1.6b",
+                )
+            )
+        elif limits.letters is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
             problems.append(
                 Problem(
                     "warning",
@@ -289,22 +270,24 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                         "script.nonverbal",
                         "{name} does not know the sound {mark}, which may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
                         mark=found[0],
-                        name=limits.name,
+                        name=word_name(limits.name),
                     ),
                 )
             )
-    known = limits.words
-    if known is None:
-        return text
+    return text if limits.letters is None else write_out(text)
 
-    def spelled(found: re.Match[str]) -> str:
-        written = found[0].lower()
-        if written in limits.spell:
-            return limits.spell[written]
-        if written.isdigit() and all(digit in limits.spell for digit in written):
-            return " ".join(limits.spell[digit] for digit in written)
-        if written not in known:
-            unknown.setdefault(written, found[0])
-        return found[0]
 
-    return _WORD.sub(spelled, text)
+def _name_tag(mark: str, limits: VoiceLimits) -> Sentence:
+    if not limits.nonverbals:
+        return say(
+            "script.square-plain",
+            "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2].",
+            mark=mark,
+            name=word_name(limits.name),
+        )
+    return say(
+        "script.square",
+        "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
+        mark=mark,
+        name=word_name(limits.name),
+    )

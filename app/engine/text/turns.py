@@ -12,6 +12,9 @@ from app.engine.text.voice_limits import DIA, VoiceLimits
 _NONVERBAL = re.compile(r"\([^()]{1,40}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')]*)\s+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+")
+_LETTER = re.compile(r"\b[B-HJ-Z]\b")
+NAME_BYTES = 3
+"""A letter read by its name takes as long as a word of so many bytes more."""
 _WORD_END = re.compile(r"\s+")
 
 
@@ -45,7 +48,8 @@ class ScriptPart:
 def estimate_seconds(text: str, limits: VoiceLimits = DIA) -> float:
     """Estimate the time this text takes to speak; a laugh or a sigh counts one second."""
     spoken, nonverbals = _NONVERBAL.subn("", text)
-    return len(spoken.encode()) / limits.bytes_per_s + nonverbals
+    names = 0 if limits.letters is None else len(_LETTER.findall(spoken)) * NAME_BYTES
+    return (len(spoken.encode()) + names) / limits.bytes_per_s + nonverbals
 
 
 def gather_parts(marks: Iterable[Turn | float], limits: VoiceLimits) -> tuple[list[ScriptPart], float]:

@@ -1,4 +1,4 @@
-"""The limits of a voice: bytes, frames, words, speeds. Read from a model's folder; no torch, so the window can use them
+"""The limits of a voice: bytes, frames, sounds, speeds. Read from a model's folder; no torch, so the window can use them
 too."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class VoiceLimits:
 
     name: str = "Dia"
     bytes_most: int = 1024
-    """Bytes of text the encoder takes at once, including the voice prompt's."""
+    """Bytes of text the encoder takes at once, including the voice prompt's; of a voice that reads sounds, about as many."""
     rows_most: int = 3072
     delay: int = 15
     rate: int = 44100
@@ -35,15 +35,21 @@ class VoiceLimits:
     part_most_s: float = 20.0
     """More text at once is spoken too fast."""
     bytes_per_s: float = 14.5
-    words: frozenset[str] | None = None
-    """The only words it knows; None: any."""
-    spell: dict[str, str] = field(default_factory=dict, hash=False)
-    """Words as people write them, mapped to what the model reads."""
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
     """Whether it continues the voices of its prompt. If not, each tag is a fixed voice."""
     clip_most_s: float = 15.0
     """The most of a voice clip that is used; the rest is cut."""
+    letters: Path | None = None
+    """What it learned of reading, for a voice that reads sounds and not letters."""
+    ready: dict[str, str] = field(default_factory=dict, hash=False)
+    """The clips of voices that it learned by name, each by its `clip_key`, mapped to the sign that names it after a speaker's tag."""
+    usual: tuple[str, ...] = ()
+    """The signs of the voices that its speakers have where none is named."""
+    signs_per_s_most: float = math.inf
+    """Sounds a second that nobody speaks, for a voice that reads sounds: a part does not end before that pace allows."""
+    edition: str = ""
+    """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
@@ -55,12 +61,16 @@ class VoiceLimits:
         return (self.rows_most - self.delay - 1) / self.frame_rate
 
 
+def clip_key(clip: Path | str) -> str:
+    """Return what tells a ready voice's clip wherever Hearth is installed: the end of its path."""
+    return "/".join(Path(clip).parts[-3:])
+
+
 DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
 
 
 def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
-    """Read the limits from config.json, the codec's config.json and, for a voice with a limited vocabulary,
-    starter.json. Raise a Trouble if they are damaged."""
+    """Read the limits from config.json, the codec's config.json and, for a starter voice, starter.json. Raise a Trouble if they are damaged."""
     try:
         return _build_limits(folder, codec)
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
@@ -97,11 +107,14 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         part_aim_s=min(float(starter.get("part_aim_s", DIA.part_aim_s)), 0.8 * shared),
         part_most_s=min(float(starter.get("part_most_s", DIA.part_most_s)), shared),
         bytes_per_s=float(starter.get("bytes_per_s", DIA.bytes_per_s)),
-        words=frozenset(starter["words"]) if "words" in starter else None,
-        spell=dict(starter.get("spelling", {})),
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
+        letters=folder / str(starter["letters"]) if "letters" in starter else None,
+        ready={clip_key(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
+        usual=tuple(starter.get("usual", ())),
+        signs_per_s_most=float(starter.get("signs_per_s_most", math.inf)),
+        edition=str(starter.get("edition", "")),
         own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | read_recommended(starter.get("generation", {})),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass
@@ -13,14 +14,16 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from app.disk_faults import word_fault
+from app.duration import word_duration
 from app.engine.files import sound
 from app.engine.files.bounded_json import read_json
 from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
+from app.engine.text.model_names import word_name
 from app.engine.text.turns import Turn
-from app.engine.text.voice_limits import VoiceLimits
-from app.paths import Home
+from app.engine.text.voice_limits import VoiceLimits, clip_key
+from app.paths import Home, assets
 from app.sentence import Sentence, Trouble, say
 from app.stored_json import is_right, read_stored
 
@@ -41,7 +44,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A saved voice."""
+    """A saved voice, or one that comes with the starter voice."""
 
     name: str
     prompt: VoicePrompt
@@ -55,14 +58,14 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
     if not prompt.transcript.strip():
         raise Trouble(say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
     checked = script.parse_script(prompt.transcript, limits)
-    if not _can_follow(limits, find_speaker(Path(prompt.path)), bool(checked.fatal)):
+    if limits.own_voices is not None and find_speaker(Path(prompt.path)) not in limits.own_voices:
         raise Trouble(
             say(
                 "voice.not-own",
                 "{name} cannot imitate this recording, only voices that it spoke itself. "
-                "Choose “New random voice” or a voice saved from its own results, or use Dia, "
+                "Choose one of its ready voices or a voice saved from its own results, or use Dia, "
                 "which can imitate any recording.",
-                name=limits.name,
+                name=word_name(limits.name),
             ),
             cure="use:dia-1.6b",
         )
@@ -87,9 +90,9 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say(
                 "voice.short",
-                "Only {seconds} s of speech can be heard in {name}. Choose a recording of 5 to 10 s.",
+                "Only {time} of speech can be heard in {name}. Choose a recording of 5 to 10 s.",
                 name=path.name,
-                seconds=round(len(heard) / rate, 1),
+                time=word_duration(len(heard) / rate, exact=True),
             )
         )
     turns = parse_transcript(prompt, limits)
@@ -102,9 +105,9 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.trimmed",
-                'The recording is {whole} s long; only its first {kept} s are used. The words in that time are probably: "{words}"',
-                whole=round(whole_s, 1),
-                kept=round(len(heard) / rate, 1),
+                'The recording is {whole} long; only its first {kept} are used. The words in that time are probably: "{words}"',
+                whole=word_duration(whole_s, exact=True),
+                kept=word_duration(len(heard) / rate, exact=True),
                 words=" ".join(map(str, turns)),
             )
         )
@@ -112,30 +115,16 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.brief",
-                "The recording is only {seconds} s long. A recording of 5 to 10 s works better.",
-                seconds=round(len(heard) / rate, 1),
+                "The recording is only {time} long. A recording of 5 to 10 s works better.",
+                time=word_duration(len(heard) / rate, exact=True),
             )
         )
     room = limits.bytes_most // 2
     if len(" ".join(map(str, turns)).encode()) > room:
         raise Trouble(
-            say(
-                "voice.wordy",
-                "The text of the recording is longer than {room} bytes, more than can be said in that time. Type only what is said in it.",
-                room=room,
-            )
+            say("voice.wordy", "The text of the recording is too long: nobody says that much in this time. Type only what is said in it.")
         )
     return Prompt(sound.resample(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
-
-
-def _can_follow(limits: VoiceLimits, spoken_by: str | None, strange_words: bool) -> bool:
-    """Guess for a voice saved before Hearth recorded its speaker: if the model knows all its words, the model probably
-    spoke it."""
-    if limits.own_voices is None:
-        return True
-    if spoken_by is None:
-        return bool(limits.own_voices) and not strange_words
-    return spoken_by in limits.own_voices
 
 
 class StoredVoice(TypedDict, total=False):
@@ -166,6 +155,8 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
         raise Trouble(say("voice.no-name", "The name of a voice needs at least one letter or digit."))
+    if name.lower() in {each.name.lower() for each in list_ready_voices()}:
+        raise Trouble(say("voice.ready-name", "{name} is the name of a voice that comes with Hearth. Choose another name.", name=name))
     path = home.voices / f"{slug}.wav"
     taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
     if taken is not None:
@@ -190,9 +181,36 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
 
 def list_voices(home: Home) -> tuple[Voice, ...]:
     """List saved voices by name; skip anything else in the folder."""
+    return _list_folder(home.voices, ".wav")
+
+
+@functools.cache
+def list_ready_voices() -> tuple[Voice, ...]:
+    """List the voices that come with the starter voice."""
+    return _list_folder(assets() / "starter" / "voice" / "voices", ".ogg")
+
+
+def is_same(voice: Voice, prompt: VoicePrompt) -> bool:
+    """Tell whether a clip with its words is this voice, a ready one also where Hearth was moved or its words were put otherwise."""
+    return voice.prompt == prompt or (voice in list_ready_voices() and clip_key(voice.prompt.path) == clip_key(prompt.path))
+
+
+def is_ready(prompt: VoicePrompt) -> bool:
+    """Tell whether a clip with its words is a voice that comes with Hearth."""
+    return any(each.prompt == prompt for each in list_ready_voices())
+
+
+def list_offered_voices(home: Home, guest: bool = False) -> tuple[Voice, ...]:
+    """List saved voices, then the ready ones; a saved voice hides a ready one of its name. A guest sees the ready ones alone."""
+    saved = () if guest else list_voices(home)
+    names = {each.name.lower() for each in saved}
+    return *saved, *(each for each in list_ready_voices() if each.name.lower() not in names)
+
+
+def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:
     found = []
-    for about in sorted(home.voices.glob("*.json")) if home.voices.is_dir() else ():
-        path = about.with_suffix(".wav")
+    for about in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        path = about.with_suffix(suffix)
         try:
             values = read_stored(about, STORED)
             prompt = VoicePrompt(str(path), str(values["transcript"]))

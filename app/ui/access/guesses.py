@@ -80,7 +80,7 @@ def require_hard_to_guess(variable: str, secret: str) -> None:
         raise Trouble(
             say(
                 "open.guessable",
-                "{variable} is too easy to guess. Use at least {least} characters, or leave it out. "
+                "{variable} is too easy to guess. Use at least {least} {least:character|characters}, or leave it out. "
                 "Spaces, words such as password, repetitions and runs such as 1234 or qwerty do not count.",
                 variable=variable,
                 least=LETTERS_LEAST,

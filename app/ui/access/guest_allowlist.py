@@ -80,7 +80,7 @@ class GuestAllowlist:
             if len(named) > FILES_MOST:
                 many = say(
                     "guest.many-files",
-                    "The request names {count} files; guests may send {most} at once.",
+                    "The request names {count} {count:file|files}; guests may send {most} at once.",
                     count=len(named),
                     most=FILES_MOST,
                 )

@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.duration import word_duration
 from app.engine.jobs.owners import household_of, new_guest
 from app.languages import COOKIE, languages
 from app.palette import by_system
@@ -182,7 +183,7 @@ def digest_token(token: str) -> bytes:
 
 
 def too_many_tries(wait_s: float) -> Sentence:
-    return say("login.wait", "Too many tries. Wait {seconds} seconds, then try again.", seconds=max(1, round(wait_s)))
+    return say("login.wait", "Too many tries. Wait {time}, then try again.", time=word_duration(wait_s))
 
 
 class LoginRequired:

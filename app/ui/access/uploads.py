@@ -21,6 +21,7 @@ from PIL import Image
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.disk_faults import is_disk_full
+from app.duration import word_duration
 from app.engine.files.bounded_json import parse_json
 from app.engine.files.picture_header import open_header
 from app.engine.files.safetensors import HEADER
@@ -86,7 +87,7 @@ def is_sound(path: Path) -> bool:
     require_usual(path, found.channels, found.samplerate)
     if found.frames / found.samplerate > SECONDS_MOST:
         raise Trouble(
-            say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60))
+            say("upload.long", "{name} is longer than {most}. Shorten it first.", name=path.name, most=word_duration(SECONDS_MOST))
         )
     return True
 

@@ -152,7 +152,7 @@ def picture_request(desk: Desk, given: PaintAsked, image: str | None, mask: str 
         raise Trouble(
             say(
                 "a1111.batch",
-                "This asks for {asked} pictures, but one job may have at most {most}. Ask for fewer.",
+                "This asks for {asked} {asked:picture|pictures}, but one job may have at most {most}. Ask for fewer.",
                 asked=batch,
                 most=BATCH_MOST,
             )

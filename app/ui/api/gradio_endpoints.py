@@ -74,7 +74,7 @@ class Endpoints:
         Speak a script.
         Parameters:
             text: what to say; [S1] and [S2] change the speaker, (laughs) laughs. Example: [S1] Hello there. [S2] Hello!
-            voice: the name of a saved voice; empty for a new one
+            voice: the name of a ready or saved voice; empty for a new one
             model: a model's id; empty for the best installed one
             seed: the same seed gives the same result; omit it for a random one
             speed: 0.5 to 2.0; the pitch stays

@@ -168,8 +168,8 @@ def find_model(desk: Desk, wanted: Any, kind: Kind) -> str:
 
 
 def find_voice(desk: Desk, wanted: Any) -> Any:
-    """Find a saved voice by name; any other name, such as alloy, gives None, a new voice."""
-    return next((each.prompt for each in voices.list_voices(desk.keeper.home) if each.name == wanted), None)
+    """Find a saved or ready voice by name; any other name, such as alloy, gives None, a new voice."""
+    return next((each.prompt for each in voices.list_offered_voices(desk.keeper.home) if each.name == wanted), None)
 
 
 def model_entry(id_: str) -> dict[str, Any]:

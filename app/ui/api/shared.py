@@ -20,7 +20,7 @@ from app.sentence import Trouble, say
 from app.ui.access import uploads
 from app.ui.api import pacing
 from app.ui.api.following import WORKERS, stay, wait_for, work
-from app.ui.page.translate import language, translate
+from app.ui.page.translate import join, language
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person, who
@@ -91,7 +91,9 @@ def decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text.rpartition(",")[2], validate=True)
     except (binascii.Error, ValueError) as fault:
-        raise Trouble(say("programs.base64", "The picture is not valid base64: {fault}.", fault=str(fault))) from fault
+        raise Trouble(
+            say("programs.base64", "The picture is not valid base64: {fault}. Send the file's bytes in base64.", fault=str(fault))
+        ) from fault
 
 
 def encode_base64(path: Path) -> str:
@@ -116,7 +118,7 @@ def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
 def error_answer(asked: Asked, trouble: Trouble) -> JSONResponse:
     """Write an error so that both OpenAI's and A1111's clients can read it, and know whether to try again later."""
     status = STATUS.get(trouble.sentence.key, 400)
-    words = " ".join(translate(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
+    words = join(language(asked), trouble.sentence, *trouble.objections)
     error = {
         "message": words,
         "type": "invalid_request_error" if status < 500 else "server_error",

@@ -13,7 +13,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 Place = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
     "h-greeting", "h-scripts", "h-script", "h-parts", "h-sound",
-    "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-grid",
+    "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
@@ -23,7 +23,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure"]
 """Elements that a script makes."""
 
 Field = Literal[
-    "speak-text", "paint-prompt", "paint-negative", "paint-width", "paint-height", "paint-start", "paint-image", "paint-dropped",
+    "speak-text", "speak-clip", "paint-prompt", "paint-negative", "paint-width", "paint-height", "paint-start", "paint-image", "paint-dropped",
     "machine-chunk", "machine-exact",
 ]  # fmt: skip
 """Gradio's fields that scripts or styles know. Of these paint-dropped is hidden: it takes a picture that is dropped anywhere."""
@@ -33,7 +33,9 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 
 Call = Literal[
     "speak.restore", "speak.redo", "speak.voices", "speak.use",
+    "speak.back", "speak.noclip", "speak.noseed",
     "paint.restore", "paint.start", "paint.use", "paint.forecast",
+    "paint.back", "paint.nostart", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget",
 ]  # fmt: skip
 """What scripts ask of a tab's handlers (app/ui/tabs/script_calls.py): the tab, and what to do."""
@@ -71,6 +73,7 @@ ROUTES: Final = (
     Address("hearth/voices", "POST", ("id", "name")),
     Address("hearth/notices", "POST", ("id",)),
     Address("hearth/engine/{act}", "POST"),
+    Address("hearth/chunk", "POST", ("size",)),
     Address("hearth/greeting"),
     Address("hearth/greeting", "POST"),
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip")),
@@ -80,6 +83,7 @@ ROUTES: Final = (
     Address("hearth/models"),
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/downloads"),
+    Address("hearth/offer", fields=("model",)),
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
     Address("hearth/machines/{act}", "POST", ("id", "code")),
@@ -125,6 +129,7 @@ class Live(TypedDict, total=False):
     grid: View
     standing: View | None
     charts: list[View]
+    chunk: View
     checked: Mapping[str, int]
     notices: list[View]
     interrupted: list[View]
@@ -132,7 +137,19 @@ class Live(TypedDict, total=False):
     machines: View
 
 
-FUNCTIONS: Final = ("answer", "look_at", "spokenBy", "paintedBy", "confirmVoice", "confirmPreset", "copyReport")
+FUNCTIONS: Final = (
+    "answer",
+    "look_at",
+    "spokenBy",
+    "paintedBy",
+    "confirmVoice",
+    "confirmPreset",
+    "copyReport",
+    "inForce",
+    "reusing",
+    "reused",
+    "before",
+)
 """Functions of the scripts that Gradio's events call."""
 
 SWITCHES: Final = ("language", "chime", "light")

@@ -8,8 +8,10 @@ from typing import Protocol
 import gradio as gr
 from gradio.i18n import I18nData
 
+from app.engine.text.model_names import word_name
 from app.languages import ENGLISH, choose, languages, templates
-from app.sentence import Sentence
+from app.sentence import Sentence, Value, join_sentences
+from app.ui.page.gradio_words import GRADIO_WORDS
 
 Language = str
 """The code of a language in app/locale/languages.json."""
@@ -29,8 +31,16 @@ def label(sentence: Sentence) -> I18nData:
     return word(key, english)
 
 
+def label_model(title: str) -> I18nData | str:
+    """Return a model's name as a label."""
+    words = word_name(title)
+    return label(words) if isinstance(words, Sentence) else title
+
+
 def i18n() -> gr.I18n:
-    """Return every label made so far, for each tag of each language: build the window first."""
+    """Return every label made so far and Gradio's own, for each tag of each language: build the window first."""
+    for each in GRADIO_WORDS:
+        label(each)
     labels = {code: {key: text(key, english, code) for key, english in _english.items()} for code in languages()}
     return gr.I18n(**{tag: labels[code] for code, each in languages().items() for tag in {code, *each.tags}})
 
@@ -49,12 +59,13 @@ def language(request: WebRequest | None) -> Language:
     return choose(request.headers.get("cookie", ""), request.headers.get("accept-language", ""))
 
 
-def translate(sentence: Sentence, spoken: Language) -> str:
-    return sentence.translate(templates(spoken))
+def translate(words: Value, spoken: Language) -> str:
+    """Word a sentence in a person's language; a name or a number stays as it is."""
+    return words.translate(templates(spoken)) if isinstance(words, Sentence) else str(words)
 
 
 def join(spoken: Language, *sentences: Sentence) -> str:
-    return " ".join(translate(each, spoken) for each in sentences)
+    return join_sentences(translate(each, spoken) for each in sentences)
 
 
 def text(key: str, english: str, spoken: Language) -> str:

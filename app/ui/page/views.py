@@ -13,7 +13,7 @@ import soundfile
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.compat.planning.types import AUTO, Plan
+from app.compat.planning.types import AUTO, Chunk, Plan
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
@@ -24,18 +24,20 @@ from app.ui.page.translate import Language, join, text, translate
 View = dict[str, Any]
 
 
-def strip_view(state: EngineState, progress: Progress | None, title: str, spoken: Language) -> View:
-    """Return the strip on every tab; an idle one only says that it is ready."""
+def strip_view(state: EngineState, progress: Progress | None, title: str, asked: Chunk, spoken: Language) -> View:
+    """Return the strip on every tab; an idle one only says that it is ready. `asked`: the chunk size in force."""
     step = progress.step if progress is not None and progress.end is None else None
     return {
         "job": state.job,
-        "model": f"{title}, {state.plan.dtype}" if title and state.plan else title,
+        "model": translate(say("strip.model", "{model}, {dtype}", model=title, dtype=state.plan.dtype), spoken)
+        if title and state.plan
+        else title,
         "doing": doing_text(state, progress, spoken),
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
         "memory": memory_view(state.reading) if state.ready else None,
-        "machine": machine_text(state.hardware, state.plan if state.job else None, step, spoken),
-        "chunk": chunk_now_text(step, spoken),
+        "machine": machine_text(state.hardware, state.plan if state.job else None, step, asked, spoken),
+        "chunk": chunk_now_text(step, asked, spoken),
         "plan": stamp_plan(state),
     }
 
@@ -117,39 +119,43 @@ def memory_view(reading: Reading) -> View:
     }  # fmt: skip
 
 
-def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, spoken: Language) -> str:
+def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, asked: Chunk, spoken: Language) -> str:
     if hardware is None:
         return ""
     if plan is None:
         return hardware.name
     name = hardware.name if plan.device != "cpu" or hardware.kind == "cpu" else text("strip.processor", "the processor", spoken)
-    return ", ".join((name, translate(GQA_WORDS[plan.gqa], spoken), chunk_text(plan, step, spoken)))
+    words = say("strip.machine", "{name}, {gqa}, {chunk}", name=name, gqa=GQA_WORDS[plan.gqa], chunk=chunk_text(plan, step, asked, spoken))
+    return translate(words, spoken)
 
 
-def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
-    """Word the chunk of the last step's largest call; before the first step, the planned one."""
-    if step is None or step.ran is None:
-        if plan.chunk_q == AUTO:
-            return text("strip.chunk-auto", "automatic chunk", spoken)
-        return translate(say("strip.chunk", "chunk {chunk}", chunk=plan.chunk_q), spoken)
-    ran = step.ran
-    if ran.queries == 1:
+def chunk_text(plan: Plan, step: Step | None, asked: Chunk, spoken: Language) -> str:
+    """Word the chunk of the last step's largest call, before the first step the planned one; and the size asked for, where it is another."""
+    ran = step.ran if step is not None else None
+    if ran is not None and ran.queries == 1:
         return text("strip.decode", "one query at a time", spoken)
-    if ran.rows >= ran.queries:
-        return text("strip.whole", "not chunked", spoken)
-    if step.asked != AUTO and ran.rows < min(step.asked, ran.queries):
-        return translate(say("strip.chunk-asked", "chunk {chunk} ({asked} requested)", chunk=ran.rows, asked=step.asked), spoken)
-    return translate(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
+    if ran is None:
+        rows, least = plan.chunk_q, asked
+    else:
+        rows, least = ran.rows, asked if asked == AUTO else min(asked, ran.queries)
+    if rows == AUTO:
+        sentence = say("strip.chunk-auto", "automatic chunk")
+    elif ran is not None and ran.rows >= ran.queries:
+        sentence = say("strip.whole", "not chunked")
+    else:
+        sentence = say("strip.chunk", "chunk {chunk}", chunk=rows)
+    if asked != AUTO and rows != least:
+        sentence = say("strip.requested", "{chunk} ({asked} requested)", chunk=sentence, asked=asked)
+    return translate(sentence, spoken)
 
 
-def chunk_now_text(step: Step | None, spoken: Language) -> str:
+def chunk_now_text(step: Step | None, asked: Chunk, spoken: Language) -> str:
     """Word what the slider asks for and what the last step's largest call took."""
     if step is None or step.ran is None or step.ran.queries < 2:
         return ""
-    asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
     sentence = say(
-        "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} queries at a time.",
-        asked=asked, rows=step.ran.rows, queries=step.ran.queries,
+        "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} {queries:query|queries} at a time.",
+        asked=text("word.automatic", "automatic", spoken) if asked == AUTO else asked, rows=step.ran.rows, queries=step.ran.queries,
     )  # fmt: skip
     return translate(sentence, spoken)
 
@@ -184,9 +190,17 @@ def end_view(progress: Progress, spoken: Language) -> View | None:
     return None
 
 
-def charts_view(history: Sequence[Sample]) -> list[View]:
-    """Return the live charts, one point a second."""
-    return [{"rate": sample.rate, "unit": sample.unit, **memory_view(sample.reading)} for sample in history]
+def charts_view(history: Sequence[Sample], spoken: Language) -> list[View]:
+    """Return the live charts, one point a second, with what changed at each."""
+    return [
+        {
+            "rate": sample.rate,
+            "unit": sample.unit,
+            "marks": [translate(each, spoken) for each in sample.marks],
+            **memory_view(sample.reading),
+        }
+        for sample in history
+    ]
 
 
 def trouble_html(trouble: Trouble, spoken: Language) -> str:
@@ -209,9 +223,16 @@ def job_file_url(job: str, path: str) -> str:
     return f"hearth/made/{job}/{Path(path).name}"
 
 
-@lru_cache(maxsize=512)
 def read_peaks(path: str, bars: int = 96) -> tuple[float, ...]:
-    """Return the peaks of a sound, 0 to 1, one a bar; cached, as a finished file never changes."""
+    """Return the peaks of a sound, 0 to 1, one a bar; cached until the file changes, as that of a part that is spoken on does."""
+    try:
+        return _read_peaks(path, Path(path).stat().st_mtime_ns, bars)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=512)
+def _read_peaks(path: str, _written_ns: int, bars: int) -> tuple[float, ...]:
     try:
         samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
     except (OSError, RuntimeError):

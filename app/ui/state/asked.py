@@ -127,7 +127,9 @@ def explain(fault: ValidationError) -> Sentence:
     if kind in ("less_than", "less_than_equal"):
         return say("asked.most", "{field} must be at most {most}.", field=field, most=limits["le"] if "le" in limits else limits["lt"])
     if kind == "string_too_long":
-        return say("asked.long", "{field} is longer than {most} characters. Shorten it.", field=field, most=limits["max_length"])
+        return say(
+            "asked.long", "{field} is longer than {most} {most:character|characters}. Shorten it.", field=field, most=limits["max_length"]
+        )
     if kind == "string_pattern_mismatch":
         return say("asked.control", "{field} contains control characters. Type it again.", field=field)
     wanted = KINDS.get(kind.partition("_")[0])

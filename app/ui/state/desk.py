@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.engine.models.chosen import parse_choice
-from app.engine.models.downloads import Downloads
+from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.process.keeper import Keeper
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
@@ -43,7 +43,7 @@ class Desk:
         self.measuring = MeasuringDesk(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine)
         self.others = OtherMachines(self.keeper, self.settings)
-        self.downloads = Downloads(self.keeper.home)
+        self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.downloads.recall(self.models.list_all())
 
     def make_upload_folder(self) -> Path:

@@ -91,7 +91,7 @@ class GuestFiles:
             raise Trouble(
                 say(
                     "upload.full",
-                    "You have used your upload space ({most} MB, {files} files). Use the files you sent, or come back tomorrow.",
+                    "You have used your upload space ({most} MB, {files} {files:file|files}). Use the files you sent, or come back tomorrow.",
                     most=HOUSEHOLD_BYTES >> 20,
                     files=HOUSEHOLD_FILES,
                 )

@@ -16,6 +16,7 @@ from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.process.keeper import Keeper
+from app.engine.text import voices
 from app.sentence import Trouble, say
 from app.ui.state.person import Person
 
@@ -85,12 +86,12 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
             raise Trouble(
                 say(
                     "guest.letters",
-                    "The script has {asked} characters; guests may use up to {most}.",
+                    "The script has {asked} {asked:character|characters}; guests may use up to {most}.",
                     asked=len(request.text),
                     most=limits.letters,
                 )
             )
-        files = [request.voice.path] if request.voice else []
+        files = [request.voice.path] if request.voice and not voices.is_ready(request.voice) else []
         kind: str = "speech"
     else:
         request = _grant_picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
@@ -117,20 +118,25 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
         raise Trouble(
             say(
                 "guest.side",
-                "The picture would be {asked} pixels on its longer side; guests may use up to {most}.",
+                "The picture would be {asked} {asked:pixel|pixels} on its longer side; guests may use up to {most}.",
                 asked=side,
                 most=limits.side,
             )
         )
     if (request.steps or 0) > limits.steps:
         raise Trouble(
-            say("guest.steps", "You asked for {asked} steps; guests may use up to {most}.", asked=request.steps or 0, most=limits.steps)
+            say(
+                "guest.steps",
+                "You asked for {asked} {asked:step|steps}; guests may use up to {most}.",
+                asked=request.steps or 0,
+                most=limits.steps,
+            )
         )
     if request.batch > limits.batch:
         raise Trouble(
             say(
                 "guest.batch",
-                "You asked for {asked} pictures at once; guests may make up to {most}.",
+                "You asked for {asked} {asked:picture|pictures} at once; guests may make up to {most}.",
                 asked=request.batch,
                 most=limits.batch,
             )
@@ -154,7 +160,11 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     household = household_of(person.name)
     if waiting.count(household) >= limits.waiting:
         raise Trouble(
-            say("guest.waiting", "You have {most} jobs in the queue already. Wait for one to finish, or stop one.", most=limits.waiting)
+            say(
+                "guest.waiting",
+                "You have {most} {most:job|jobs} in the queue already. Wait for one to finish, or stop one.",
+                most=limits.waiting,
+            )
         )
     if len(waiting) >= (limits.waiting_all if household in waiting else QUEUE_MOST):
         raise Trouble(say("guest.full", "The guest queue is full. Try again in a few minutes."))

@@ -103,7 +103,9 @@ class JobsDesk:
         if not person.owner:
             check_turn(person, self.keeper, read_allowance(self.settings.get(SAVED, {})))
         elif self.keeper.journal.count_waiting() >= (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
-            raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=most))
+            raise Trouble(
+                say("queue.full", "The queue is full ({most} {most:job|jobs}). Clear it, or wait for some jobs to finish.", most=most)
+            )
 
     def begin_grid(self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person) -> None:
         """Queue one job for each pair of values, all with one seed, so that only these two settings differ."""
@@ -112,7 +114,7 @@ class JobsDesk:
             raise Trouble(
                 say(
                     "grid.large",
-                    "The grid would have {count} pictures; {most} is the limit. Enter fewer values.",
+                    "The grid would have {count} {count:picture|pictures}; {most} is the limit. Enter fewer values.",
                     count=count,
                     most=GRID_MOST,
                 )

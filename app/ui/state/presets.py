@@ -63,7 +63,7 @@ def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) 
         raise Trouble(
             say(
                 "preset.name",
-                "This preset needs a name of its own, up to {most} characters. Type one into the preset field.",
+                "This preset needs a name of its own, up to {most} {most:character|characters}. Type one into the preset field.",
                 most=NAME_MOST,
             )
         )

@@ -45,5 +45,5 @@ def shrink_speech(request: SpeechRequest, limits: VoiceLimits) -> tuple[SpeechRe
             cure="models",
         )
     text = "".join((f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text for place, part in enumerate(parts))
-    words = say("smaller.speech", "Restarted in {parts} shorter parts.", parts=len(parts))
+    words = say("smaller.speech", "Restarted in {parts} shorter {parts:part|parts}.", parts=len(parts))
     return dataclasses.replace(request, text=text, only_parts=(), keep=()), words

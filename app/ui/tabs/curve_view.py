@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-from app.compat.machine.chunk_curve import Curve
+from app.compat.machine.chunk_curve import SIZES, Curve
 from app.compat.planning.fallbacks import running
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
 from app.compat.planning.plan_words import word_chunk
@@ -50,6 +51,11 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
         "budget": plan.budget_bytes,
         "note": note,
     }
+
+
+def find_place(chunk: Chunk) -> int:
+    """Return the slider's place for a size: 0 is automatic; a size that it lacks stands at the nearest."""
+    return 0 if chunk == AUTO else 1 + min(range(len(SIZES)), key=lambda place: abs(math.log2(SIZES[place] / chunk)))
 
 
 def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:

@@ -17,6 +17,7 @@ from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs import machine_view
+from app.ui.tabs.curve_view import find_place
 from app.ui.tabs.machine_fields import ANY, MachineFields, build_fields, listed_models
 from app.ui.tabs.script_calls import hear
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh, explain
@@ -44,7 +45,7 @@ class MachineTab:
         try:
             self.desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return place_of(self.desk.keeper.chunk), gr.skip(), explain(trouble, request)
+            return find_place(self.desk.keeper.chunk), gr.skip(), explain(trouble, request)
         return gr.skip(), "" if size == AUTO else str(size), ""
 
     def type_size(self, text: str, request: gr.Request) -> tuple[Any, str]:
@@ -56,7 +57,7 @@ class MachineTab:
             self.desk.machine.set_chunk(size)
         except Trouble as trouble:
             return gr.skip(), explain(trouble, request)
-        return place_of(size), ""
+        return find_place(size), ""
 
     def use_knee(self, model: str, request: gr.Request) -> tuple[Any, Any, str]:
         """Set the chunk to the knee that Tune found for this model."""
@@ -67,7 +68,7 @@ class MachineTab:
             self.desk.machine.set_chunk(curve.knee)
         except Trouble as trouble:
             return gr.skip(), gr.skip(), explain(trouble, request)
-        return place_of(curve.knee), str(curve.knee), ""
+        return find_place(curve.knee), str(curve.knee), ""
 
     def choice_from(self, values: dict[Any, Any]) -> Choice:
         forced = self.fields.force
@@ -106,9 +107,9 @@ class MachineTab:
     def fill(self) -> list[Any]:
         """Fill in what is forced, and look at the loaded model."""
         models, loaded, now = (listed_models(self.desk), self.desk.keeper.state.model, self.desk.machine.read_choice(OWNER))
-        looked_at = gr.update(choices=models, value=loaded if loaded in dict(models).values() else CATALOG[0].id)
+        looked_at = gr.update(choices=models, value=loaded if loaded in [id_ for _, id_ in models] else CATALOG[0].id)
         forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]
-        return [looked_at, place_of(now.chunk), "" if now.chunk == AUTO else str(now.chunk), *forced]
+        return [looked_at, find_place(now.chunk), "" if now.chunk == AUTO else str(now.chunk), *forced]
 
 
 def connect(tab: MachineTab) -> None:
@@ -131,8 +132,3 @@ def connect(tab: MachineTab) -> None:
     machine.report.click(None, None, None, js="() => { Hearth.copyReport(); }")
     plan.model.change(**look)
     plan.pretended.change(**look)
-
-
-def place_of(chunk: Chunk) -> int:
-    """Return a size's place on the slider; 0, which is automatic, also for a size the slider lacks."""
-    return SIZES.index(chunk) + 1 if chunk in SIZES else 0

@@ -12,7 +12,7 @@ from app.compat.machine.chunk_curve import SIZES
 from app.compat.planning.plan_words import OPTIONS
 from app.compat.planning.types import Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.models.catalog import CATALOG
-from app.ui.page.translate import label, word
+from app.ui.page.translate import label, label_model, word
 from app.ui.state.desk import Desk
 from app.ui.tabs.script_calls import build_calls
 
@@ -78,8 +78,8 @@ def build_fields(desk: Desk) -> MachineFields:
     return MachineFields(machine, plan, chunk, force, calls)
 
 
-def listed_models(desk: Desk) -> list[tuple[str, str]]:
-    return [(each.title, each.id) for each in desk.models.list_all()]
+def listed_models(desk: Desk) -> list[tuple[Any, str]]:
+    return [(label_model(each.title), each.id) for each in desk.models.list_all()]
 
 
 def _build_machine() -> MachineCard:
@@ -114,7 +114,13 @@ def _build_chunk() -> ChunkCard:
         slider = gr.Slider(0, len(SIZES), 0, step=1, elem_id="machine-chunk", label=word("machine.chunk", "Chunk size"))
         gr.HTML('<p id="h-chunk-now" class="h-soft"></p>', apply_default_css=False)
         with gr.Row(elem_classes="h-inline"):
-            exact = gr.Textbox("", label=word("machine.exact", "Exact size"), placeholder="auto", elem_id="machine-exact", scale=1)
+            exact = gr.Textbox(
+                "",
+                label=word("machine.exact", "Exact size"),
+                placeholder=word("machine.auto", "automatic"),
+                elem_id="machine-exact",
+                scale=1,
+            )
             tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
         gr.HTML('<div class="h-measuring" data-kind="Tune"></div>', apply_default_css=False)
         message = gr.HTML("", apply_default_css=False, elem_id="machine-message")

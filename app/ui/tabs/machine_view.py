@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report import describe_report
-from app.compat.machine.report_file import hide_private, lay_out
+from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import Subject, Verdict, load
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import Plan
 from app.compat.planning.wrong_parts import PART_WORDS
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
+from app.private_words import hide_private
 from app.sentence import Trouble, say
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, notes_html, remarks_view
@@ -104,7 +105,9 @@ def describe_machine(hardware: Hardware, spoken: Language) -> str:
     elif hardware.kind in ("cuda", "rocm"):
         sentence = say("machine.card", "{name}, {memory} GB VRAM, driver {driver}, torch {torch}.", driver=hardware.driver or "?", **known)
     else:
-        sentence = say("machine.cpu", "{name}, {cores} cores, {memory} GB memory, torch {torch}; no usable graphics card.", **known)
+        sentence = say(
+            "machine.cpu", "{name}, {cores} {cores:core|cores}, {memory} GB memory, torch {torch}; no usable graphics card.", **known
+        )
     return translate(sentence, spoken)
 
 
@@ -131,4 +134,6 @@ def selftest_view(verdicts: Mapping[Subject, Verdict], spoken: Language) -> View
 
 def _subject_text(subject: Subject, spoken: Language) -> str:
     part, _, dtype = subject.name.rpartition("/")
-    return f"{translate(PART_WORDS[part], spoken)}, {dtype}" if subject.kind == "part" and part in PART_WORDS else subject.name
+    if subject.kind != "part" or part not in PART_WORDS:
+        return subject.name
+    return translate(say("selftest.part", "{part}, {dtype}", part=PART_WORDS[part], dtype=dtype), spoken)

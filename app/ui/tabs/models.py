@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import gradio as gr
 from starlette.requests import Request
@@ -25,11 +25,17 @@ from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.tabs.file_manager import reveal
 
+LINE_BYTES_PER_S: Final = 50_000_000 // 8
+"""50 Mbit/s, as the page says, until a download has shown how fast this line is."""
 LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
 
 
 def build(desk: Desk) -> None:
     gr.HTML('<section id="h-models"></section>', apply_default_css=False)
+
+
+class OfferAsked(Asked):
+    model: str = ""
 
 
 class ActAsked(Asked):
@@ -41,6 +47,7 @@ def routes(desk: Desk) -> list[Route]:
     return [
         owner_route(desk, "/hearth/models", show_models),
         owner_route(desk, "/hearth/downloads", show_downloads),
+        owner_route(desk, "/hearth/offer", show_offer, schema=OfferAsked),
         owner_route(desk, "/hearth/models/{act}", act, ["POST"], ActAsked),
     ]
 
@@ -51,6 +58,10 @@ def show_models(desk: Desk, request: Request) -> Response:
 
 def show_downloads(desk: Desk, request: Request) -> Response:
     return JSONResponse(downloads_view(desk, language(request)))
+
+
+def show_offer(desk: Desk, request: Request, asked: OfferAsked) -> Response:
+    return JSONResponse(offer_view(desk, find_listed(desk, asked.model), language(request)))
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
@@ -132,10 +143,10 @@ def models_view(desk: Desk, spoken: Language) -> View:
 def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
-    facts = [translate(each, spoken) for each in (model.note, model.least) if each is not None]
+    facts = [translate(model.note, spoken)] if model.note is not None else []
     return {
         "id": model.id,
-        "title": model.title,
+        "title": translate(model.words, spoken),
         "kind": model.kind,
         "facts": facts,
         "licence": model.licence,
@@ -158,6 +169,20 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     }
 
 
+def offer_view(desk: Desk, model: Model, spoken: Language) -> View:
+    """Return what a person asks before a download: how much, under which licence, how long, and what keeps it from coming now."""
+    offer, rate, trouble = desk.machine.offer(model), desk.downloads.line_rate, desk.downloads.check_line()
+    beside = (each.licence for each in model.companions if each.when in (None, offer.quantised))
+    return {
+        "title": translate(model.words, spoken),
+        "bytes": offer.download_bytes,
+        "licence": ", ".join(each for each in dict.fromkeys((model.licence, *beside)) if each),
+        "seconds": offer.download_bytes / (rate or LINE_BYTES_PER_S),
+        "measured": rate is not None,
+        "trouble": translate(trouble, spoken) if trouble is not None else "",
+    }
+
+
 def downloads_view(desk: Desk, spoken: Language) -> View:
     return {"downloads": [download_view(each, spoken) for each in desk.downloads.list_status()]}
 
@@ -169,4 +194,5 @@ def download_view(status: Status, spoken: Language) -> View:
     }  # fmt: skip
     said: dict[str, Any] = asdict(status)
     said["sentence"] = translate(status.sentence, spoken) if status.sentence is not None else ""
-    return said | {"word": words[status.state]}
+    waits = status.state == "running" and status.sentence is not None
+    return said | {"word": text("download.waiting", "waiting", spoken) if waits else words[status.state]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
+from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
-from app.ui.tabs.script_calls import hear, read_number
+from app.ui.tabs.script_calls import hear, read_number, script_event
 from app.ui.tabs.shared_controls import (
+    EACH,
     LATEST,
     QUICK,
     JobTab,
@@ -136,12 +138,12 @@ class PaintTab:
             request.scheduler or "", request.batch, request.upscale, request.strength, request.quicker, views.notes_html([*missing, *notes], spoken),
         ]  # fmt: skip
 
-    def start_from(self, carried: Any, request: gr.Request) -> tuple[Any, str]:
-        """Put a creation into the editor; its file is one that the upload guard gives nobody by its path."""
+    def start_from(self, carried: Any, request: gr.Request) -> tuple[Any, Any, str]:
+        """Put a creation into the editor and open its drawer; its file is one that the upload guard gives nobody by its path."""
         try:
-            return str(self.desk.jobs.find_creation(read_number(carried, "paint.start"), who(request)).path), ""
+            return str(self.desk.jobs.find_creation(read_number(carried, "paint.start"), who(request)).path), gr.update(open=True), ""
         except Trouble as trouble:
-            return gr.skip(), explain(trouble, request)
+            return gr.skip(), gr.skip(), explain(trouble, request)
 
     def last_seed(self, request: gr.Request) -> Any:
         progress = self.desk.jobs.find_progress(KIND, who(request))
@@ -167,9 +169,26 @@ def connect(tab: PaintTab) -> None:
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.reuse.click(tab.last_seed, None, own.seed, **QUICK)
-    hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
-    fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)
+    reuse = hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
+    drop = fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)
+    show_in_force(fields, (script_event(fields.calls, "paint.restore"), reuse), (fields.dropped.upload, drop))
+    clear_when_changed(fields.asked, message)
     fields.model.size.select(tab.clear_own_size, None, [own.width, own.height], **LATEST)
+
+
+def show_in_force(fields: PaintFields, *restores: tuple[Callable[..., Any], Any]) -> None:
+    """Connect what stands beside Paint and is removed there."""
+    own, image, calls = fields.settings, fields.start.image, fields.calls
+    tell_value("paint", "seed", own.seed)
+    hear(calls, "paint.noseed", None, None, own.seed, js=empty(own.seed), **EACH)
+    tell_value("paint", "loras", own.loras)
+    hear(calls, "paint.noloras", None, None, [own.loras, own.weights], js=empty(own.loras, own.weights), **EACH)
+    reused = [own.seed, *fields.saved.values()]
+    tell_reused("paint", reused, *restores)
+    hear(calls, "paint.back", None, None, reused, js=give_back("paint"), **EACH)
+    # The editor comes anew: emptied by hand it would send the picture that the server gave it.
+    gone = hear(calls, "paint.nostart", lambda: gr.update(value=None, visible=False), None, image, **QUICK)
+    gone.then(None, None, image, js="() => ({__type__: 'update', visible: true})", **QUICK)
 
 
 def connect_owner(tab: PaintTab) -> None:
@@ -185,5 +204,5 @@ def connect_owner(tab: PaintTab) -> None:
     gr.on(changes, tab.forecast, weighed, fields.model.forecast, **LATEST)
     # Once something was made, how long it takes is known.
     hear(fields.calls, "paint.forecast", tab.forecast, weighed, fields.model.forecast, **LATEST)
-    hear(fields.calls, "paint.start", tab.start_from, None, [fields.start.image, message], **LATEST)
+    hear(fields.calls, "paint.start", tab.start_from, None, [fields.start.image, fields.start.drawer, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

@@ -40,6 +40,7 @@ class ModelCard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartCard:
+    drawer: gr.Accordion
     image: PictureEditor
     strength: gr.Slider
 
@@ -116,10 +117,21 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
             go = build_go_and_stop("paint", word("paint.go", "Paint"))
         with gr.Column():
             gr.HTML('<section id="h-canvas" class="h-card"></section>', apply_default_css=False)
+            if not guest:
+                gr.HTML('<section id="h-tuning" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
     own: tuple[Call, ...] = () if guest else ("paint.start", "paint.use", "paint.forecast")
-    return PaintFields(prompt, model, start, settings, grid, go, dropped, build_calls("paint.restore", *own))
+    return PaintFields(
+        prompt,
+        model,
+        start,
+        settings,
+        grid,
+        go,
+        dropped,
+        build_calls("paint.restore", "paint.back", "paint.nostart", "paint.noloras", "paint.noseed", *own),
+    )
 
 
 def _build_prompt() -> PromptCard:
@@ -166,7 +178,7 @@ def _build_start(saved: Saved) -> StartCard:
         )
         strength = gr.Slider(0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change"))
         load_on_open(drawer, image)
-    return StartCard(image, strength)
+    return StartCard(drawer, image, strength)
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:

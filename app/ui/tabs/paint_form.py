@@ -16,6 +16,9 @@ from app.ui.state.desk import Desk
 
 WHOLE: Final = frozenset({"steps", "seed"})
 WORDS: Final = frozenset({"scheduler", "prompt", "quicker"})
+COMMAS: Final = ",;，；、"
+"""What separates values, as people type it in English and in Chinese; prompts have commas of their own."""
+PROMPT_MARKS: Final = "|｜"
 
 
 def find_model(desk: Desk, asked: str) -> Model:
@@ -37,8 +40,14 @@ def default_size(model: Model) -> str:
     return f"{model.settings.width}x{model.settings.height}"
 
 
+def split_list(values: str, marks: str = COMMAS) -> list[str]:
+    for mark in marks[1:]:
+        values = values.replace(mark, marks[0])
+    return [part.strip() for part in values.split(marks[0]) if part.strip()]
+
+
 def parse_loras(files: list[str], weights: str) -> list[Lora]:
-    given = [part for part in weights.replace(";", ",").split(",") if part.strip()]
+    given = split_list(weights)
     try:
         numbers = [float(part) for part in given]
     except ValueError as fault:
@@ -74,7 +83,7 @@ def list_axes() -> list[tuple[Any, str]]:
 
 def parse_values(axis: str, values: str) -> list[Any]:
     """Parse the values of one side of a grid."""
-    given = [part.strip() for part in values.split("|" if axis == "prompt" else ",") if part.strip()]
+    given = split_list(values, PROMPT_MARKS if axis == "prompt" else COMMAS)
     if not given:
         raise Trouble(
             say("grid.empty", "The grid has no values for {axis}. Enter them separated by commas (prompts by |).", axis=AXES[axis])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from app.duration import word_duration
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
@@ -59,7 +60,7 @@ def fit_html(found: Forecast, seconds: float | None, share: float, spoken: Langu
     if seconds is None:
         time = say("fit.unknown", "Time unknown: this has not been measured on this machine yet.")
     else:
-        time = say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(seconds, 1))
+        time = say("fit.seconds", "About {time}, based on earlier runs.", time=word_duration(seconds))
     saved = (
         [say("fit.quicker", "Quicker saves about {percent}% of the steps' time.", percent=round(100 - 100 * share))] if share < 1 else []
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from app.compat.planning.options import LEARNED_HERE
 from app.compat.planning.plan_words import FIELDS, word_option, word_value
 from app.compat.planning.types import Plan, Reason
 from app.compat.planning.wrong_parts import MOVED_KEYS
-from app.sentence import Sentence, Value, say
+from app.sentence import Sentence, say
 from app.ui.page.translate import Language, translate
 from app.ui.page.views import View
 
@@ -23,11 +24,11 @@ def plan_view(plan: Plan, spoken: Language) -> View:
             for reason in each.objections
         ]
         rejected.setdefault(each.field, []).append(
-            {"option": value_text(word_option(each.field, each.option), spoken), "objections": objections}
+            {"option": translate(word_option(each.field, each.option), spoken), "objections": objections}
         )
     rows = [
         {
-            "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": value_text(word_value(plan, reason.field), spoken),
+            "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": translate(word_value(plan, reason.field), spoken),
             "because": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source),
             "rejected": rejected.get(reason.field, []), "first": _comes_first(reason),
         }
@@ -49,17 +50,20 @@ def _comes_first(reason: Reason) -> bool:
 SOURCES: dict[str, Sentence] = {
     "Hearth's rule": say("source.own", "Hearth's rule"),
     "this machine": say("source.here", "this machine"),
+    "your choice": say("source.choice", "your choice"),
+    LEARNED_HERE: say("source.earlier", "an earlier run on this machine"),
+    "the system's list of cards": say("source.cards", "the system's list of cards"),
     "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
     "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
+    "torch's source": say("source.torch-code", "torch's source"),
 }
 """Sources in words; the others name a thread or a file."""
 
 
-def value_text(value: Value, spoken: Language) -> str:
-    return translate(value, spoken) if isinstance(value, Sentence) else str(value)
-
-
 def source_text(source: str, spoken: Language) -> str:
+    owner, _, file = source.partition("'s ")
+    if owner == "torch" and re.fullmatch(r"\w+\.\w+", file):
+        return translate(say("source.torch-file", "torch's {file}", file=file), spoken)
     return translate(SOURCES[source], spoken) if source in SOURCES else source
 
 

@@ -21,9 +21,14 @@ def build_calls(*calls: Call) -> gr.HTML:
     return gr.HTML("", html_template="", js_on_load=script, elem_classes="h-hidden", apply_default_css=False)
 
 
+def script_event(through: gr.HTML, call: Call) -> Callable[..., Any]:
+    """Return the event of a call, to which handlers are connected."""
+    return getattr(through, call)  # type: ignore[no-any-return]
+
+
 def hear(through: gr.HTML, call: Call, handler: Callable[..., Any], inputs: Any, outputs: Any, **how: Any) -> Any:
     """Connect a call with its handler, as `click` does with a button's. A handler of a call with a number gets what the call carries."""
-    return getattr(through, call)(handler, through if call in NUMBERS else inputs, outputs, **how)
+    return script_event(through, call)(handler, through if call in NUMBERS else inputs, outputs, **how)
 
 
 def read_number(carried: Any, call: Call) -> int:

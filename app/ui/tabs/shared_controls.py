@@ -17,7 +17,7 @@ from app.engine.jobs.request import SEED_LIMIT
 from app.engine.models.on_disk import locate
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
-from app.ui.page.translate import language, translate, word
+from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -100,6 +100,7 @@ class PresetRow:
 def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
     with gr.Column(elem_classes="h-going"):
         message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
+        gr.HTML('<ul class="h-force" hidden></ul>', apply_default_css=False)
         with gr.Row(elem_classes="h-go"):
             go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
             stop = gr.Button(word("job.stop", "Stop and keep"), elem_id=f"{tab}-stop")
@@ -135,7 +136,7 @@ def roll_seed() -> int:
 
 def model_choices(desk: Desk, kind: str, guest: bool = False) -> list[tuple[Any, str]]:
     installed = [each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)]
-    return [(word("models.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
+    return [(word("models.best", "Best installed model"), ""), *((label_model(each.title), each.id) for each in installed)]
 
 
 def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:

@@ -17,9 +17,10 @@ from starlette.routing import Route
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.models.catalog import name_model
+from app.engine.text.model_names import word_name
 from app.sentence import Trouble, say
 from app.ui.page import views
-from app.ui.page.translate import Language, language, text
+from app.ui.page.translate import Language, language, text, translate
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
@@ -75,7 +76,7 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     )
     found = desk.keeper.shelf.find(wanted)
     creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
-    models = [{"id": each, "title": name_model(each)} for each in desk.keeper.shelf.list_models()]
+    models = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in desk.keeper.shelf.list_models()]
     return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models})
 
 
@@ -120,7 +121,7 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
     speed = views.rate_text(creation.rate, creation.unit, spoken) if creation.rate else ""
     playable = creation.kind == "speech" and not creation.condition
     return {
-        "id": creation.id, "kind": creation.kind, "title": name_model(creation.model), "text": creation.text,
+        "id": creation.id, "kind": creation.kind, "title": translate(word_name(name_model(creation.model)), spoken), "text": creation.text,
         "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "favourite": creation.favourite, "binned": creation.binned,
         "seconds": creation.seconds, "speed": speed, "highest": creation.highest_bytes, "created_s": creation.created_s,
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,8 @@ from app.ui.page import views
 from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.tabs.script_calls import hear, read_number
+from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_value
+from app.ui.tabs.script_calls import hear, read_number, script_event
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
@@ -78,7 +81,7 @@ class SpeakTab:
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
     def _list_voices(self) -> list[voices.Voice]:
-        return [] if self.shared.guest else [*voices.list_voices(self.desk.keeper.home)]
+        return [*voices.list_offered_voices(self.desk.keeper.home, self.shared.guest)]
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
@@ -99,7 +102,7 @@ class SpeakTab:
     def _restore(self, restored: SpeechRequest, spoken: Language) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
         model, notes = self.shared.find_model_again(restored.model)
-        voice = next((each.name for each in self._list_voices() if each.prompt == restored.voice), FRESH)
+        voice = next((each.name for each in self._list_voices() if restored.voice and voices.is_same(each, restored.voice)), FRESH)
         if restored.voice is not None and voice == FRESH:
             notes += (say("restore.voice", "This used a recording as its voice. Choose the recording again."),)
         by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)
@@ -158,9 +161,31 @@ def connect(tab: SpeakTab) -> None:
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
-    hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
+    reuse = hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
+    show_in_force(fields, (script_event(fields.calls, "speak.restore"), reuse))
+    clear_when_changed(fields.asked, message)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)
+
+
+def show_in_force(fields: SpeakFields, *restores: tuple[Callable[..., Any], Any]) -> None:
+    """Connect what stands beside Speak and is removed there."""
+    own, voice, calls = fields.settings, fields.voice, fields.calls
+    tell_value("speak", "seed", own.seed)
+    hear(calls, "speak.noseed", None, None, own.seed, js=empty(own.seed), **EACH)
+    tell_value("speak", "voice", voice.voice)
+    tell_value("speak", "clip", voice.clip)
+    hear(calls, "speak.noclip", None, None, [voice.clip, voice.transcript], js=empty(voice.clip, voice.transcript), **EACH)
+    reused = [own.seed, *fields.saved.values(), voice.voice]
+    tell_reused("speak", reused, *restores)
+    hear(calls, "speak.back", None, None, reused, js=give_back("speak"), **EACH)
+
+
+def show_delete(desk: Desk) -> str:
+    """Return the script that shows Delete for saved voices alone: the ready ones are part of Hearth."""
+    saved = {each.name for each in voices.list_voices(desk.keeper.home)}
+    ready = [each.name for each in voices.list_ready_voices() if each.name not in saved]
+    return f"voice => ({{__type__: 'update', visible: !!voice && !{json.dumps(ready)}.includes(voice)}})"
 
 
 def connect_owner(tab: SpeakTab) -> None:
@@ -169,7 +194,7 @@ def connect_owner(tab: SpeakTab) -> None:
     model = fields.settings.model
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
-    voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
+    voice.voice.change(None, voice.voice, voice.delete, js=show_delete(tab.desk))
     voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST)
     hear(fields.calls, "speak.use", tab.shared.use_large, None, model, **QUICK)
     hear(fields.calls, "speak.voices", tab.offer_voices, None, voice.voice, **LATEST)

@@ -101,15 +101,17 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
             settings = _build_settings(desk, saved, guest)
             go = build_go_and_stop("speak", word("speak.go", "Speak"))
         with gr.Column():
-            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
+            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
     own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use")
-    return SpeakFields(script, voice, settings, go, build_calls("speak.restore", "speak.redo", *own))
+    return SpeakFields(
+        script, voice, settings, go, build_calls("speak.restore", "speak.redo", "speak.back", "speak.noclip", "speak.noseed", *own)
+    )
 
 
 def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:
-    saved = [] if guest else voices.list_voices(desk.keeper.home)
-    return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in saved)]
+    offered = voices.list_offered_voices(desk.keeper.home, guest)
+    return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in offered)]
 
 
 def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
@@ -117,14 +119,14 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
         with gr.Row(elem_classes="h-inline"):
             voice = gr.Dropdown(
                 voice_choices(desk, guest), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
-                info=word("speak.voice-info", "A saved voice sounds the same every time."),
+                info=word("speak.voice-info", "A ready or saved voice sounds the same every time."),
             )  # fmt: skip
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
             clip = gr.Audio(
                 sources=["upload", "microphone"],
                 type="filepath",
-                label=word("speak.clip", "5 to 10 seconds of one voice"),
+                label=word("speak.clip", "One voice, 5 to 10 s"),
                 elem_id="speak-clip",
                 buttons=["download"],
                 visible=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.duration import word_duration
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search
@@ -57,13 +58,13 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     ]
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
     about = say(
-        "script.about", "longest part: {bytes} of {most} bytes; parts: {parts}; about {seconds} s of speech",
-        bytes=found.bytes_longest, most=limits.bytes_most, parts=len(found.parts), seconds=round(found.seconds_estimate),
+        "script.about", "{parts} {parts:part|parts}, about {time} of speech",
+        parts=len(found.parts), time=word_duration(found.seconds_estimate),
     )  # fmt: skip
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
         "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken), "eta_s": seconds,
-        "nonverbals": sorted(limits.nonverbals), "words": sorted(limits.words) if limits.words is not None else None,
+        "nonverbals": sorted(limits.nonverbals),
     }  # fmt: skip
 
 

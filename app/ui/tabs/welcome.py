@@ -14,11 +14,9 @@ from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.tabs import machine_view
-from app.ui.tabs.models import model_view
+from app.ui.tabs.models import LINE_BYTES_PER_S, model_view
 
 OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
-LINE_BYTES_PER_S: Final = 50_000_000 // 8
-"""50 Mbit/s, as the page says."""
 
 
 def build(desk: Desk) -> None:

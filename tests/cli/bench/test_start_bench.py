@@ -48,7 +48,7 @@ def test_a_queue_of_a_few(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert main(["bench", "queue", "--jobs", "4", "--singles", "1", "--json", "--home", str(tmp_path)]) == 0
     values = json.loads(capsys.readouterr().out)
     one, many = values["tables"]["queue"]
-    assert (one["jobs"], many["jobs"]) == ("one job, 1 times", "4 jobs at once")
+    assert (one["jobs"], many["jobs"]) == ("one job, 1 time", "4 jobs at once")
     assert many["seconds"] == pytest.approx(4 * many["each_s"]) and 0 <= many["keeper_s"] < many["each_s"]
     assert [each["most"] for each in values["bounds"]] == [20, 1.1]
 

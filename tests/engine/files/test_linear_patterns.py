@@ -23,7 +23,7 @@ ANCHORED = ("match", "fullmatch")
 CALLS = {"compile", "match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 COMPUTED = {
     "app/compat/planning/quirk.py", "app/compat/planning/quirk_table.py", "app/engine/pipelines/placement.py", "app/launcher/install.py",
-    "app/graphics_cards.py", "app/launcher/machine_facts.py", "app/compat/machine/own_names.py",
+    "app/graphics_cards.py", "app/launcher/machine_facts.py", "app/private_words.py",
 }  # fmt: skip
 """Files whose patterns are columns of Hearth's own tables, over names of cards, layers and pip's own lines, or this user's names."""
 LETTERS = 8192

@@ -10,7 +10,7 @@ import pytest
 
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
-from app.engine.jobs.journal import HOUR_S, Journal
+from app.engine.jobs.journal import HOUR_S, Journal, State
 from app.engine.jobs.owners import household_of, new_guest
 from app.engine.jobs.request import SpeechRequest
 
@@ -103,3 +103,13 @@ def test_the_waiting_are_read_again_after_each_change(tmp_path: Path, monkeypatc
         raise RuntimeError
     assert [job.id for job in journal.list_waiting()] == [ids[3], ids[0], ids[2]]
     assert (taken := journal.take()) and taken.id == ids[3] and [job.id for job in journal.list_waiting()] == [ids[0], ids[2]]
+
+
+@pytest.mark.parametrize("state", ["interrupted", "failed", "stopped", "finished"])
+def test_what_ended_unfinished_can_be_queued_again(tmp_path: Path, state: State) -> None:
+    journal = Journal(Database(tmp_path / "hearth.sqlite3"))
+    job = journal.queue(SpeechRequest("[S1] One."), Choice())
+    journal.take()
+    journal.end(job.id, state)
+    journal.resume(job.id)
+    assert journal.get(job.id).state == ("finished" if state == "finished" else "queued")

@@ -19,7 +19,7 @@ from app.paths import Home
 from app.sentence import Trouble
 from tests.support import downloaded
 from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
-from tests.support.hub import Fault, Hub, etag
+from tests.support.hub import Fault, Hub, etag, serving
 
 hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
 
@@ -59,10 +59,26 @@ def test_no_network_is_a_sentence(place: Home) -> None:
     assert status.sentence is not None and status.sentence.key == "hub.no-network"
 
 
+def test_without_a_connection_it_is_told_at_once_and_goes_on_once_there_is_one(hub: Hub, place: Home) -> None:
+    with serving(Hub({})) as gone:
+        pass
+    downloads = Downloads(place, gone.endpoint, waits_s=(), line_wait_s=0.05)
+    told = downloads.check_line()
+    assert told is not None and told.key == "download.no-line" and gone.endpoint in str(told)
+    downloads.start(MODEL)
+    status = until(downloads, lambda status: status.sentence is not None)
+    assert (status.state, status.sentence) == ("running", told)
+    with serving(Hub(hub.repos), int(gone.endpoint.rpartition(":")[2])):
+        assert downloads.check_line() is None
+        assert ended(downloads).state == "done"
+    checked(place)
+
+
 def test_offline_mode_asks_nobody(fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     status = fetched(fetching)
     assert status.sentence is not None and status.sentence.key == "hub.offline"
+    assert fetching.check_line() == status.sentence
     assert not hub.asked
 
 

@@ -149,6 +149,21 @@ def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voi
     assert [each.whole for each in keeper.shelf.list_of_job(first.id)] == [False]
 
 
+def test_a_stopped_script_is_resumed_after_its_last_part(keeper: Keeper, voice: str) -> None:
+    job = keeper.submit(request(voice, " (pause 0.2s) ".join(["[S1] It is warm, you know."] * 4)))
+    for event in keeper.follow(job.id):
+        if isinstance(event, PartDone):
+            keeper.stop(job.id)
+    first = keeper.folder(job.id) / "part-000.wav"
+    before = first.read_bytes()
+    assert keeper.journal.get(job.id).state == "stopped"
+    keeper.resume(job.id)
+    end = list(keeper.follow(job.id))[-1]
+    assert isinstance(end, Finished), end
+    assert first.read_bytes() == before and (keeper.folder(job.id) / "part-003.wav").is_file()
+    assert keeper.shelf.list_of_job(job.id)[-1].whole
+
+
 def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(opened: Callable[..., Keeper], voice: str, tmp_path: Path) -> None:
     code = (
         "import sys, os\nfrom app.paths import home\nfrom app.engine.process.keeper import Keeper\nfrom app.engine.jobs.events import PartDone\n"

@@ -282,16 +282,16 @@ def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.Ca
 @pytest.mark.parametrize(
     ("request_", "cure"),
     [
-        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "use:dia-1.6b"),
+        (SpeechRequest("[S1] 大象.", model="starter-voice"), ""),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "use:dia-1.6b"),
     ],
 )
-def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
+def test_what_a_starter_cannot_speak_is_told_before_it_is_loaded(
     run: Run, session: Session, plans: list[Plan], request_: Any, cure: str
 ) -> None:
     (failed,) = run(request_)
     assert isinstance(failed, Failed) and failed.cure == cure
-    assert any(words in str(failed.sentence) for words in ("elephants", "cannot imitate this recording"))
+    assert any(words in str(failed.sentence) for words in ("only tags, pauses or punctuation", "cannot imitate this recording"))
     assert not plans and not session.loaded
 
 
@@ -321,7 +321,7 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
     assert why.startswith("You asked for 4096; 64 is used. Memory ran out")
     steps = [event for event in events if isinstance(event, Step)]
-    assert steps and all(step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps)
+    assert steps and all(step.ran and (step.ran.rows, step.ran.queries) == (64, 256) for step in steps)
     session.free()
 
 

@@ -114,6 +114,26 @@ def test_a_part_that_ends_by_itself_is_not_cut_off(folders: dict[str, Path]) -> 
     assert (decoding.frames, decoding.cut_off) == (20, False)
 
 
+@pytest.mark.parametrize("guidance", [1.0, 3.0])
+@pytest.mark.parametrize("least", [0, 7])
+def test_it_does_not_end_before_the_least_frames(
+    folders: dict[str, Path], guidance: float, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = DiaForConditionalGeneration.from_pretrained(folders["dia"]).eval()
+    compute = Decoding.compute_logits
+
+    def ending(decoding: Decoding) -> torch.Tensor:
+        logits = compute(decoding)
+        logits[:, 0, model.config.decoder_config.eos_token_id] = 100.0
+        return logits
+
+    monkeypatch.setattr(Decoding, "compute_logits", ending)
+    decoding = Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(guidance), 0, 50, least))
+    while not decoding.done:
+        decoding.step()
+    assert (decoding.frames, decoding.cut_off) == (least, False)
+
+
 def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["starter"]).eval()
     for broken_off in (1, 3, 20, 47, 49):

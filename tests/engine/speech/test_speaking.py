@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from app.engine.jobs.events import PartDone as Spoken
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
+from app.engine.text.sounds import SIGNS
 from app.sentence import Trouble
 from tests.support import speech_fixtures
 from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, find_result, run, write_clip
@@ -83,6 +85,15 @@ def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], t
     assert not [e for e in again if isinstance(e, Step | Sound)]
     other = run(speakers["dia"], tmp_path, text=LONG, seed=None, temperature=1.0)
     assert [e for e in other if isinstance(e, Step)]  # other settings: other parts
+
+
+def test_other_weights_make_every_part_anew(speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job stopped before an update of Hearth does not go on in the middle with other codes."""
+    run(speakers["starter"], tmp_path, text=LONG)
+    dia = speakers["starter"].dia
+    newer = dataclasses.replace(dia, limits=dataclasses.replace(dia.limits, edition="3"))
+    monkeypatch.setattr(speakers["starter"], "_dia", newer)
+    assert [e for e in run(speakers["starter"], tmp_path, text=LONG) if isinstance(e, Step)]
 
 
 def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
@@ -199,15 +210,12 @@ def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, load
     assert not (tmp_path / "job").exists()
 
 
-def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
+def test_a_voice_that_reads_sounds_is_given_words_and_refuses_other_voices(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     folder = copy_voice(folders["starter"], tmp_path / "starter")
-    told = {"words": ["hello", "one", "two"], "spelling": {"1": "one"}, "generation": {"temperature": 0.0, "guidance_scale": 1.0}}
+    (folder / "letters.bin").write_bytes(zlib.compress(json.dumps({"signs": SIGNS, "words": {}, "rules": {}}).encode()))
+    told = {"letters": "letters.bin", "generation": {"temperature": 0.0, "guidance_scale": 1.0}}
     (folder / "starter.json").write_text(json.dumps(told))
     speaker = loader.load(folder, plan)
-    for wrong in ("Hello elephants.", "[S3] Hello elephants."):  # a fault without a cure before it does not hide the button
-        with pytest.raises(Trouble) as caught:
-            run(speaker, tmp_path / "job", text=wrong)
-        assert caught.value.cure == "use:dia-1.6b" and "elephants" in str(caught.value)
     prompt = VoicePrompt(write_clip(tmp_path / "clip.wav", 6), "One two.")
     with pytest.raises(Trouble) as caught:
         run(speaker, tmp_path / "job", text="[S2] Hello 1 two.", voice=prompt)

@@ -1,12 +1,12 @@
 // Runs before anything is drawn: set the chosen language and light or dark, so that nothing flashes or changes later.
 (() => {
   const tags = (window.HearthLanguages = JSON.parse(document.currentScript.dataset.languages));
+  // Gradio asks the browser: it is told the one language of the page, or a phone's zh-HK would get English labels and a French one French.
   const chosen = tags[document.cookie.match(/(?:^|; )hearth_language=(\w+)/)?.[1]];
-  if (chosen) {
-    Object.defineProperty(navigator, "language", { get: () => chosen });
-    Object.defineProperty(navigator, "languages", { get: () => [chosen] });
-  }
-  document.documentElement.lang = chosen ?? tags[navigator.language.toLowerCase().split("-")[0]] ?? tags.en;
+  const spoken = chosen ?? tags[navigator.language.toLowerCase().split("-")[0]] ?? tags.en;
+  Object.defineProperty(navigator, "language", { get: () => spoken });
+  Object.defineProperty(navigator, "languages", { get: () => [spoken] });
+  document.documentElement.lang = spoken;
   const wish = localStorage.getItem("hearth_light");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const shine = () => document.body?.classList.toggle("dark", wish ? wish === "dark" : system.matches);

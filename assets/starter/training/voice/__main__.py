@@ -7,29 +7,34 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from . import card, corpus, evaluate, export, prompts, smoke, speak, train, vocoder
+from . import card, corpus, evaluate, export, letters, listening, moonshine, prompts, ready, sentences, smoke, speak, train, vocoder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
-PROMPTS = 8
+PROMPTS, READY_TEXTS = 16, 5
 
 
-def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None]]]:
+def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], object]]]:
     """Return all parts in order, each with the file or folder that exists once it is done."""
-    sounds, phrases, rough, decoder, encoder, ready = (
-        work / name for name in ("sounds.npz", "phrases.npz", "decoder", "polished", "encoder", "voice")
+    texts, sounds, phrases, read, rough, decoder, encoder, voice = (
+        work / name for name in ("texts", "sounds.npz", "phrases", "letters.bin", "decoder", "polished", "encoder", "voice")
     )
+    drawn = partial(sentences.drawn, texts, corpus.TRAINING_SEED)
     return {
-        "sounds": (sounds, lambda: corpus.write_sounds(sounds)),
-        "phrases": (phrases, lambda: corpus.write_phrases(sounds, phrases)),
+        "texts": (texts, lambda: sentences.unpack(texts)),
+        "letters": (read, lambda: print(letters.main(drawn(), sentences.known_words(texts), read))),
+        "sounds": (sounds, lambda: corpus.write_sounds(drawn()[: corpus.CODEC_TEXTS], sounds)),
+        "phrases": (phrases / corpus.DONE, lambda: corpus.write_phrases(sounds, drawn(), phrases)),
         "decoder": (rough, lambda: vocoder.fit_decoder(sounds, rough)),
         "polish": (decoder, lambda: vocoder.fit_decoder(sounds, decoder, vocoder.POLISH_STEPS, rate=4e-4, seed=3, trained=rough)),
         "encoder": (encoder, lambda: vocoder.fit_encoder(sounds, encoder)),
         "dia": (work / "dia.pt", lambda: train.fit(sounds, phrases, work / "dia.pt", seconds=minutes * 60)),
-        "voice": (ready, lambda: export.write(work / "dia.pt", decoder, encoder, ready)),
+        "voice": (voice, lambda: export.write(work / "dia.pt", decoder, encoder, read, voice)),
+        "ready": (voice / ready.FOLDER, lambda: ready.write(voice)),
     }
 
 
@@ -41,26 +46,32 @@ def build(work: Path, minutes: float, only: str | None = None) -> int:
             begun = time.process_time()
             make()
             print(f"{name}: made in {time.process_time() - begun:.0f} s of processor time", flush=True)
-    return release(work / "voice", SHIPPED) if only is None else 0
+    return release(work / "voice", work / "texts", SHIPPED) if only is None else 0
 
 
-def release(ready: Path, shipped: Path) -> int:
-    """Judge `ready`; copy it over `shipped` if it passes, else name every miss."""
-    measured = judge_folder(ready)
-    missed = evaluate.misses(measured)
+def release(folder: Path, texts: Path, shipped: Path) -> int:
+    """Judge the voice in `folder`; put it in the place of `shipped` if it passes, else name every miss."""
+    missed = evaluate.misses(judge_folder(folder, texts))
     if missed:
         print("Not released: " + "; ".join(missed))
         return 1
-    shutil.copytree(ready, shipped, dirs_exist_ok=True)
+    shutil.rmtree(shipped, ignore_errors=True)
+    shutil.copytree(folder, shipped)
     return 0
 
 
-def judge_folder(folder: Path) -> dict[str, object]:
-    """Measure the voice in a folder and write the scores into its starter.json and MODEL.md."""
-    measured, verdicts = evaluate.evaluate(folder)
+def judge_folder(folder: Path, texts: Path, second: Path | None = None) -> dict[str, object]:
+    """Measure the voice in a folder and write the scores into its starter.json and MODEL.md. `second`: where moonshine.Moonshine's files are."""
     voice = speak.load(folder)
-    own, other = (prompts.followed(voice, corpus.TEST_SEED, PROMPTS, swapped) for swapped in (False, True))
-    measured["prompts"] = {"own": prompts.scores(own), "other": prompts.scores(other) | prompts.taken(other)}
+    asked = evaluate.trials(texts, evaluate.TEST)
+    said = evaluate.spoken_by(voice, asked, seed=11)
+    verdicts = evaluate.judged(asked, said)
+    measured = evaluate.scores(verdicts)
+    if second:
+        measured["second"] = evaluate.second_opinion(moonshine.Moonshine(second), asked, said)
+    plain = [trial.text for trial in asked if not trial.digits]
+    measured["prompts"] = prompts.scores(prompts.followed(voice, plain, PROMPTS))
+    measured["ready"] = ready.scores(voice, plain[:READY_TEXTS])
     for verdict in verdicts:
         if verdict.errors > verdict.flite_errors:
             print(f"{verdict.trial.speaker} {verdict.trial.text} -> {verdict.heard}")
@@ -73,18 +84,25 @@ def judge_folder(folder: Path) -> dict[str, object]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("starter-voice-work"), help="where data and checkpoints go")
-    parser.add_argument("--minutes", type=float, default=92.0, help="processor time for the training of Dia")
+    parser.add_argument("--minutes", type=float, default=240.0, help="processor time for the training of Dia")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--part", choices=tuple(parts(Path(), 0)), help="make this part alone, so that two can be made side by side")
     parser.add_argument("--evaluate", action="store_true", help="judge the weights that ship")
+    parser.add_argument(
+        "--second", type=Path, help="with --evaluate: hear the sentences by Moonshine, too; its files' folder (moonshine.py)"
+    )
+    parser.add_argument("--listen", action="store_true", help="make the page of clips for one's own ears from the weights that ship")
     parser.add_argument("--smoke", action="store_true", help="two steps of every part on made-up sound, then stop")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     if asked.smoke:
         print(smoke.run(asked.work))
         return 0
+    if asked.listen:
+        listening.write_page(SHIPPED, asked.work / "texts")
+        return 0
     if asked.evaluate:
-        return 1 if evaluate.misses(dict(judge_folder(SHIPPED))) else 0
+        return 1 if evaluate.misses(dict(judge_folder(SHIPPED, asked.work / "texts", asked.second))) else 0
     return build(asked.work, asked.minutes, asked.part)
 
 

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from . import codec, corpus, model
 
-TEXT_DROPOUT = 0.06
+TEXT_DROPOUT = 0.03
 FRAMES_A_BATCH = 1600
-POOL = 256
-LONGEST_FRAMES = 480
+POOL = 512
+LONGEST_FRAMES = 360
 MOST_BLUR = 0.7
 
 
@@ -92,11 +92,27 @@ def collate(examples: list[corpus.Example], books: Tensor, rng: np.random.Genera
     return Batch(ids, mask, inputs, labels, place, spoken)
 
 
-def batches(path: Path, books: Tensor, seed: int) -> Iterator[Batch]:
+class Shards:
+    """The sentences in a folder; those of new files join as they come."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._seen = folder, set[Path]()
+        self.phrases: corpus.Phrases = {}
+
+    def refresh(self) -> corpus.Phrases:
+        for path in sorted(self._folder.glob("phrases-*[0-9].npz")):
+            if path not in self._seen:
+                self._seen.add(path)
+                for name, said in corpus.read(path).items():
+                    self.phrases.setdefault(name, []).extend(said)
+        return self.phrases
+
+
+def batches(folder: Path, books: Tensor, seed: int) -> Iterator[Batch]:
     """Yield batches of new scripts of similar lengths, without end."""
-    rng, draws = random.Random(seed), np.random.default_rng(seed)
-    phrases = corpus.read(path)
+    rng, draws, shards = random.Random(seed), np.random.default_rng(seed), Shards(folder)
     while True:
+        phrases = shards.refresh()
         drawn = (warped(corpus.draw(rng, phrases, LONGEST_FRAMES), draws) for _ in range(POOL))
         pool = sorted(drawn, key=lambda example: len(example.codes))
         groups: list[list[corpus.Example]] = [[]]

@@ -1,4 +1,5 @@
-"""Compute the codec's codes: 40 frames a second of mel cepstrum, pitch and voicing, quantised in four residual stages of k-means."""
+"""Compute the codec's codes: 40 frames a second of mel cepstrum, pitch and voicing, quantised by k-means. The first of four stages holds
+loudness and tone, the others hold the spectrum one after another: voices that differ in pitch share the spectrum's codes."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ RATE_HZ = 16000
 HOP = 400
 FRAMES_PER_S = RATE_HZ / HOP
 CHANNELS = 4
-CODES = 256
+CODES = 512
 MELS = 64
 CEPSTRA = 24
 FEATURES = CEPSTRA + 2
@@ -20,6 +21,9 @@ PITCH_WEIGHT = 5.0
 VOICING_WEIGHT = 2.0
 LOUDNESS_WEIGHT = 0.6
 LOWEST_LAG, HIGHEST_LAG = 50, 230
+STAGE_WEIGHTS = torch.zeros(CHANNELS, FEATURES)
+STAGE_WEIGHTS[0, 0], STAGE_WEIGHTS[0, CEPSTRA:], STAGE_WEIGHTS[1:, :CEPSTRA] = 0.5, 1.0, 1.0
+"""How far each feature counts in each stage; 0: the stage does not hold it."""
 
 
 def mel_filters(bins: int, mels: int = MELS, rate_hz: int = RATE_HZ) -> Tensor:
@@ -93,18 +97,20 @@ def k_means(points: Tensor, count: int, rounds: int, seed: int) -> Tensor:
 def fit_codebooks(points: Tensor, seed: int, rounds: int = 20) -> Tensor:
     """Return (CHANNELS, CODES, FEATURES): each stage quantises the residual of those before."""
     books, rest = [], points
-    for stage in range(CHANNELS):
-        book = k_means(rest, CODES, rounds, seed + stage)
+    for stage, weights in enumerate(STAGE_WEIGHTS):
+        seen = weights > 0
+        book = torch.zeros(CODES, FEATURES)
+        book[:, seen] = k_means(rest[:, seen] * weights[seen], CODES, rounds, seed + stage) / weights[seen]
         books.append(book)
-        rest = rest - book[nearest(rest, book)]
+        rest = rest - book[nearest(rest * weights, book * weights)]
     return torch.stack(books)
 
 
 def quantise(points: Tensor, books: Tensor) -> Tensor:
     """Convert (frames, FEATURES) to codes (frames, CHANNELS)."""
     codes, rest = [], points
-    for book in books:
-        owner = nearest(rest, book)
+    for book, weights in zip(books, STAGE_WEIGHTS, strict=True):
+        owner = nearest(rest * weights, book * weights)
         codes.append(owner)
         rest = rest - book[owner]
     return torch.stack(codes, dim=1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import DacFeatureExtractor, DacModel, DiaTokenizer
 
-from . import codec, model, speak, words
+from . import codec, model, ready, speak
+from .flite import BASE_NAMES, SPEAKERS, VOICES
 
 GENERATION: dict[str, Any] = {
     "do_sample": True,
@@ -19,21 +21,20 @@ GENERATION: dict[str, Any] = {
     "guidance_scale": 1.0,
     "max_new_tokens": 420,
 }
-SHARPER = 1.0
 ABOUT: dict[str, Any] = {
     "name": "Hearth starter voice",
-    "speakers": {"[S1]": "female (flite's cmu_us_slt)", "[S2]": "male (flite's cmu_us_rms)"},
-    "licence": "trained on speech made by CMU Flite 2.2 with its voices cmu_us_slt and cmu_us_rms (CMU, free for any use with their notice); see MODEL.md",
+    "edition": "2",
+    "speakers": {f"[{speaker}]": f"{name.title()}, from flite's cmu_us_{VOICES[name].base}" for speaker, name in SPEAKERS.items()},
+    "licence": f"trained on speech made by CMU Flite 2.2 with its voices {BASE_NAMES} (CMU, free for any use with their notice); see MODEL.md",
 }
+LETTERS = "letters.bin"
 
 
-def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
-    """Export the `checkpoint` that train.fit saved, and the `decoder` and `encoder` that vocoder.fit_* saved."""
+def write(checkpoint: Path, decoder: Path, encoder: Path, letters: Path, folder: Path) -> None:
+    """Export the `checkpoint` that train.fit saved, the `decoder` and `encoder` that vocoder.fit_* saved, and the `letters` of letters.save."""
     weights = torch.load(checkpoint, weights_only=True)["average"]
     dia = model.dia()
     dia.load_state_dict(weights)
-    with torch.no_grad():
-        dia.logits_dense.weight.mul_(SHARPER)
     dia.generation_config.update(
         **GENERATION, bos_token_id=model.BOS, eos_token_id=model.EOS, pad_token_id=model.PAD, decoder_start_token_id=model.BOS
     )
@@ -45,6 +46,7 @@ def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
     DacFeatureExtractor(feature_size=1, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP).save_pretrained(folder)
     for path in folder.rglob("*.safetensors"):
         path.chmod(0o644)  # save_pretrained leaves them to their owner alone
+    shutil.copyfile(letters, folder / LETTERS)
     describe(folder, {})
 
 
@@ -57,11 +59,12 @@ def describe(folder: Path, measured: dict[str, Any]) -> None:
         "channels": codec.CHANNELS,
         "longest_s": 8.0,
         "clip_most_s": 4.0,
+        "signs_per_s_most": speak.SIGNS_PER_S_MOST,
         "own_voices": ["starter-voice"],
         "audio_kwargs": speak.AUDIO_KWARGS,
         "generation": GENERATION,
-        "words": list(words.vocabulary()),
-        "spelling": words.spelling(),
+        "letters": LETTERS,
+        **ready.about(),
         "scores": measured,
     }
     (folder / "starter.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -38,20 +38,21 @@ def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
 
 
 class Judge:
-    """A recogniser for the given words in any order, all equally likely, so that no grammar helps the voice."""
+    """A recogniser for the given words in any order, all equally likely, so that no grammar helps the voice; without words, for all
+    of English, with pocketsphinx's own language model."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str] = ()) -> None:
         from pocketsphinx import Decoder
 
+        if not words:
+            self._decoder = Decoder(samprate=16000.0, loglevel="FATAL")
+            return
         chance = -np.log10(len(words) + 1)
         rows = "\n".join(f"{chance:.4f} {word}" for word in ("<s>", "</s>", *words))
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "words.arpa"
             model.write_text(f"\\data\\\nngram 1={len(words) + 2}\n\n\\1-grams:\n{rows}\n\n\\end\\\n")
             self._decoder = Decoder(lm=str(model), samprate=16000.0, loglevel="FATAL", lw=LANGUAGE_WEIGHT, wip=WORD_PENALTY)
-
-    def knows(self, word: str) -> bool:
-        return self._decoder.lookup_word(word) is not None
 
     def listen(self, samples: NDArray[np.float32]) -> list[str]:
         """Return the words recognised in 16 kHz sound from -1 to 1."""
@@ -60,7 +61,7 @@ class Judge:
         self._decoder.process_raw((np.clip(padded, -1, 1) * 32767).astype(np.int16).tobytes(), full_utt=True)
         self._decoder.end_utt()
         best = self._decoder.hyp()
-        return best.hypstr.split() if best else []
+        return [word.split("(")[0] for word in best.hypstr.split() if word[0] not in "<["] if best else []
 
 
 def loudness_db(samples: NDArray[np.float32], rate_hz: int = 16000) -> NDArray[np.float32]:
@@ -74,3 +75,25 @@ def clipped_end(samples: NDArray[np.float32]) -> bool:
     """Tell whether the sound is cut off: its last 50 ms are nearly as loud as the speech."""
     loud = loudness_db(samples)
     return len(loud) < 8 or bool(loud[-2:].mean() > np.percentile(loud, 90) - 18)
+
+
+def lost_and_repeated(said: Sequence[str], heard: Sequence[str]) -> tuple[int, int]:
+    """Return the longest run of words that were said and not heard, and of words heard that were not said; substitutions end a run."""
+    costs = [[0] * (len(heard) + 1) for _ in range(len(said) + 1)]
+    for i in range(len(said) + 1):
+        for j in range(len(heard) + 1):
+            costs[i][j] = (
+                i + j
+                if not i or not j
+                else min(costs[i - 1][j] + 1, costs[i][j - 1] + 1, costs[i - 1][j - 1] + (said[i - 1] != heard[j - 1]))
+            )
+    i, j, run, longest = len(said), len(heard), {"lost": 0, "more": 0}, {"lost": 0, "more": 0}
+    while i or j:
+        if i and j and costs[i][j] == costs[i - 1][j - 1] + (said[i - 1] != heard[j - 1]):
+            i, j, run = i - 1, j - 1, {"lost": 0, "more": 0}
+            continue
+        way = "lost" if i and costs[i][j] == costs[i - 1][j] + 1 else "more"
+        i, j = (i - 1, j) if way == "lost" else (i, j - 1)
+        run[way] += 1
+        longest[way] = max(longest[way], run[way])
+    return longest["lost"], longest["more"]

@@ -18,7 +18,8 @@ SQUARE_SCALE = 4.0
 
 
 def middle_and_scale(books: Tensor) -> tuple[Tensor, Tensor]:
-    return books[0].mean(0), books[0].std()
+    """Return the middle of the features and their common scale: the first two stages hold all features between them."""
+    return books[:2].mean(1).sum(0), books[:2].std()
 
 
 def scaled(points: Tensor, books: Tensor) -> Tensor:
@@ -32,16 +33,18 @@ def lay(dac: DacModel, books: Tensor) -> None:
     middle, scale = middle_and_scale(books)
     size = codec.FEATURES
     with torch.no_grad():
-        for stage, (quantizer, book) in enumerate(zip(dac.quantizer.quantizers, books, strict=True)):
-            centres = (book - middle if stage == 0 else book) / scale
+        for stage, (quantizer, book, weights) in enumerate(zip(dac.quantizer.quantizers, books, codec.STAGE_WEIGHTS, strict=True)):
+            seen = weights > 0
+            centres = (book - middle * seen if stage < 2 else book) / scale
             rows, ask, answer = quantizer.codebook.weight, quantizer.in_proj, quantizer.out_proj
             rows.zero_()
-            rows[:, :size], rows[:, OWN] = centres, centres
-            rows[:, LIFT] = -centres.pow(2).sum(1) / (2 * SQUARE_SCALE)
+            rows[:, :size], rows[:, OWN] = centres * weights, centres
+            rows[:, LIFT] = -(centres * weights).pow(2).sum(1) / (2 * SQUARE_SCALE)
             for projection in (ask, answer):
                 projection.weight[:size] = 0
-                projection.weight[:size, :size, 0] = torch.eye(size)
                 projection.bias.zero_()
+            ask.weight[:size, :size, 0] = torch.diag(weights)
+            answer.weight[:size, :size, 0] = torch.diag(torch.where(seen, 1 / weights, 0.0))
             ask.weight[size:] = 0
             ask.bias[LIFT] = SQUARE_SCALE
             answer.weight[size:, : OWN.start], answer.weight[size:, OWN.stop :] = 0, 0

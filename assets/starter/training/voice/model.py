@@ -13,8 +13,8 @@ from transformers.models.dia import DiaDecoderConfig, DiaEncoderConfig
 
 from . import codec
 
-EOS, PAD, BOS = 256, 257, 258
-ROWS = 264
+EOS, PAD, BOS = codec.CODES, codec.CODES + 1, codec.CODES + 2
+ROWS = codec.CODES + 8
 DELAY = (0, 1, 2, 3)
 IGNORED = -100
 WIDTH, TEXT_WIDTH = 192, 128
@@ -75,7 +75,7 @@ def dia() -> DiaForConditionalGeneration:
 
 
 def dac() -> DacModel:
-    """Make a small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256. Its encoder is initialised for its width: with
+    """Make a small DAC of the real class: 16 kHz, 40 frames a second, four codebooks. Its encoder is initialised for its width: with
     the class's default a sound comes out a thousand times too faint to learn from."""
     model = DacModel(
         DacConfig(
@@ -121,7 +121,7 @@ def delayed(codes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
 
 def waves(place: Tensor) -> Tensor:
-    """Encode a position in the text as sines and cosines of periods 24 to 384 characters: the helper heads' target."""
-    periods = 24.0 * 2.0 ** torch.arange(5)
+    """Encode a position in the text as sines and cosines of periods 12 to 384 characters: the helper heads' target."""
+    periods = 12.0 * 2.0 ** torch.arange(6)
     angle = place[..., None] * (2 * math.pi / periods)
     return torch.cat([angle.sin(), angle.cos()], dim=-1)

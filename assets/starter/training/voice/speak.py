@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import DacFeatureExtractor, DacModel, DiaForConditionalGeneration, DiaProcessor, DiaTokenizer
 
+from app.engine.text import pronounce
+
 from . import codec, model
 
+SIGNS_PER_S_MOST = 20.0
+"""flite's quickest sentences have 18.7."""
 AUDIO_KWARGS: dict[str, Any] = {
     "eos_token_id": model.EOS,
     "pad_token_id": model.PAD,
@@ -31,6 +36,7 @@ class Voice:
     dia: DiaForConditionalGeneration
     processor: DiaProcessor
     generation: dict[str, Any]
+    letters: pronounce.Letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +48,33 @@ class Spoken:
     ended: bool
 
 
+def about(folder: Path) -> dict[str, Any]:
+    """Return what starter.json says."""
+    said: dict[str, Any] = json.loads((folder / "starter.json").read_text())
+    return said
+
+
 def load(folder: Path) -> Voice:
     """Load the voice in a folder: model.safetensors, codec/, tokenizer, starter.json."""
     dia = DiaForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).eval()
     dac = DacModel.from_pretrained(folder / "codec", dtype=torch.float32).eval()
     extractor = DacFeatureExtractor.from_pretrained(folder)
     processor = DiaProcessor(extractor, DiaTokenizer.from_pretrained(folder), dac)
-    return Voice(dia, processor, json.loads((folder / "starter.json").read_text())["generation"])
+    said = about(folder)
+    return Voice(dia, processor, said["generation"], pronounce.read_letters(folder / said["letters"]))
+
+
+def least_frames(script: str) -> int:
+    """Return the frames before which a script cannot have been said."""
+    return max(1, int((len(re.sub(r"\[S.\]. ?", "", script)) / SIGNS_PER_S_MOST - 0.25) * codec.FRAMES_PER_S))
 
 
 def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
     """Speak scripts in one batch with plain generate(), each cut at its end; with prompts, return only what follows them."""
     settings = {**voice.generation, **changed}
     torch.manual_seed(seed)
+    if prompts is None:
+        settings["min_new_tokens"] = min(settings["max_new_tokens"], *map(least_frames, scripts))
     inputs = voice.processor(text=scripts, audio=prompts, padding="longest", return_tensors="pt", **AUDIO_KWARGS)
     with torch.no_grad():
         rows = voice.dia.generate(**inputs, **settings)

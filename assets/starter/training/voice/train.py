@@ -18,14 +18,15 @@ from transformers import DiaForConditionalGeneration
 from . import codec, model
 from .batches import Batch, batches
 
-CHANNEL_WEIGHTS = (1.0, 0.5, 0.35, 0.25)
+CHANNEL_WEIGHTS = (0.8, 1.0, 0.5, 0.25)
+"""The second stage, the coarse spectrum, carries the words; what the last ones add is mostly chance."""
 GUIDED_LAYERS = (1, 2, 3)
 GUIDED_HEADS = 2
 TOLD_LAYERS = (2, 3)
 GUIDE_WEIGHT, PLACE_WEIGHT = 1.0, 0.3
 COOLING_SHARE = 0.5
 OUTER_SHARE = 0.7
-RATE = 3.5e-3
+RATE = 3e-3
 SAVED_EVERY_S = 120
 
 
@@ -73,10 +74,9 @@ class Trainee(nn.Module):
         scores = (queries @ keys.transpose(-1, -2)).float()
         if attention_mask is not None:
             scores = scores + attention_mask
-        guided = scores[:, :GUIDED_HEADS]
         self._asked[layer] = asked
-        self._found[layer] = torch.logsumexp(guided + self._near, dim=-1) - torch.logsumexp(guided, dim=-1)
         share = scores.softmax(-1)
+        self._found[layer] = (share[:, :GUIDED_HEADS] * self._near.exp()).sum(-1).clamp(min=1e-9).log()
         if layer in TOLD_LAYERS and self._told.any():
             right = self._near.softmax(-1).expand(-1, GUIDED_HEADS, -1, -1)
             mixed = torch.where(self._told[:, None, None, None], right, share[:, :GUIDED_HEADS])
@@ -107,7 +107,7 @@ class Trainee(nn.Module):
         codes = (means * torch.tensor(CHANNEL_WEIGHTS)).sum()
         guide, place = self._guide(batch, text)
         total = codes + GUIDE_WEIGHT * guide + PLACE_WEIGHT * place
-        parts = {"codes": means[0], "rest": means[1:].sum(), "guide": guide, "place": place}
+        parts = {"tone": means[0], "spectrum": means[1], "rest": means[2:].sum(), "guide": guide, "place": place}
         return total, {name: float(part.detach()) for name, part in parts.items()}
 
     def _guide(self, batch: Batch, text: Tensor) -> tuple[Tensor, Tensor]:
@@ -125,23 +125,58 @@ class Trainee(nn.Module):
         return guide, place + own[read].sum() / read.sum().clamp(min=1)
 
 
+class Muon(torch.optim.Optimizer):
+    """Muon in float32: momentum made orthogonal by Newton and Schulz. torch's own computes in bfloat16, slowly where the processor has none."""
+
+    STEPS, FACTORS = 4, (3.4445, -4.7750, 2.0315)
+
+    def __init__(self, weights: list[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.01) -> None:
+        super().__init__(weights, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            shapes: dict[torch.Size, list[Tensor]] = {}
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    shapes.setdefault(weight.shape, []).append(weight)
+            for shape, weights in shapes.items():
+                moved = []
+                for weight in weights:
+                    if not self.state[weight]:
+                        self.state[weight]["momentum"] = torch.zeros_like(weight)
+                    held = self.state[weight]["momentum"]
+                    held.lerp_(weight.grad, 1 - group["momentum"])
+                    moved.append(weight.grad.lerp(held, group["momentum"]))
+                even = self._orthogonal(torch.stack(moved))
+                scale = 0.2 * math.sqrt(max(shape))
+                for weight, change in zip(weights, even, strict=True):
+                    weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(change, alpha=group["lr"] * scale)
+
+    def _orthogonal(self, given: Tensor) -> Tensor:
+        tall = given.shape[-2] > given.shape[-1]
+        now = given.mT if tall else given
+        now = now / (now.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+        first, second, third = self.FACTORS
+        for _ in range(self.STEPS):
+            square = now @ now.mT
+            now = first * now + (second * square + third * square @ square) @ now
+        return now.mT if tall else now
+
+
 def optimizers(trainee: Trainee, rate: float) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside the layers, AdamW for all else."""
     inner, outer = [], []
     for name, weight in trainee.named_parameters():
         (inner if weight.ndim == 2 and ".layers." in name else outer).append(weight)
-    return [
-        torch.optim.Muon(inner, lr=rate, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw", ns_steps=4),
-        torch.optim.AdamW(outer, lr=rate, betas=(0.9, 0.97), weight_decay=0.0),
-    ]
+    return [Muon(inner, lr=rate), torch.optim.AdamW(outer, lr=rate, betas=(0.9, 0.97), weight_decay=0.0)]
 
 
 def step_once(trainee: Trainee, steppers: list[torch.optim.Optimizer], batch: Batch, rate: float) -> dict[str, float]:
     """Step every optimizer at one rate."""
     for stepper, share in zip(steppers, (1.0, OUTER_SHARE), strict=True):
         stepper.param_groups[0]["lr"] = rate * share
-    with torch.autocast("cpu", torch.bfloat16):
-        loss, parts = trainee.loss(batch)
+    loss, parts = trainee.loss(batch)
     loss.backward()
     nn.utils.clip_grad_norm_(trainee.parameters(), 1.0)
     for stepper in steppers:

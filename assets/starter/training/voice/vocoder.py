@@ -75,9 +75,8 @@ def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float =
     for step in range(steps):
         stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
         true, codes = sounds.crops()
-        with torch.autocast("cpu", torch.bfloat16):
-            made = dac.decode(audio_codes=codes).audio_values
-        loss = unlike(made.float(), true)
+        made = dac.decode(audio_codes=codes).audio_values
+        loss = unlike(made, true)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()

@@ -1,6 +1,6 @@
 // The first start on one screen: this machine, what fits, one click to a first sound or picture.
 (() => {
-  const { t, text, el, ask } = Hearth;
+  const { t, text, el, ask, time } = Hearth;
   let view = null, asked = "";
 
   async function done() {
@@ -27,7 +27,7 @@
     const [now, later] = element.querySelectorAll("h3");
     text(now, t("greeting.now", "Start now"));
     text(later, t("greeting.later", "Or download the large models"));
-    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models. They know few words and scenes, but run on any machine without a download or an account."));
+    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models: a voice that reads any English text, and a painter of simple scenes. They run on any machine, without a download or an account."));
     const go = element.querySelector(".h-go");
     if (by["starter-voice"].here) go.append(Hearth.button(t("greeting.speak", "Speak something"), () => start("speak", "speak-text", Hearth.first.script), "h-first"));
     if (by["starter-painter"].here) go.append(Hearth.button(t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", Hearth.first.prompt), "h-first"));
@@ -37,9 +37,9 @@
       const badge = line.querySelector(".h-badge");
       badge.className = `h-badge ${each.fit?.level ?? ""}`;
       text(badge, each.fit?.word ?? "...");
-      const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {minutes} min at 50 Mbit/s.", { size: gigabytes(each.download), minutes: Math.ceil(each.seconds / 60) });
-      text(line.querySelector("p"), [each.facts[0], each.fit?.sentence, size].filter(Boolean).join(" "));
-      if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)), "h-chip"));
+      const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: gigabytes(each.download), time: time(each.seconds) });
+      text(line.querySelector("p"), Hearth.sentences([each.facts[0], each.fit?.sentence, size]));
+      if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), async () => (await Hearth.getModel(each.id)) && done(), "h-chip"));
       element.querySelector(".h-list").append(line);
     }
     text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));

@@ -3,8 +3,9 @@
   const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false });
   const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
 
+  // A sentence in the page's language; {n:picture|pictures} is the first word for 1, as in app/sentence.py.
   Hearth.t = (key, english, values = {}) =>
-    (Hearth.words[key] ?? english).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+    (Hearth.words[key] ?? english).replace(/\{(\w+)(?::([^{|}]*)\|([^{|}]*))?\}/g, (_, name, one, many) => (many == null ? values[name] ?? "" : Number(values[name]) === 1 ? one : many));
 
   // Call draw(element, state) with every answer, while the element is on the page.
   Hearth.area = (selector, draw) => {
@@ -74,12 +75,20 @@
 
   Hearth.gb = (bytes) => (bytes / 2 ** 30).toFixed(bytes < 10 * 2 ** 30 ? 1 : 0);
 
-  Hearth.time = (seconds) => {
+  // Sentences one after the other: Chinese ones stand without a space, as in app/sentence.py.
+  Hearth.sentences = (all) => all.filter(Boolean).reduce((text, each) => text + (!text || /[\u3000-\u303f\u4e00-\u9fff\uff00-\uff5e]$/.test(text) ? "" : " ") + each, "");
+
+  // A duration in words, as app/duration.py has it. `exact`: measured, so that tenths count below 10 s.
+  Hearth.time = (seconds, exact = false) => {
     if (seconds == null) return "";
-    const whole = Math.max(0, Math.round(seconds));
-    return whole < 60
-      ? Hearth.t("time.seconds", "{s} s", { s: whole })
-      : Hearth.t("time.minutes", "{m} min {s} s", { m: Math.floor(whole / 60), s: whole % 60 });
+    const { t } = Hearth;
+    const [tenths, s, m, h] = [0.1, 1, 60, 3600].map((unit) => Math.floor(Math.max(0, seconds) / unit + 0.5));
+    if (exact && tenths < 100) return t("time.seconds", "{s} s", { s: (tenths / 10).toFixed(1) });
+    if (s < 60) return t("time.seconds", "{s} s", { s: Math.max(1, s) });
+    if (s < 600 && s % 60) return t("time.minutes-seconds", "{m} min {s} s", { m: Math.floor(s / 60), s: s % 60 });
+    if (m < 60) return t("time.minutes", "{m} min", { m });
+    if (m < 600 && m % 60) return t("time.hours-minutes", "{h} h {m} min", { h: Math.floor(m / 60), m: m % 60 });
+    return t("time.hours", "{h} h", { h });
   };
 
   // Draw a waveform as bars; peaks are 0 to 1.
@@ -107,13 +116,18 @@
   };
   Hearth.press = (id) => (document.querySelector(`button#${id}`) ?? document.querySelector(`#${id} button`))?.click();
 
-  // Ask a tab's handlers for something. A tab that was never opened is not on the page yet: what it is asked waits until then.
-  const ways = new Map(), waiting = [];
+  // Ask a tab's handlers for something. A tab that was never opened is not on the page yet: the last of each call waits until then.
+  // Only the last: Gradio sends events of one moment side by side, always_last or not, and their answers come in any order.
+  // (Redo, of which each counts, is pressed in its own tab.)
+  const ways = new Map(), waiting = new Map();
   Hearth.answer = (calls, send) => {
-    for (const call of calls) ways.set(call, send);
-    for (const [call, carried] of waiting.splice(0)) Hearth.call(call, carried);
+    for (const call of calls) {
+      ways.set(call, send);
+      if (waiting.has(call)) send(call, waiting.get(call));
+      waiting.delete(call);
+    }
   };
-  Hearth.call = (call, carried = {}) => (ways.has(call) ? ways.get(call)(call, carried) : waiting.push([call, carried]));
+  Hearth.call = (call, carried = {}) => (ways.has(call) ? ways.get(call)(call, carried) : waiting.set(call, carried));
 
   // What starts and what stops a tab's work.
   Hearth.buttons = { speak: { go: "speak-go", stop: "speak-stop" }, paint: { go: "paint-go", stop: "paint-stop" } };

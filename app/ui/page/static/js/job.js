@@ -5,11 +5,12 @@
 
   // Per-step progress is visual only; screen readers hear what is new.
   Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
-  Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p>`;
+  Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-resume" hidden><button type="button"></button></p>`;
 
   // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
   Hearth.drawJob = (element, view, doing, heard = "") => {
     const { end } = view;
+    if (end) stopping.delete(view.job);
     const asked_to_stop = !end && stopping.has(view.job) && t("job.stopping", "stopping…");
     const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
     text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
@@ -31,6 +32,20 @@
       trouble.dataset.cure = end.cure;
       text(trouble, end.text);
     }
+    // A stopped job goes on after what it finished; the button is the owner's, as for an interrupted one.
+    const resume = element.querySelector(".h-resume");
+    resume.hidden = !(Hearth.state.charts && end?.kind === "stopped" && view.parts.some((part) => "url" in part));
+    resume.firstElementChild.dataset.job = view.job;
+    text(resume.firstElementChild, t("interrupted.on", "Resume"));
+  };
+
+  // Build the frame of a job's card anew where the job is gone, as after a restart of the server: its rows would stay as they were.
+  Hearth.jobCard = (element, job, html) => {
+    const gone = element.dataset.job && !job;
+    element.dataset.job = job ?? "";
+    if (element.firstElementChild && !gone) return false;
+    element.innerHTML = html;
+    return true;
   };
 
   // Retry with smaller settings and show them in the fields.

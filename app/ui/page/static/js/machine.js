@@ -80,7 +80,7 @@
   function rejected(all) {
     if (!all.length) return "";
     const lines = all.map((each) => `<li><b>${esc(each.option)}</b>: ${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
-    return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
+    return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(t("word.comma", ", ")) })}</summary><ul>${lines.join("")}</ul></details>`;
   }
 
   // The curve: predicted memory (dashed), measured speed (solid), the current size, the budget. Its sizes line up with the slider's.
@@ -88,7 +88,7 @@
     const element = document.querySelector("#h-curve");
     const curve = view.curve;
     if (!element || !curve) return;
-    const W = element.clientWidth || 560, H = 190, side = 9, top = 14, bottom = 26;
+    const W = element.clientWidth || 560, H = 208, side = 9, top = 32, bottom = 26;
     const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // left of the first: automatic
     const most = Math.max(...curve.points.map((p) => p.bytes));
     const y = (share) => H - bottom - share * (H - top - bottom);
@@ -103,14 +103,19 @@
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
     const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
-    const label = `${t("curve.label", "Memory and speed by chunk size")}: ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MB`).join(", ")}`;
+    // On the left the memory of each line, on the right the time that a call takes there.
+    const mib = (share) => `${megabytes(2 ** (low + share * (high - low)))} MiB`;
+    const ms = (share) => `${((1000 * fastest) / share).toFixed(1)} ms`;
+    const axis = [0, 0.5, 1].map((share) => `<line class="ground" x1="0" x2="${W}" y1="${y(share)}" y2="${y(share)}"/><text class="axis" x="0" y="${y(share) - 4}">${mib(share)}</text>
+      ${known.length && share ? `<text class="axis" x="${W}" y="${y(share) - 4}" text-anchor="end">${ms(share)}</text>` : ""}`).join("");
+    const label = `${t("curve.label", "Memory and speed by chunk size:")} ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MiB`).join(t("word.comma", ", "))}`;
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>
-      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
-      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
+      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MiB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
+      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed; on the right, the time of a call") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
-      ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "over the limit")}</text>` : ""}
-      <line class="ground" x1="0" x2="${W}" y1="${H - bottom + 4}" y2="${H - bottom + 4}"/><polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
+      ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="12">${t("curve.over", "over the limit")}</text>` : ""}
+      ${axis}<polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
 
@@ -118,9 +123,9 @@
 
   Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
 
-  // Gradio's sliders fire release for pointers only; fire it for keys too.
+  // Gradio's sliders fire release for pointers only; fire it for the keys that move them, too. Tab moves nothing.
   document.addEventListener("keyup", (event) => {
-    if (event.target.closest?.("#machine-chunk") && event.target.type === "range") event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
+    if (event.target.closest?.("#machine-chunk") && event.target.type === "range" && /^(Arrow|Page|Home|End)/.test(event.key)) event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
   });
 
   function drawSelftest() {
@@ -152,24 +157,44 @@
   Hearth.area("#h-charts", (element, { charts }) => {
     if (!charts?.length || !element.offsetParent) return;
     const W = 620, H = 120, last = charts;
-    if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div>`;
+    if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div><ol class="h-marks"></ol>`;
     text(element.querySelector("h2"), t("charts.title", "Live"));
+    const marks = last.flatMap((each, i) => (each.marks ?? []).map((words) => ({ words, x: (i * W) / Math.max(1, last.length - 1) })));
+    const drawn = marks.map(({ x }) => `<line class="mark" x1="${x}" x2="${x}" y1="0" y2="${H}"/>`).join("");
+    const ticks = marks.map(({ x }, i) => `<i style="left: ${(100 * x) / W}%">${i + 1}</i>`).join("");
+    list(element.querySelector(".h-marks"), marks, ({ words }) => words, () => el(`<li class="h-soft"></li>`), (line, { words }) => text(line, words));
     const lines = LINES.filter(([name]) => last.some((each) => each[name]));
     // Frames and steps cannot share a scale: draw the unit measured last.
     const unit = last.findLast((each) => each.unit)?.unit;
     const valued = (each, name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
     const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: rate.toFixed(1) }));
-    list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption><span></span><b></b><span class="h-soft"></span></figcaption><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><line class="ground" x1="0" x2="${W}" y1="${H - 1}" y2="${H - 1}"/><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
+    list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption><span></span><b></b><span class="h-soft"></span></figcaption><div class="h-ticks" aria-hidden="true"></div><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><g></g><line class="ground" x1="0" x2="${W}" y1="${H - 1}" y2="${H - 1}"/><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
       const top = Math.max(...last.map((each) => valued(each, name)), 1e-9);
       const now = valued(last[last.length - 1], name);
       const points = last.map((each, i) => `${(i * W) / Math.max(1, last.length - 1)},${H - 3 - (valued(each, name) / top) * (H - 8)}`).join(" ");
       figure.querySelector("polyline").setAttribute("points", points);
+      figure.querySelector("g").innerHTML = drawn;
+      figure.querySelector(".h-ticks").innerHTML = ticks;
       const shown = (value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
       const [what, highest] = figure.querySelectorAll("span");
       text(what, title());
       text(figure.querySelector("b"), name === "rate" && !now ? t("chart.idle", "idle") : shown(now));
       text(highest, `${t("chart.highest", "peak")} ${shown(top)}`);
     });
+  });
+
+  // The fields follow a size that is set elsewhere, beside the picture say, until somebody touches them.
+  let inView = false, touched = false;
+  document.addEventListener("focusin", (event) => (touched ||= Boolean(event.target.closest?.("#machine-chunk, #machine-exact"))));
+  Hearth.area("#h-curve", (element, { chunk }) => {
+    const seen = Boolean(element.offsetParent);
+    touched &&= inView && seen;
+    inView = seen;
+    const [exact, slider] = ["#machine-exact :is(input, textarea)", "#machine-chunk input[type=range]"].map((each) => document.querySelector(each));
+    if (!seen || touched || !chunk || !exact || !slider || [exact, slider].includes(document.activeElement)) return;
+    const size = chunk.size === "auto" ? "" : String(chunk.size);
+    if (exact.value !== size) Hearth.put("machine-exact", size);
+    if (Number(slider.value) !== chunk.place) Hearth.put("machine-chunk", chunk.place);
   });
 
   // Take a typed size on change only: an untouched field may hold an outdated size.
@@ -193,7 +218,7 @@
     const left = { done, total, time: Hearth.time(measuring.eta_s) };
     const counted = measuring.eta_s ? t("measuring.done-left", "{done} of {total}, about {time} left", left) : t("measuring.done", "{done} of {total}", left);
     const under_way = total ? counted : t("measuring.waits", "waiting for the engine");
-    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? measuring.said.map((each) => each.text).join(" ");
+    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? Hearth.sentences(measuring.said.map((each) => each.text));
     text(element.querySelector("p"), end ? closing : under_way);
     text(element.querySelector(".h-heard"), end ? closing : "");
   });

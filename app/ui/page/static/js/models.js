@@ -12,7 +12,7 @@
   Hearth.deed = async (name, value = "") => {
     const answer = await Hearth.post(`hearth/models/${name}`, { value });
     const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
-    return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}).", { status: answer.status }));
+    return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}). Reload the page and try again.", { status: answer.status }));
   };
   const act = async (name, value) => {
     const trouble = await Hearth.deed(name, value);
@@ -21,9 +21,23 @@
     if (name !== "pause") await refresh();
     return trouble;
   };
-  Hearth.getModel = (id) => {
+  // Ask where the person is: how much, under which licence, how long, and whether anything can come now.
+  async function agreed(id) {
+    const { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
+    const span = { time: time(seconds) };
+    const long = measured ? t("models.on-line", "about {time} on this line", span) : t("models.at-50", "about {time} at 50 Mbit/s", span);
+    const facts = t("models.offer", "Download {title}? Size: {size}, {long}.", { title, size: size(bytes), long });
+    const terms = licence && t("models.under", "Licence: {licence}.", { licence });
+    return Hearth.sure(Hearth.sentences([facts, terms, trouble]), t("models.get", "Download"), "h-go-on");
+  }
+  const got = async (id) => (await agreed(id)) && act("get", id);
+  // Return whether it was begun.
+  Hearth.getModel = async (id) => {
+    if (!(await agreed(id))) return false;
     Hearth.openTab("models");
-    return act("get", id).then(() => document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" }));
+    await act("get", id);
+    document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
+    return true;
   };
   Hearth.openTab = (id) => document.querySelector(`button[role="tab"][data-tab-id="${id}"]`)?.click();
 
@@ -110,7 +124,7 @@
     const here = card.querySelector(".h-here");
     here.hidden = !each.here;
     text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.installed", "installed"));
-    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
+    text(card.querySelector(".h-because"), each.fit ? Hearth.sentences([each.fit.sentence, ...each.fit.cures]) : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
     list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
     const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
     text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, each.licence, each.path].filter(Boolean).join(" · "));
@@ -146,8 +160,8 @@
     };
     if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));
     else if (move && move.state !== "done") button(t("models.go-on", "Resume"), () => act("get", each.id));
-    else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => act("get", each.id));
-    else if (!each.here && each.download) button(t("models.get", "Download"), () => act("get", each.id));
+    else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => got(each.id));
+    else if (!each.here && each.download) button(t("models.get", "Download"), () => got(each.id));
     if (move?.cure === "report") button(t("cure.report", "Copy report"), Hearth.copyReport);
     if (move?.cure === "token") button(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
     if (each.gate && !each.here) {

@@ -1,6 +1,6 @@
 // Paint: the picture while it is painted, the results, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
-  const { t, text, el, list } = Hearth;
+  const { t, text, el, list, time } = Hearth;
   let shown = null, compared = null, weighed = "";
 
   Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
@@ -13,11 +13,9 @@
   Hearth.area("#h-prompt", () => prompt.look());
 
   Hearth.area("#h-canvas", (element, { picture }) => {
-    if (!element.firstElementChild) {
-      element.innerHTML = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
-        <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
-      text(element.querySelector("h2"), t("canvas.title", "Picture"));
-    }
+    const frame = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
+      <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
+    if (Hearth.jobCard(element, picture?.job, frame)) text(element.querySelector("h2"), t("canvas.title", "Picture"));
     const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
     text(empty, picture ? "" : t("canvas.empty", "Your picture will appear here, starting with the first steps."));
     if (!picture) return;
@@ -38,7 +36,7 @@
       image.alt = t("canvas.alt", "Generated picture");
     }
     image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-    const closing = { finished: () => t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
+    const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
     Hearth.drawJob(element, picture, picture.rate || closing[end?.kind]?.() || "");
     drawActs(element.querySelector(".h-acts"), picture.results[place]);
     list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
@@ -66,7 +64,7 @@
     element.append(
       save,
       Hearth.button(t("canvas.reuse", "Reuse settings"), () => Hearth.call("paint.restore", { creation: result.id })),
-      ...(Hearth.state.charts ? [Hearth.button(t("canvas.start", "Use as starting picture"), () => Hearth.call("paint.start", { creation: result.id }))] : []), // the owner's
+      ...(Hearth.state.charts ? [Hearth.button(t("canvas.start", "Use as starting picture"), () => Hearth.startFrom(result))] : []), // the owner's
       compareButton(result),
     );
   }

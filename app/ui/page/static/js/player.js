@@ -1,6 +1,6 @@
 // An audio player whose waveform is its seek bar. One plays at a time.
 (() => {
-  const { t, text, el, wave } = Hearth;
+  const { t, text, el, time, wave } = Hearth;
   const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
   const FLAT = Array(96).fill(0);
 
@@ -19,7 +19,7 @@
       heard.style.clipPath = `inset(0 ${100 - share * 100}% 0 0)`;
       range.value = share * 1000;
       const at = audio.currentTime ? `${clock(audio.currentTime)} / ` : "";
-      text(player.querySelector(".h-clock"), at + (length() < 60 ? t("part.seconds", "{s} s", { s: length().toFixed(1) }) : clock(length())));
+      text(player.querySelector(".h-clock"), at + (length() < 60 ? time(length(), true) : clock(length())));
       range.setAttribute("aria-valuetext", `${clock(audio.currentTime)} / ${clock(length())}`);
       player.classList.toggle("h-sounding-now", !audio.paused);
       button.setAttribute("aria-label", audio.paused ? label : t("player.pause", "Pause"));

@@ -22,7 +22,7 @@
     text(all, t("queue.empty", "Clear queue"));
     all.addEventListener("click", async () => {
       const jobs = Hearth.state.queue;
-      if (await Hearth.sure(t("queue.sure", "Remove all {n} waiting jobs? They cannot be restored.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => post(job.id, "remove"));
+      if (await Hearth.sure(t("queue.sure", "Remove {n} waiting {n:job|jobs}? This cannot be undone.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => post(job.id, "remove"));
     });
     draw(dialog);
     Hearth.show(dialog);
@@ -105,6 +105,12 @@
     }
     banner.dataset.job = interrupted[0].id;
     text(banner.firstElementChild, t("interrupted.text", "This job was interrupted: {text}", interrupted[0]));
+  });
+
+  // A stopped job goes on the same way.
+  document.addEventListener("click", (event) => {
+    const job = event.target.closest?.(".h-resume button")?.dataset.job;
+    if (job) post(job, "go-on").then(Hearth.soon);
   });
 
   // A chime, and a notification if the page is hidden; off by default.

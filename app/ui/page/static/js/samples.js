@@ -1,15 +1,15 @@
-// Sample texts with words that the starter models know. Always English, which is all that these models read.
+// Sample texts for the starter models. Always English, which is all that these models read.
 (() => {
   const { t } = Hearth;
 
   Hearth.first = {
-    script: "[S1] Hello, my friend. Welcome, the fire is warm. [S2] Good evening, and thank you. Now we listen.",
+    script: "[S1] Hello, and welcome to Hearth. Nobody recorded this: your own machine is speaking. [S2] Type any English sentence, and one of us will read it to you.",
     prompt: "green hills at sunset with the sun on the right, a red house on the left and a pine tree in the middle",
   };
   Hearth.scripts = () => [
-    [t("sample.morning", "A good morning"), "[S1] Good morning, my friend. Is the kitchen warm? [S2] Yes, the fire is bright. Please bring bread and coffee."],
-    [t("sample.story", "A short story"), "[S1] The moon is on the water and the garden is quiet. [S2] We listen, and the children sing."],
-    [t("sample.answer", "Question and answer"), "[S1] Where is my purple book? [S2] Maybe behind the chair. (pause 0.5s) [S1] Thank you!"],
+    [t("sample.morning", "A good morning"), "[S1] Good morning! Did you sleep well? [S2] Like a stone. Is there any coffee left, or have you finished it again?"],
+    [t("sample.story", "A short story"), "[S1] Once upon a time, an old lighthouse keeper found a letter in a bottle. It was dated 1912, and it was addressed to him. [S2] He read it twice, and then he put on his coat."],
+    [t("sample.answer", "Question and answer"), "[S1] How far away is the moon? [S2] About 384,000 kilometers. (pause 0.5s) [S1] Then I had better leave before lunch."],
   ];
   Hearth.prompts = () => [
     [t("sample.boat", "A boat at sunset"), "a calm sea at sunset with the sun in the middle, a white sailboat on the left and mountains behind"],

@@ -75,7 +75,7 @@
     busy.disabled = true;
     text(busy, what === "begin" ? t("share.making", "Creating the link…") : t("share.begin", "Create link"));
     const answer = await Hearth.post(`hearth/share/${what}`, given);
-    const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond.") }));
+    const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }));
     busy.disabled = false;
     text(busy, t("share.begin", "Create link"));
     const trouble = panel.querySelector(".h-trouble");
@@ -99,7 +99,7 @@
     part(".h-running").hidden = !view.open;
     const select = part("select");
     if (!select.options.length) {
-      for (const hours of view.hours ?? []) select.append(new Option(hours === 1 ? t("share.hour", "1 hour") : t("share.hours", "{n} hours", { n: hours }), hours));
+      for (const hours of view.hours ?? []) select.append(new Option(time(3600 * hours), hours));
     }
     for (const row of panel.querySelectorAll("[data-limit]")) {
       if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits?.[row.dataset.limit] ?? "";

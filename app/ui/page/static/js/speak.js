@@ -102,17 +102,27 @@
 
   // Parts.
   Hearth.area("#h-parts", (element, { speech }) => {
-    if (!element.firstElementChild) {
-      element.innerHTML = `${Hearth.jobFrame}<p class="h-soft h-empty"></p><ol class="h-list"></ol>${Hearth.jobSaid}`;
-    }
+    // Remarks and failures stand above the rows: a long script has hundreds.
+    Hearth.jobCard(element, speech?.job, `${Hearth.jobFrame}${Hearth.jobSaid}<p class="h-soft h-empty"></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
     text(element.querySelector("h2"), t("parts.title", "Parts"));
     text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
-    if (!speech) return;
+    if (!speech) return player?.stop();
     const { end } = speech;
-    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
+    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
     const last = speech.parts.findLast((part) => part.state === "done");
     Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
-    list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
+    // What was not spoken is folded once the job has ended.
+    const left = end ? speech.parts.filter((part) => part.state !== "done") : [];
+    const [rows, folded] = element.querySelectorAll(".h-list");
+    drawRows(rows, end ? speech.parts.filter((part) => part.state === "done") : speech.parts, speech);
+    drawRows(folded, left, speech);
+    folded.parentElement.hidden = !left.length;
+    text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
+    if (player && !player.row.isConnected) player.stop(); // it was not finished, and is folded now
+  });
+
+  function drawRows(rows, parts, { job, end }) {
+    list(rows, parts, (part) => `${job}-${part.index}`, (part) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
         <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
       row.querySelector(".h-live").addEventListener("click", () => listen(row));
@@ -122,17 +132,18 @@
       });
       return row;
     }, (row, part) => drawPart(row, part, end));
-  });
+  }
 
   function drawPart(row, part, end) {
     row.spoken = part;
     const done = part.state === "done", now = part.state === "now";
     row.querySelector(".h-number").className = `h-badge h-number ${done ? "right" : now ? "careful" : ""}`;
+    if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
     if (done && !row.querySelector(".h-player")) {
       const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
       row.querySelector(".h-sounding").prepend(Hearth.player({ ...part, label }));
     }
-    const under_way = now ? t("part.now", "speaking, {s} s ready", { s: (part.seconds ?? 0).toFixed(1) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
+    const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
     const words = row.querySelector("p");
     words.classList.toggle("h-soft", !done);
     Hearth.script(words, done || !part.text ? part.text || under_way : `${under_way}: ${part.text}`);

@@ -2,9 +2,11 @@
 (() => {
   const { t, text, gb, time } = Hearth;
   const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span><span class="h-rate"></span>
-    <span class="h-left"></span><span class="h-memory"><span class="h-memory-word"></span>
+    <span class="h-left"></span><i class="h-break"></i><span class="h-memory"><span class="h-memory-word"></span>
     <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
     <span class="h-swap"></span><span class="h-machine"></span>`;
+
+  Hearth.memory = ({ now, highest, limit }) => t("strip.memory-text", "{now} of {limit} GB, peak {highest}", { now: gb(now), highest: gb(highest), limit: gb(limit) });
 
   Hearth.area("#h-strip", (element, { strip }) => {
     if (!element.firstElementChild) element.innerHTML = inside;
@@ -27,9 +29,7 @@
       bar.setAttribute("aria-valuemax", gb(memory.limit));
       bar.setAttribute("aria-valuenow", gb(memory.now));
       bar.setAttribute("aria-label", t("strip.memory", "memory"));
-      text(part("memory-text"), t("strip.memory-text", "{now} of {limit} GB, peak {highest}", {
-        now: gb(memory.now), highest: gb(memory.highest), limit: gb(memory.limit),
-      }));
+      text(part("memory-text"), Hearth.memory(memory));
     }
     text(part("swap"), memory?.swap ? t("strip.swap", "swap {swap} GB", { swap: gb(memory.swap) }) : "");
     text(part("machine"), strip.machine);

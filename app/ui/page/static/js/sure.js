@@ -1,10 +1,10 @@
-// Ask before what cannot be undone. Esc means no, and focus returns to where it was.
+// Ask before what cannot be undone, or takes long. Esc means no, and focus returns to where it was.
 (() => {
   const { t, text, el } = Hearth;
 
-  Hearth.sure = (question, deed) =>
+  Hearth.sure = (question, deed, look = "h-danger") =>
     new Promise((answer) => {
-      const dialog = el(`<dialog class="h-dialog h-sure" role="alertdialog" aria-labelledby="h-sure"><p id="h-sure"></p><form method="dialog"><button class="h-chip" value="" autofocus></button><button class="h-chip h-danger" value="yes"></button></form></dialog>`);
+      const dialog = el(`<dialog class="h-dialog h-sure" role="alertdialog" aria-labelledby="h-sure"><p id="h-sure"></p><form method="dialog"><button class="h-chip" value="" autofocus></button><button class="h-chip ${look}" value="yes"></button></form></dialog>`);
       text(dialog.querySelector("p"), question);
       const [no, yes] = dialog.querySelectorAll("button");
       text(no, t("sure.no", "Cancel"));

@@ -1,0 +1,83 @@
+"""What months, money, units, abbreviations, capitals and signs are read as: the tables of written_out.py. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+MONTHS: Final = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+SHORT_MONTHS: Final = {name[:3]: name for name in MONTHS if name != "May"} | {"Sept": "September"}
+MONEY: Final = {"$": ("dollar", "cent"), "£": ("pound", "penny"), "€": ("euro", "cent"), "¥": ("yen", "yen"), "¢": ("cent", "cent")}
+SCALES: Final = {"k": "thousand", "K": "thousand", "m": "million", "M": "million", "bn": "billion", "B": "billion", "T": "trillion"}
+UNITS: Final = {
+    "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "km²": "square kilometer", "m²": "square meter",
+    "m³": "cubic meter", "cm²": "square centimeter", "cm³": "cubic centimeter", "ft²": "square foot", "ha": "hectare",
+    "kg": "kilogram", "g": "gram", "mg": "milligram", "l": "liter", "L": "liter", "ml": "milliliter", "mL": "milliliter", "cl": "centiliter",
+    "tsp": "teaspoon", "tbsp": "tablespoon", "ft": "foot", "mi": "mile", "yd": "yard", "lb": "pound", "lbs": "pound", "oz": "ounce",
+    "h": "hour", "hr": "hour", "hrs": "hour", "min": "minute", "mins": "minute", "s": "second", "sec": "second", "secs": "second",
+    "ms": "millisecond", "Hz": "hertz", "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "W": "watt", "kW": "kilowatt",
+    "kWh": "kilowatt hour", "V": "volt", "dB": "decibel", "kcal": "kilocalorie", "KB": "kilobyte", "MB": "megabyte", "GB": "gigabyte",
+    "TB": "terabyte", "px": "pixel", "km/h": "kilometer* per hour", "kph": "kilometer* per hour", "mph": "mile* per hour",
+    "m/s": "meter* per second", "°C": "degree* Celsius", "°F": "degree* Fahrenheit", "°": "degree",
+}  # fmt: skip
+"""The word that an amount makes a plural is the last, or has a star."""
+PLURALS: Final = {"foot": "feet", "penny": "pence", "yen": "yen", "hertz": "hertz", "kilohertz": "kilohertz", "megahertz": "megahertz",
+                  "gigahertz": "gigahertz"}  # fmt: skip
+ABBREVIATIONS: Final = {
+    "mr": "mister", "mrs": "missus", "ms": "miz", "dr": "doctor", "prof": "professor", "jr": "junior", "sr": "senior", "vs": "versus",
+    "etc": "et cetera", "e.g": "for example", "i.e": "that is", "approx": "approximately", "dept": "department", "inc": "incorporated",
+    "ltd": "limited", "mt": "mount", "ave": "avenue", "rd": "road", "blvd": "boulevard", "gen": "general", "capt": "captain",
+    "sgt": "sergeant", "lt": "lieutenant", "rev": "reverend", "hon": "honorable", "est": "established", "vol": "volume",
+    "gov": "governor", "sen": "senator", "mon": "Monday", "tue": "Tuesday", "tues": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "thurs": "Thursday",
+    "fri": "Friday", "a.m": "A M", "p.m": "P M",
+}  # fmt: skip
+"""Written with a full stop after them."""
+BARE: Final = {name: ABBREVIATIONS[name.lower()] for name in ("Mr", "Mrs", "Ms", "Dr", "Prof", "vs")} | {
+    "OK": "okay", "ok": "okay", "PhD": "P H D", "Wi-Fi": "wifi", "WiFi": "wifi", "COVID": "covid", "tsp": "teaspoon", "tbsp": "tablespoon",
+}  # fmt: skip
+ENDING: Final = frozenset({"etc", "a.m", "p.m", "inc", "ltd", "jr", "sr"})
+"""Abbreviations that may end a sentence, as initials may: their stop stays before a capital or the end."""
+SPELLED: Final = _words("ESPN HDMI IEEE NAACP NYPD OECD UCLA USAF USDA YMCA")
+"""Capitals that are read by their letters although they are long and have a vowel."""
+SHORT_WORDS: Final = _words(
+    """A ACT ADD AGE AGO AIR ALL AM AN AND ANY ARE ARM ART AS ASK AT ATE AWAY BAD BAG BE BED BIG BOX BOY BUT BUY BY CAN CAR CAT CUP CUT DAD DAY
+    DID DIE DO DOG DON DRY EAR EAT EGG END EYE FAR FAT FEW FIT FIX FLY FOR FUN GET GO GOD GOT GUN HAD HAS HAT HE HER HEY HI HIM HIS HIT HOT HOW
+    ICE IF IN INTO IS IT ITS JOB JOY KEY KID LAW LEG LET LIE LOT LOW MAD MAN MAP MAY ME MEN MET MIX MOM MUM MY NET NEW NO NOR NOT NOW OF OFF OH
+    OIL OLD ON ONE OR OUR OUT OWN PAY PEN PER PET PUT RAN RAW RED RUN SAD SAT SAW SAY SEA SEE SET SEX SHE SIR SIT SIX SKY SO SON SUN TAX TEA TEN
+    THE TIE TO TOO TOP TOY TRY TWO UP US USE VAN WAR WAS WAY WE WET WHO WHY WIN WON YES YET YOU"""
+)
+"""Capitals of two or three letters that are words. NASA and its like are words as well: they have a vowel and four letters."""
+SAID: Final = _words("AIDS PIN RAM ROM SIM GIF")
+"""Short capitals that are read as a word though they are none."""
+SIGNS: Final = {
+    "&": " and ", "+": " plus ", "=": " equals ", "@": " at ", "%": " percent ", "×": " times ", "÷": " divided by ", "±": " plus or minus ",
+    "≠": " is not ", "≤": " at most ", "≥": " at least ", "≈": " about ", "¥": " yen ", "¢": " cents ", "§": " section ", "²": " squared ",
+    "³": " cubed ", "→": ", ", "•": ", ", "£": " pounds ", "€": " euros ", "$": " dollars ", "°": " degrees ",
+}  # fmt: skip
+BETWEEN_NUMBERS: Final = {"<": "is less than", ">": "is more than", "*": "times", "^": "to the power of", "x": "by", "·": "times"}
+ADDRESS_SIGNS: Final = {"@": " at ", ".": " dot ", "/": " slash ", "-": " dash ", "_": " underscore ", ":": " colon "}
+PARTS: Final = {2: "half", 4: "quarter"}
+"""Parts of a whole that are not called by their ordinal."""
+PARTED: Final = (*range(2, 11), 12, 16, 20, 32, 64, 100, 1000)
+CARDINAL_BEFORE: Final = _words(
+    """Act Apollo Appendix Article Book Bowl Chapter Class Division Episode Fantasy Figure Grade Level Mark Number Part Phase Rocky Scene Section Stage
+    Step Table Tier Title Type Volume War Wars"""
+)
+ORDINAL_BEFORE: Final = _words(
+    """Alexander Alfonso Benedict Catherine Charles Christian Clement Edward Elizabeth Ferdinand Francis Frederick George Gregory Gustav Henry Innocent
+    Ivan James John Juan Leo Louis Mary Napoleon Nicholas Otto Paul Peter Philip Pius Ptolemy Ramses Richard Wilhelm William"""
+)
+"""Before a Roman number: what is counted, and names of kings and popes."""
+STARTERS: Final = _words("A And At But For He I If In It My No On She So That The Then There They This We What When You")
+"""After a single capital with a full stop, these begin a sentence and are no name."""
+FOLDED: Final = str.maketrans({
+    "ß": "ss", "æ": "ae", "Æ": "Ae", "ø": "o", "Ø": "O", "œ": "oe", "Œ": "Oe", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "Ð": "D", "Þ": "Th",
+    "þ": "th", "ð": "th", "ı": "i", "−": "-", "–": "-",
+    "№": "No. ",
+})  # fmt: skip
+HUMMED: Final = {"hm": "hum", "mm": "um", "shh": "shush", "pst": "pist", "psst": "pist", "brr": "burr", "grr": "gurr", "tsk": "tisk"}
+"""Sounds that people write, their repeated letters apart."""

@@ -1,0 +1,115 @@
+// What is in force for the next start and may lie in a closed drawer: a chip each beside Speak and Paint, with a button that removes it.
+(() => {
+  const { t, text, el, list } = Hearth;
+  const told = { speak: {}, paint: {} }; // by Gradio's events
+  const own = {}; // the person's values, from before an earlier creation's came
+  let start = null, seen = null, looking = false;
+  let name = "", fresh = false; // of the picture in the editor; fresh while the editor is still to take it
+
+  const again = () => Hearth.state && Hearth.redraw();
+
+  Hearth.inForce = (tab, what, value) => {
+    told[tab][what] = value;
+    again();
+  };
+
+  // An earlier creation's settings come, have come, and go again.
+  Hearth.reusing = (tab, values) => (own[tab] ??= values);
+  Hearth.reused = (tab, values) => {
+    const other = JSON.stringify(values) !== JSON.stringify(own[tab]);
+    if (!other) delete own[tab];
+    Hearth.inForce(tab, "reused", other);
+  };
+  Hearth.before = (tab) => {
+    const values = own[tab];
+    delete own[tab];
+    Hearth.inForce(tab, "reused", false);
+    return values;
+  };
+
+  Hearth.startFrom = (creation) => {
+    [name, fresh] = [creation.name, true];
+    Hearth.call("paint.start", { creation: creation.id });
+  };
+  const given = (event) => {
+    const file = event.target.closest?.("#paint-image") && (event.target.files ?? event.dataTransfer?.files)?.[0];
+    if (file) [name, fresh] = [file.name, true];
+  };
+  document.addEventListener("change", given, true);
+  document.addEventListener("drop", given, true);
+
+  // Gradio's editor tells nobody without uploading all that it holds, so it is looked at: its history moves with every change.
+  async function look() {
+    const editor = document.querySelector("#paint-image canvas") && window.editor;
+    const now = editor?.background_image ? editor.command_manager.history : null;
+    if (now === seen || looking) return;
+    [seen, looking] = [now, true];
+    if (start) URL.revokeObjectURL(start.picture);
+    start = now && (await read(editor).catch(() => ({ picture: "", masked: false })));
+    if (now) fresh = false;
+    else if (!fresh) name = "";
+    looking = false;
+    again();
+  }
+
+  async function read(editor) {
+    const { background, composite, layers } = await editor.get_blobs();
+    const masks = await Promise.all(layers.filter(Boolean).map(isPainted));
+    return { picture: URL.createObjectURL(composite ?? background), masked: masks.some(Boolean) };
+  }
+
+  async function isPainted(layer) {
+    const side = 256, canvas = new OffscreenCanvas(side, side), brush = canvas.getContext("2d");
+    brush.drawImage(await createImageBitmap(layer), 0, 0, side, side);
+    return brush.getImageData(0, 0, side, side).data.some((value, at) => at % 4 === 3 && value > 0);
+  }
+
+  const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/[/\\]/).pop()).join(", ");
+
+  const CHIPS = {
+    start: () => start && { words: startWords(), picture: start.picture, call: "paint.nostart" },
+    loras: (files) => files?.length && { words: t("force.loras", "with {n:LoRA|LoRAs} {names}", { n: files.length, names: names(files) }), call: "paint.noloras" },
+    clip: (clip) => clip && !told.speak.voice && { words: t("force.clip", "with the voice of {name}", { name: names([clip]) }), call: "speak.noclip" },
+    seed: (seed, tab) => seed != null && seed !== "" && { words: t("force.seed", "seed {seed}", { seed }), call: tab === "speak" ? "speak.noseed" : "paint.noseed" },
+    reused: (reused, tab) => reused && { words: t("force.reused", "settings of an earlier creation"), call: tab === "speak" ? "speak.back" : "paint.back" },
+    refused: (words, tab) => words && { words: t("force.refused", "Not used: {why}", { why: words }), wrong: true, run: () => Hearth.inForce(tab, "refused", "") },
+  };
+
+  function startWords() {
+    const words = name ? t("force.start", "starting from {name}", { name }) : t("force.start-nameless", "starting from a picture");
+    return start.masked ? t("force.masked", "{start}, changing only the painted area", { start: words }) : words;
+  }
+
+  Hearth.area(".h-force", (element) => {
+    const tab = element.closest(".h-going")?.querySelector("#paint-go") ? "paint" : "speak";
+    if (tab === "paint") look();
+    const shown = Object.entries(CHIPS).map(([what, chip]) => (what !== "start" || tab === "paint") && chip(told[tab][what], tab)).filter(Boolean);
+    element.hidden = !shown.length;
+    element.setAttribute("aria-label", t("force.title", "In force for the next start"));
+    list(element, shown, (each) => `${each.call} ${each.words}`, (each) => {
+      const line = el(`<li class="h-chip ${each.wrong ? "wrong" : ""}"><span></span> <button type="button"></button></li>`);
+      if (each.picture) line.prepend(el(`<img alt="">`));
+      text(line.querySelector("span"), each.words);
+      const label = each.wrong ? t("force.close", "Close") : t("force.remove", "Remove");
+      text(line.querySelector("button"), label);
+      line.querySelector("button").setAttribute("aria-label", `${label}: ${each.words}`);
+      line.querySelector("button").addEventListener("click", each.run ?? (() => Hearth.call(each.call)));
+      if (each.wrong) line.setAttribute("role", "alert");
+      return line;
+    }, (line, each) => {
+      const picture = line.querySelector("img");
+      if (picture && picture.src !== each.picture) picture.src = each.picture;
+    });
+  });
+
+  // A refused file is not used, which its field alone does not say: Gradio's own note goes after a few seconds.
+  const asked = window.fetch;
+  window.fetch = async (...given) => {
+    const answer = await asked(...given);
+    if (/\/gradio_api\/upload(\?|$)/.test(given[0]?.url ?? given[0])) {
+      const tab = document.querySelector("button#paint-go")?.offsetParent ? "paint" : "speak";
+      Hearth.inForce(tab, "refused", answer.ok ? "" : await answer.clone().text());
+    }
+    return answer;
+  };
+})();

@@ -1,0 +1,44 @@
+// Gradio's own labels that it has in English only and without a key; those with a key: gradio_words.py.
+(() => {
+  const { t } = Hearth;
+  const WORDS = [
+    [/^Upload file$/, () => t("gradio.upload", "Upload file")],
+    [/^Click to upload or drop files$/, () => t("gradio.drop", "Click to upload or drop files")],
+    [/^Remove this file$/, () => t("gradio.remove", "Remove this file")],
+    [/^Record audio$/, () => t("gradio.record", "Record audio")],
+    [/^Paste from clipboard$/, () => t("gradio.paste", "Paste from clipboard")],
+    [/^Reset to default value$/, () => t("gradio.reset", "Reset to default value")],
+    [/^number input for (.*)$/, (label) => t("gradio.number", "number input for {label}", { label })],
+    [/^range slider for (.*)$/, (label) => t("gradio.slider", "range slider for {label}", { label })],
+    [/^Adjust volume$/, () => t("gradio.volume", "Adjust volume")],
+    [/^Adjust playback speed to (.*)x$/, (speed) => t("gradio.speed", "Adjust playback speed to {speed}x", { speed })],
+    [/^Skip backwards by (.*) seconds$/, (seconds) => t("gradio.back", "Skip backwards by {time}", { time: Hearth.time(seconds) })],
+    [/^Skip forward by (.*) seconds$/, (seconds) => t("gradio.forward", "Skip forward by {time}", { time: Hearth.time(seconds) })],
+    [/^Reset audio$/, () => t("gradio.reset-sound", "Reset audio")],
+    [/^Trim audio to selection$/, () => t("gradio.trim-sound", "Trim audio to selection")],
+    [/^Drag to adjust start time$/, () => t("gradio.begin", "Drag to adjust start time")],
+    [/^Drag to adjust end time$/, () => t("gradio.end", "Drag to adjust end time")],
+    [/^Trim$/, () => t("gradio.trim", "Trim")],
+    [/^Cancel$/, () => t("sure.no", "Cancel")],
+    [/^More tabs$/, () => t("gradio.tabs", "More tabs")],
+  ];
+
+  function word(text) {
+    for (const [shape, say] of WORDS) {
+      const found = text?.match(shape);
+      if (found) return say(...found.slice(1));
+    }
+    return text;
+  }
+
+  Hearth.area(".gradio-container [aria-label], .gradio-container [title]", (element) => {
+    for (const name of ["aria-label", "title"]) {
+      const said = element.getAttribute(name), worded = word(said);
+      if (worded !== said) element.setAttribute(name, worded);
+    }
+  });
+  Hearth.area("#speak-clip .text-button", (button) => {
+    const said = button.firstChild?.data, worded = word(said);
+    if (worded !== said) button.firstChild.data = worded;
+  });
+})();

@@ -1,0 +1,52 @@
+"""What is in force beside the button that starts: Gradio's events tell the page's script of it (force.js), which asks to remove it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from app.ui.tabs.shared_controls import EACH, LATEST
+
+CHANGES = ("input", "upload", "delete", "clear")
+"""Events of fields that only a person causes."""
+
+
+def tell_value(tab: str, what: str, field: Any) -> None:
+    """Tell the script what a field holds, whoever changes it."""
+    field.change(None, field, None, js=f"value => {{ Hearth.inForce('{tab}', '{what}', value); }}", **EACH)
+
+
+def tell_reused(tab: str, fields: Sequence[Component], *restores: tuple[Callable[..., Any], Any]) -> None:
+    """Tell the script what these fields held before an earlier creation's settings came, and what after.
+
+    `restores`: each event that brings such settings, with what it started."""
+    for begins, ends in restores:
+        begins(None, [*fields], None, js=f"(...values) => {{ Hearth.reusing('{tab}', values); }}", **EACH)
+        ends.then(None, [*fields], None, js=f"(...values) => {{ Hearth.reused('{tab}', values); }}", **EACH)
+
+
+def give_back(tab: str) -> str:
+    """Return the script that gives the fields of `tell_reused` what they held before."""
+    return f"() => Hearth.before('{tab}')"
+
+
+def empty(*fields: Component) -> str:
+    """Return the script that empties fields."""
+    values = ["" if isinstance(each, gr.Textbox) else None for each in fields]
+    return f"() => ({json.dumps(values if len(values) > 1 else values[0])})"
+
+
+def clear_when_changed(fields: Collection[Any], message: gr.HTML) -> None:
+    """Let a trouble go once the person changes anything that it may be about; notes stay until the next start."""
+
+    def listens(field: Any, name: str) -> bool:
+        # Gradio's editor uploads every stroke once somebody listens to its input.
+        return hasattr(field, name) and not (isinstance(field, gr.ImageEditor) and name == "input")
+
+    ordered = sorted(fields, key=lambda each: each._id)
+    events = [getattr(each, name) for each in ordered for name in CHANGES if listens(each, name)]
+    gr.on(events, None, message, message, js="said => said?.includes('h-trouble') ? '' : said", **LATEST)

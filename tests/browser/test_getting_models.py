@@ -1,0 +1,60 @@
+"""Downloads are agreed to first: size, licence and time, and at once what keeps them from coming. In a real browser, without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest.mock import Mock
+
+import pytest
+from huggingface_hub import constants
+from playwright.sync_api import Browser, Page, expect
+
+from app.ui.state.desk import Desk
+from tests.support.both_servers import served
+from tests.support.waiting import until
+from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def opened(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Desk, str]]:
+    monkeypatch.setattr(constants, "ENDPOINT", NOBODY)
+    with served(tmp_path_factory.mktemp("getting")) as (desk, address, _):
+        desk.settings.put({"greeted": True})
+        yield desk, address
+
+
+@pytest.fixture
+def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
+    context = browser.new_context(locale="en-US", viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(opened[1])
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    yield page
+    context.close()
+
+
+def test_a_download_is_agreed_to_where_the_person_is(page: Page, opened: tuple[Desk, str]) -> None:
+    begun = opened[0].downloads.start
+    assert isinstance(begun, Mock)
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a green dragon")
+    get = page.locator("#h-prompt").get_by_role("button", name="Download it")
+    asked = page.get_by_role("alertdialog")
+    for answer in ("Cancel", "Download"):
+        get.click()
+        expect(asked).to_contain_text(
+            "Download Stable Diffusion 1.5? Size: 2.3 GB, about 6 min 3 s at 50 Mbit/s. Licence: CreativeML OpenRAIL-M, OpenRAIL++."
+        )
+        expect(asked).to_contain_text(f"There is no connection to {NOBODY}. The download continues by itself once there is one.")
+        expect(page.locator("#h-prompt")).to_be_visible()  # nobody was sent to another tab
+        assert not begun.called and not shut_out(page)
+        asked.get_by_role("button", name=answer, exact=True).click()
+        expect(asked).to_have_count(0)
+    until(lambda: page.wait_for_timeout(50) is None and begun.called)
+    assert begun.call_args.args[0].id == "sd15"

@@ -1,0 +1,118 @@
+"""What is in force beside Speak and Paint, and how it is removed: in a real browser, without an engine."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from app.engine.files import picture_settings
+from app.engine.jobs.request import PictureRequest, Request
+from app.ui.state.desk import Desk
+from tests.support.both_servers import served
+from tests.support.waiting import until
+from tests.support.window import WAIT_MS, go, needs_chromium, shut_out, unfold
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
+    with served(tmp_path_factory.mktemp("force")) as (desk, address, _):
+        desk.settings.put({"greeted": True})
+        yield desk, address
+
+
+@pytest.fixture
+def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
+    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(opened[1])
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    go(page, "paint")
+    yield page
+    context.close()
+
+
+def chips(page: Page) -> Locator:
+    return page.locator(".h-force").locator("visible=true").locator("li")
+
+
+def asked(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> PictureRequest:
+    """What a press of Paint asks for."""
+    begun: list[Any] = []
+    monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
+    page.click("#paint-go")
+    until(lambda: page.wait_for_timeout(50) is None and bool(begun))
+    request: Request = begun[0]
+    assert isinstance(request, PictureRequest)
+    return request
+
+
+def lora(path: Path) -> Path:
+    header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+    return path
+
+
+def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    page.fill("#paint-prompt textarea", "a boat")
+    page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
+    expect(chips(page)).to_have_text(re.compile("^starting from b.png"))
+    expect(page.locator("#paint-image")).to_be_visible()  # its drawer is open
+    expect(chips(page).locator("img")).to_have_attribute("src", re.compile("^blob:"))
+    assert asked(page, opened[0], monkeypatch).image
+    assert not shut_out(page)
+    chips(page).get_by_role("button", name="Remove").click()
+    expect(chips(page)).to_have_count(0)
+    assert asked(page, opened[0], monkeypatch).image is None
+    page.wait_for_selector("#paint-image.h-ready")
+    Image.new("RGB", (64, 64), "teal").save(mine := opened[0].keeper.home.root / "mine.png")
+    page.set_input_files("#paint-image input[type=file]", mine)
+    expect(chips(page)).to_have_text(re.compile("^starting from mine.png"))
+    chips(page).get_by_role("button", name="Remove").click()
+    expect(chips(page)).to_have_count(0)
+    assert asked(page, opened[0], monkeypatch).image is None
+
+
+def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
+    unfold(page, "Settings")
+    files = page.locator("#paint-settings input[type=file]")
+    (tmp_path / "junk.safetensors").write_bytes(b"no weights at all")
+    files.set_input_files(tmp_path / "junk.safetensors")
+    expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors cannot be used here."))
+    files.set_input_files(lora(tmp_path / "ink.safetensors"))
+    expect(chips(page)).to_have_text(re.compile("^with LoRA ink.safetensors"))
+    page.get_by_label("LoRA weights").fill("much")
+    page.fill("#paint-prompt textarea", "a boat")
+    page.click("#paint-go")
+    trouble = page.locator("#paint-message .h-trouble")
+    expect(trouble).to_contain_text("is not a list of weights")
+    page.get_by_label("LoRA weights").fill("0.7")
+    expect(trouble).to_have_count(0)
+    chips(page).get_by_role("button", name="Remove").click()
+    expect(chips(page)).to_have_count(0)
+
+
+def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page, tmp_path: Path) -> None:
+    unfold(page, "Settings")
+    steps = page.locator("#paint-steps input")
+    steps.fill("9")
+    steps.blur()
+    picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", PictureRequest("a boat", steps=4, seed=7), "mine")
+    page.set_input_files("#paint-dropped input[type=file]", tmp_path / "p.png")
+    expect(steps).to_have_value("4")
+    expect(chips(page).locator("span")).to_have_text(["seed 7", "settings of an earlier creation"])
+    chips(page).get_by_role("button", name="Remove: settings of an earlier creation").click()
+    expect(steps).to_have_value("9")
+    expect(chips(page)).to_have_count(0)
+    expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")
