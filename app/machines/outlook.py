@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -10,12 +9,15 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from app.duration import word_duration
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.hub import HelpingMachine
 from app.sentence import Sentence, say
 
 LOADING_S: Final = 20.0
 """What a model that is not loaded costs about, where nothing better is known."""
+LONGEST_S: Final = 1e7
+"""Of a task; more is no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def read_outlook(given: object) -> Outlook | None:
         found = _SCHEMA.validate_python(given)
     except (ValidationError, RecursionError):
         return None
-    return found if found.seconds is None or found.seconds >= 0 else None
+    return found if found.seconds is None or 0 <= found.seconds < LONGEST_S else None
 
 
 def ask_about(request: Request) -> Request:
@@ -71,10 +73,6 @@ def explain(outlook: Outlook | None) -> Sentence:
         return say("outlook.idle", "chosen as it was idle and the model fits its memory")
     if outlook.loaded:
         return say(
-            "outlook.loaded-fast",
-            "chosen as it was idle, has the model loaded and needs about {seconds} s",
-            seconds=math.ceil(outlook.seconds),
+            "outlook.loaded-fast", "chosen as it was idle, has the model loaded and needs about {time}", time=word_duration(outlook.seconds)
         )
-    return say(
-        "outlook.fast", "chosen as it was idle and needs about {seconds} s once the model is loaded", seconds=math.ceil(outlook.seconds)
-    )
+    return say("outlook.fast", "chosen as it was idle and needs about {time} once the model is loaded", time=word_duration(outlook.seconds))

@@ -135,7 +135,9 @@ class Pairing:
         if self._wrong >= WRONG_MOST:
             self.state = PairingState(
                 said=say(
-                    "machines.guessed", "A wrong code was tried {count} times, so it is no longer valid. Make a new one.", count=self._wrong
+                    "machines.guessed",
+                    "A wrong code was tried {count} {count:time|times}, so it is no longer valid. Make a new one.",
+                    count=self._wrong,
                 )
             )
         time.sleep(WRONG_S)  # under the lock: guesses wait for each other
