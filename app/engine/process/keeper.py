@@ -183,16 +183,16 @@ class Keeper:
     def resume_lent_out(self) -> None:
         """Queue again what other machines were at when the last process ended; once, as what fails here must not come back by itself."""
         for job in self.interrupted:
-            with contextlib.suppress(OSError, sqlite3.Error):  # then the person is asked
+            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # then the person is asked
                 if (self.folder(job.id) / LENT_OUT).is_file():
                     (self.folder(job.id) / LENT_OUT).unlink()
                     self.resume(job.id)
 
     def _put_back(self, job: str) -> None:
-        (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
         self._board.reopen(job)
-        with contextlib.suppress(sqlite3.Error):  # the next start offers to resume it
+        with contextlib.suppress(OSError, sqlite3.Error):  # the next start offers to resume it
             self.journal.put_back(job)
+            (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
         self._loop.wake()
 
     def take_over(self, job: str, part: PartDone, files: Mapping[str, Path], machine: str) -> None:
@@ -221,6 +221,8 @@ class Keeper:
         self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed", "stopped"):
+            with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
+                (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
             try:
                 self.journal.resume(job)
