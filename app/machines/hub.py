@@ -230,6 +230,8 @@ class Hub:
         if self._closing.wait(AGAIN_S):
             return
         self._start_side()
+        if self._closing.is_set():  # meanwhile: `close` may have seen only the one before
+            self._side.close()
         with self._lock:
             for id_ in self._state.given:
                 self._send(id_)

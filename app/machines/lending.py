@@ -144,8 +144,8 @@ class Lending:
                     self._send_facts()
             except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
                 _log.exception("lending")
-            if self._side is not None and not self._side.alive and self._again_s < math.inf:
-                self._closing.wait(self._again_s)
+            died = self._side is not None and not self._side.alive
+            if died and self._again_s < math.inf and not self._closing.wait(self._again_s):
                 self._start_side()
 
     def _apply_pause(self) -> None:

@@ -117,6 +117,16 @@ def test_without_the_extra_there_is_only_its_command(tmp_path: Path) -> None:
         assert desk.others.said is not None and desk.others.said.key == "machines.extra"
 
 
+def test_a_window_that_is_closing_switches_nothing_on(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk, patch.object(extras, "MACHINES", ()):
+        desk.settings.put({"machines": {"uses": True, "lends": True}})
+        desk.others.close()
+        desk.others.resume()
+        until(lambda: not desk.others.starting)
+        desk.others.use()
+        assert (desk.others.hub, desk.others.lending, desk.others.said) == (None, None, None)
+
+
 def test_a_window_imports_nothing_of_it_until_it_is_switched_on(tmp_path: Path) -> None:
     asked = """
 import sys

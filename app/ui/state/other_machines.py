@@ -31,6 +31,7 @@ class OtherMachines:
         self._keeper, self._settings, self._switching = keeper, settings, threading.Lock()
         self._spreader: Spreader | None = None
         self._closing = False
+        """Nothing is switched on any more."""
         self.hub: Hub | None = None
         """While other machines are used."""
         self.lending: Lending | None = None
@@ -54,8 +55,7 @@ class OtherMachines:
             try:
                 require_machines()
                 with self._switching:
-                    if not self._closing:
-                        start()
+                    start()
             except Trouble as trouble:
                 self.said = trouble.sentence
             except OSError as fault:  # a full disk, say; the switch is there to try again
@@ -105,7 +105,7 @@ class OtherMachines:
         from app.machines.hub import Hub
         from app.machines.spreader import Spreader
 
-        if self.hub is None:
+        if self.hub is None and not self._closing:
             self.hub = Hub(self._keeper.home)
             self._spreader = Spreader(self._keeper, self.hub)
             self._keeper.resume_lent_out()
@@ -153,7 +153,7 @@ class OtherMachines:
     def _start_lending(self, paused: bool) -> None:
         from app.machines.lending import Lending
 
-        if self.lending is None:
+        if self.lending is None and not self._closing:
             self.lending = Lending(self._keeper, paused=paused)
 
     def _stop_lending(self) -> None:

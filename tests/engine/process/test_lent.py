@@ -17,6 +17,7 @@ from app.engine.process.keeper import Keeper
 from app.paths import home
 from tests.support import light_painter
 from tests.support.light_painter import PACE, read_made
+from tests.support.waiting import Idle
 
 
 @pytest.fixture
@@ -75,3 +76,38 @@ def test_a_crash_is_tried_again(keeper: Keeper) -> None:
     assert any(isinstance(event, Adjusted) for event in events)
     made = [seed for word, seed, _ in read_made(keeper.home.root) if word == "began"]
     assert made == [7, 8, 8], "the finished picture was made again"
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_another_machine_was_at_comes_back_by_itself_once(by_hand: bool, tmp_path: Path) -> None:
+    keeper = Idle(home(tmp_path))
+    job = keeper.submit(request(1)).id
+    assert keeper.lend_out(job, "starter-painter", lambda: None) is not None
+    keeper.close()  # in the middle of it
+    keeper = Idle(home(tmp_path))
+    assert [each.id for each in keeper.interrupted] == [job]
+    if by_hand:
+        keeper.resume(job)
+    else:
+        keeper.resume_lent_out()
+    assert keeper.interrupted == [] and keeper.journal.get(job).state == "waiting"
+    keeper.journal.take()
+    keeper.close()  # while it ran here
+    keeper = Idle(home(tmp_path))
+    keeper.resume_lent_out()
+    assert [each.id for each in keeper.interrupted] == [job], "what may have failed here waits for the person"
+    keeper.close()
+
+
+def test_what_comes_back_from_another_machine_runs_here(tmp_path: Path) -> None:
+    keeper = Idle(home(tmp_path))
+    job = keeper.submit(request(1)).id
+    keeper.lend_out(job, "starter-painter", lambda: None)
+    keeper.give_up_lent_out(job)
+    assert keeper.journal.get(job).state == "waiting"
+    keeper.journal.take()
+    keeper.close()
+    keeper = Idle(home(tmp_path))
+    keeper.resume_lent_out()
+    assert [each.id for each in keeper.interrupted] == [job]
+    keeper.close()
