@@ -144,11 +144,11 @@ class JobLender:
     def _go_on(self, shared: _Shared, machines: Sequence[HelpingMachine], taken: Collection[str], joins: bool) -> None:
         """Give more of a batch away; end it, or put it back into the queue where no machine can go on with it or the engine here could."""
         at, job = shared.at, shared.at.job
-        able = [each for each in machines if is_able(each, at.pieces.model)]
+        able = [each for each in machines if is_able(each, at.pieces.model) and each.id not in at.unable]
         if not at.missing:
             self._end(shared)
         elif at.failures >= PIECES_FAILED_MOST or not able:
-            self._failures[job.id] += at.failures >= PIECES_FAILED_MOST
+            self._failures[job.id] += at.failures > 0
             self._give_up(shared)
         elif not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting():
             if self._shared.pop(job.id, None) is not None:

@@ -55,7 +55,7 @@ class LendingState:
     """The name of the machine that is helped."""
     online: bool = False
     paused: bool = False
-    """By the owner, while work of his own waits or runs, or until the engine is ready."""
+    """By the owner, while work of his own waits or runs, until the engine is ready, or while the disk is full."""
     doing: str = ""
     """The prompt or script of the task that runs now."""
     done: int = 0
@@ -151,7 +151,7 @@ class Lending:
     def _apply_pause(self) -> None:
         state = self._keeper.state
         own = self._keeper.journal.has_live() or (bool(state.job) and not is_lent(state.job))
-        paused = own or self._by_owner or not state.ready
+        paused = own or self._by_owner or not state.ready or state.obstacle is not None
         if paused != self.state.paused:
             self._set(paused=paused)
             self._tell("pause", paused=paused)
@@ -283,5 +283,7 @@ def describe_state(state: LendingState) -> Sentence:
     if state.doing:
         return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
     if state.paused:
-        return say("lend.paused", "Not helping now: paused, or this computer's own work goes first, or its engine is starting.")
+        return say(
+            "lend.paused", "Not helping now: paused, or this computer's own work goes first, its engine is starting, or its disk is full."
+        )
     return say("lend.ready", "Ready to help {name}.", name=state.main)

@@ -38,6 +38,8 @@ class SharedJob:
     def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, ended: Callable[[], None]) -> None:
         """`ended` is called after each task, as its machine is idle then."""
         self.job, self.pieces, self.failures = job, pieces, 0
+        self.unable = set[str]()
+        """Machines that failed at a piece; they get no other one."""
         self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._folder = keeper.folder(job.id)
         self._lock = threading.RLock()
@@ -65,7 +67,7 @@ class SharedJob:
                     self._take_back(task)
             if self.failures >= FAILURES_MOST:
                 return
-            idle = [each.id for each in chosen if not each.tasks and each.id not in taken and each.id not in self.busy]
+            idle = [each.id for each in chosen if not each.tasks and each.id not in {*taken, *self.unable, *self.busy}]
             away_places = [each.place for each in self._away.values()]
             for place, machine in zip(choose_pieces(missing, away_places, len(idle), here, joins), idle, strict=False):
                 self._send(place, machine)
@@ -109,6 +111,7 @@ class SharedJob:
         files = self.pieces.take(place, end.files) if isinstance(end.event, Finished) else None
         if files is None:
             self.failures += 1
+            self.unable.add(end.machine)
             return
         known = self._hub.register.find(end.machine)
         try:

@@ -99,21 +99,22 @@ def test_stop_reaches_it(main: Main) -> None:
     main.keeper.stop(here)
 
 
-@pytest.mark.parametrize("fault", ["fails", "killed"])
-def test_what_another_machine_cannot_do_is_done_here(fault: str, main: Main) -> None:
+@pytest.mark.parametrize(("fault", "batch"), [("fails", 1), ("fails", 2), ("killed", 1)])
+def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, main: Main) -> None:
     helper = main.helpers[0]
     pace(main.keeper.home.root, step_s=0.4)
     pace(helper.home, step_s=0.5, fails=fault == "fails")
     here = submit(main, 3)
     until(lambda: main.keeper.state.job == here)
-    seed = 50 if fault == "fails" else 60
-    there = submit(main, seed)
-    until(lambda: any(each == seed for _, each, _ in read_made(helper.home)), LOADING_S)
+    seed = 60 if fault == "killed" else 50 + 2 * batch
+    there = submit(main, seed, batch)
+    until(lambda: any(seed <= each < seed + batch for _, each, _ in read_made(helper.home)), LOADING_S)
     if fault == "killed":
         helper.kill()
     end = end_of(main, there)
-    assert isinstance(end, Finished) and len(main.keeper.shelf.list_of_job(there)) == 1
-    assert main.keeper.shelf.list_of_job(there)[0].plan.get("machine") is None
+    kept = main.keeper.shelf.list_of_job(there)
+    assert isinstance(end, Finished) and len(kept) == batch
+    assert [each.plan.get("machine") for each in kept] == [None] * batch
     pace(helper.home, step_s=0.01)
     if fault == "killed":
         main.helpers[0] = start(helper.home)

@@ -15,7 +15,7 @@ import pytest
 from app import extras
 from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
-from app.engine.process import child
+from app.engine.process import child, disk_room
 from app.engine.process.keeper import Keeper
 from app.extras import has_machines
 from app.paths import home
@@ -68,6 +68,9 @@ def test_both_sides_go_on_after_a_restart(tmp_path: Path, light_engine: None) ->
             main, helper = (again, helper) if name == "main" else (main, again)
             until(lambda: is_ready(main.others), LOADING_S)  # noqa: B023 (asked at once)
             assert main.others.said is None and helper.others.said is None
+        with patch.object(disk_room, "read_free_bytes", return_value=0):
+            until(lambda: not is_ready(main.others))
+        until(lambda: is_ready(main.others))
         job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=6, seed=1)).id
         assert isinstance(next(event for event in main.keeper.follow(job) if isinstance(event, END)), Finished)
 

@@ -136,9 +136,12 @@ def read_piece(task: Task, message: dict[str, Any]) -> dict[str, Any]:
     path, offset = task.files.get(str(message.get("sha256"))), message.get("offset")
     if path is None or not isinstance(offset, int) or offset < 0:
         return {"refused": "not-yours"}
-    with Path(path).open("rb") as file:
-        file.seek(offset)
-        return {"data": file.read(dask_settings.PIECE_BYTES)}
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(offset)
+            return {"data": file.read(dask_settings.PIECE_BYTES)}
+    except OSError:  # it was deleted since
+        return {"refused": "gone"}
 
 
 def write_piece(task: Task, message: dict[str, Any]) -> dict[str, Any]:

@@ -7,16 +7,19 @@ import hashlib
 import json
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
 from distributed import Reschedule, Worker
 
 from app import atomic_write
+from app.engine.jobs.events import Failed
 from app.machines.cluster.dask_settings import PIECE_BYTES
 from app.machines.cluster.pipe import Listener, Message
 from app.machines.cluster.scheduler import EVENT_TOPIC
+from app.machines.tasks import event_json, fetched_files
+from app.sentence import Trouble
 
 ANSWER_S: Final = 120.0
 """For one answer of the main machine, which may be busy; then the task counts as lost there."""
@@ -62,21 +65,23 @@ class Errands:
         with self._lock:
             self._inboxes[task] = inbox
         try:
-            self._fetch_files(worker, task, json.loads(body)["files"])
+            try:
+                self._fetch_files(worker, task, json.loads(body)["files"])
+            except Trouble as trouble:
+                self._deliver(worker, task, {"event": event_json.to_json(Failed(trouble.sentence)), "files": {}})
+                return
             self._pipe.tell("run", id=task, body=body)
             self._deliver(worker, task, self._follow(worker, task, inbox))
         finally:
             with self._lock:
                 del self._inboxes[task]
 
-    def _fetch_files(self, worker: HelperWorker, task: str, files: Mapping[str, str]) -> None:
+    def _fetch_files(self, worker: HelperWorker, task: str, files: object) -> None:
         """Fetch the files that are not here yet; they stay, by their hashes, for the next task."""
-        for sha256 in files:
-            path = self._files / sha256
-            if path.is_file():
-                continue
-            with atomic_write.replacing(path) as unfinished:
-                _fetch(worker, task, sha256, unfinished)
+        fetched_files.tidy(self._files)
+        for sha256, size in fetched_files.choose_missing(self._files, files).items():
+            with atomic_write.replacing(self._files / sha256) as unfinished:
+                _fetch(worker, task, sha256, size, unfinished)
 
     def _follow(self, worker: HelperWorker, task: str, inbox: queue.SimpleQueue[Message]) -> Message:
         while True:
@@ -95,7 +100,7 @@ class Errands:
         worker.ask(lambda: worker.scheduler.hearth_end(task=task, event=end["event"]))
 
 
-def _fetch(worker: HelperWorker, task: str, sha256: str, path: Path) -> None:
+def _fetch(worker: HelperWorker, task: str, sha256: str, size: int, path: Path) -> None:
     digest = hashlib.sha256()
     with path.open("wb") as file:
         while True:
@@ -105,8 +110,10 @@ def _fetch(worker: HelperWorker, task: str, sha256: str, path: Path) -> None:
                 break
             digest.update(answer["data"])
             file.write(answer["data"])
-    if digest.hexdigest() != sha256:
-        raise GaveBack
+            if file.tell() > size:
+                break
+    if digest.hexdigest() != sha256:  # it has changed there since
+        raise fetched_files.odd_files()
 
 
 def _send(worker: HelperWorker, task: str, name: str, path: Path) -> None:

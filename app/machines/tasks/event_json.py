@@ -55,11 +55,12 @@ def _is_modest(value: object, depth: int) -> bool:
 
 
 def _is_plain(sentence: Sentence) -> bool:
-    """Tell whether a template only names values that it has: `{a.b}` would look into them, and `{a:9999999}` fill the memory."""
+    """Tell whether a template only names values that it has, or chooses words by them: `{a.b}` would look into them, and
+    `{a:9999999}` fill the memory."""
     values = dict(sentence.values)
     try:
         parts = [(name, form, turn) for _, name, form, turn in string.Formatter().parse(sentence.english) if name is not None]
     except ValueError:
         return False
     inner = all(_is_plain(each) for each in values.values() if isinstance(each, Sentence))
-    return inner and all(name in values and name.isidentifier() and not form and not turn for name, form, turn in parts)
+    return inner and all(name in values and name.isidentifier() and (not form or "|" in form) and not turn for name, form, turn in parts)

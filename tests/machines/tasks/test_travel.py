@@ -13,9 +13,9 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, N
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.machines.tasks.event_json import SENT, from_json, to_json
 from app.machines.tasks.portable import pack, unpack
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 
-WORDS = say("test.words", "{name} waits for {inner}.", name="x", inner=say("test.inner", "{count} others", count=3))
+WORDS = say("test.words", "{name} waits for {inner}.", name="x", inner=say("test.inner", "{count} {count:other|others}", count=3))
 EVENTS: list[Event] = [
     Loading("m", WORDS), Unloaded("m", WORDS, 5), Step(1, 2, 0.5, "steps", None, Reading(process_bytes=7)), Adjusted("f", WORDS, "l"), Note(WORDS),
     Finished((), 1.0, 2.0, "steps", 3), Stopped((), 1.0), Failed(WORDS, (WORDS,), "cure"),
@@ -79,6 +79,13 @@ def test_a_template_that_does_more_than_name_its_values_is_refused(template: str
             inner = inner[key]
         inner["english"] = template
         assert from_json(bad) is None, place
+
+
+def test_a_sentence_cannot_break_another_language() -> None:
+    told = from_json(to_json(Note(Sentence("lend.ready", "late {s}", (("s", "x"),)))))
+    assert isinstance(told, Note)
+    for template in ("{name}", "{s:.1f}", "{s:d}"):
+        assert told.sentence.translate({"lend.ready": template}) == "late x"
 
 
 def test_what_is_no_event_is_none() -> None:
