@@ -84,7 +84,9 @@ def config_of(client: httpx.Client) -> Any:
 
 def call(client: httpx.Client, name: str, carried: object) -> httpx.Response:
     """What the page does when a script asks a tab's handlers for something."""
-    (found,) = [each for each in config_of(client)["dependencies"] if name in [event for _, event in each["targets"]]]
+    (found,) = [
+        each for each in config_of(client)["dependencies"] if each["backend_fn"] and name in [event for _, event in each["targets"]]
+    ]
     return client.post("/gradio_api/run/predict", json={"fn_index": found["id"], "data": [carried], "session_hash": f"s{id(client)}"})
 
 
