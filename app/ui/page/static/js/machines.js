@@ -95,7 +95,7 @@
     part(".h-more").hidden = Boolean(using.code);
     if (using.code) {
       text(part(".h-code code"), using.code.text);
-      text(part(".h-code .h-left"), t("machines.left", "Works once, for {n} more minutes.", { n: minutes(using.code.left_s) }));
+      text(part(".h-code .h-left"), t("machines.left", "Works once, within {time}.", { time: Hearth.time(60 * minutes(using.code.left_s)) }));
       if (part(".h-qr").dataset.of !== using.code.text) {
         part(".h-qr").dataset.of = using.code.text;
         part(".h-qr").innerHTML = using.code.qr;
@@ -120,7 +120,7 @@
     const badge = row.querySelector(".h-badge"), [rest, remove] = row.querySelectorAll("button");
     badge.className = `h-badge ${each.level}`;
     text(badge, each.doing);
-    const done = each.done ? [t("machines.done", "{n} tasks done", { n: each.done })] : [];
+    const done = each.done ? [t("machines.done", "{n} {n:task|tasks} done", { n: each.done })] : [];
     text(row.querySelector(".h-soft"), [...each.facts, ...done, each.why].filter(Boolean).join(" · "));
     rest.dataset.resting = each.resting ? "yes" : "";
     text(rest, each.resting ? t("machines.work", "Use again") : t("machines.rest", "Pause"));
@@ -133,7 +133,7 @@
     part(".h-lending").hidden = !lending;
     if (!lending) return;
     text(part(".h-doing"), lending.doing);
-    text(part(".h-done"), lending.done ? t("machines.done", "{n} tasks done", { n: lending.done }) : "");
+    text(part(".h-done"), lending.done ? t("machines.done", "{n} {n:task|tasks} done", { n: lending.done }) : "");
     const [pause, end] = part(".h-lending").querySelectorAll("button");
     pause.hidden = end.hidden = !helps;
     text(pause, lending.paused ? t("machines.help-on", "Go on helping") : t("machines.pause", "Pause"));
