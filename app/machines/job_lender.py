@@ -72,7 +72,7 @@ class JobLender:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do. `joins`: let idle machines make
         what somebody is at. `taken`: machines that have other work."""
         machines = self._hub.list_machines()
-        self._take_back_lost({each.id for each in machines if each.online and not each.resting})
+        self._take_back_lost({each.id for each in machines if is_at_work(each)})
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
         if not self._keeper.state.job or not any(is_at_work(each) for each in machines):
@@ -188,9 +188,9 @@ class JobLender:
             self._keeper.give_up_lent_out(job.id)
         self._ended()
 
-    def _take_back_lost(self, online: set[str]) -> None:
+    def _take_back_lost(self, at_work: set[str]) -> None:
         for job, away in [*self._away.items()]:
-            if away.machine not in online:
+            if away.machine not in at_work:
                 self._hub.stop(away.task)
                 self._away.pop(job, None)
                 self._keeper.give_up_lent_out(job)

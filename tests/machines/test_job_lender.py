@@ -11,8 +11,12 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.compat.planning.types import Choice
+from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, Stopped
+from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest
+from app.paths import home
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
@@ -97,6 +101,26 @@ def test_stop_reaches_it(main: Main) -> None:
     assert next(when for word, seed, when in read_made(helper) if (word, seed) == ("stopped", 30)) - asked_s < 2.5
     pace(helper, step_s=0.01)
     main.keeper.stop(here)
+
+
+def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> None:
+    helper = main.helpers[0].home
+    pace(main.keeper.home.root, step_s=0.4)
+    pace(helper, step_s=0.5)
+    here = submit(main, 2)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 40)
+    until(lambda: any(seed == 40 for _, seed, _ in read_made(helper)), LOADING_S)
+    database = Database(home(helper).database)
+    try:
+        own = Journal(database).queue(PictureRequest("his own"), Choice())  # as his window would, another process of the same home
+        end = end_of(main, there)
+        assert isinstance(end, Finished) and main.keeper.shelf.list_of_job(there)[0].plan.get("machine") is None
+        Journal(database).withdraw(own.id)
+        until(lambda: not main.hub.list_machines()[0].paused)
+    finally:
+        database.close()
+        pace(helper, step_s=0.01)
 
 
 @pytest.mark.parametrize(("fault", "batch"), [("fails", 1), ("fails", 2), ("killed", 1)])
