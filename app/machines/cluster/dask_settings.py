@@ -5,8 +5,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
-import tempfile
-from pathlib import Path
 from typing import Any, Final
 
 from app.machines.joining.certificates import Identity
@@ -33,11 +31,12 @@ PIECE_BYTES: Final = 1 << 20
 
 
 def prepare_environment() -> None:
-    """Keep the user's settings of dask out; before dask is imported."""
+    """Keep the user's settings of dask out; before distributed is imported, which reads them."""
     for name in [each for each in os.environ if each.startswith("DASK_")]:
         del os.environ[name]
-    os.environ["DASK_CONFIG"] = str(Path(tempfile.gettempdir()) / "hearth-has-no-dask-settings")
-    os.environ["DASK_ROOT_CONFIG"] = os.environ["DASK_CONFIG"]
+    import dask
+
+    dask.config.refresh(paths=[], env={})
 
 
 def apply_settings() -> None:
