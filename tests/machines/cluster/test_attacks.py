@@ -27,7 +27,7 @@ from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity
 from app.machines.joining.versions import read_versions
 from app.paths import home
-from tests.support.waiting import until
+from tests.support.waiting import WAIT_S, until
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +48,16 @@ def let_in(hub: Hub, folder: Path) -> tuple[str, Identity]:
 ANSWERED = "test: wait for an answer"
 
 
-async def talk(hub: Hub, identity: Identity, *messages: dict[str, Any]) -> list[Any]:
+async def talk(hub: Hub, identity: Identity, *messages: dict[str, Any], patience_s: float = WAIT_S) -> list[Any]:
     """Send messages over one connection; return the answers, up to where it was closed."""
-    comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=5, ssl_context=identity.client_context(), require_encryption=True)
+    comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=patience_s, ssl_context=identity.client_context(), require_encryption=True)
     answers = []
     try:
         for message in messages:
             answered = message.pop(ANSWERED, True)
             await comm.write(message)
             if answered:
-                answers.append(await asyncio.wait_for(comm.read(), 10))
+                answers.append(await asyncio.wait_for(comm.read(), WAIT_S))
         if not answered:
             await asyncio.sleep(0.2)  # what was written last arrives first
     except (TimeoutError, OSError) as fault:
@@ -67,8 +67,8 @@ async def talk(hub: Hub, identity: Identity, *messages: dict[str, Any]) -> list[
     return answers
 
 
-def ask(hub: Hub, identity: Identity, *messages: dict[str, Any]) -> list[Any]:
-    return asyncio.run(talk(hub, identity, *messages))
+def ask(hub: Hub, identity: Identity, *messages: dict[str, Any], patience_s: float = WAIT_S) -> list[Any]:
+    return asyncio.run(talk(hub, identity, *messages, patience_s=patience_s))
 
 
 def is_refused(answer: Any) -> bool:
@@ -90,11 +90,11 @@ class Bomb:
 def test_whoever_has_no_certificate_of_this_authority_is_refused_in_the_handshake(hub: Hub, tmp_path: Path) -> None:
     stranger = certificates.make_main(tmp_path / "stranger")
     with pytest.raises((OSError, ssl.SSLError)):
-        ask(hub, stranger, {"op": HELLO})
+        ask(hub, stranger, {"op": HELLO}, patience_s=5)
     authority, own = main_folder(hub._home) / "authority.pem", certificates.identity_in(tmp_path / "stranger")
     pretender = Identity(authority, own.certificate, own.key)  # believes the right authority, but has its own certificate
     with pytest.raises((OSError, ssl.SSLError)):
-        answer = ask(hub, pretender, {"op": HELLO})
+        answer = ask(hub, pretender, {"op": HELLO}, patience_s=5)
         raise answer[0]
     nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     nobody.check_hostname = False
@@ -102,7 +102,7 @@ def test_whoever_has_no_certificate_of_this_authority_is_refused_in_the_handshak
     with (
         pytest.raises(OSError), socket.create_connection(("127.0.0.1", hub.port), 5) as raw, nobody.wrap_socket(raw) as connection
     ):  # fmt: skip
-        connection.settimeout(5)
+        connection.settimeout(WAIT_S)
         if not connection.recv(1):
             raise ConnectionResetError
 
