@@ -101,6 +101,7 @@ def test_stop_reaches_it(main: Main) -> None:
     assert next(when for word, seed, when in read_made(helper) if (word, seed) == ("stopped", 30)) - asked_s < 2.5
     pace(helper, step_s=0.01)
     main.keeper.stop(here)
+    end_of(main, here)  # before the next one waits behind it, and goes to the helper
 
 
 def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> None:
