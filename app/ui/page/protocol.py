@@ -88,7 +88,9 @@ ROUTES: Final = (
     Address("hearth/report"),
     Address("hearth/machines/{act}", "POST", ("id", "code")),
     Address("hearth/share"),
-    Address("hearth/share/{act}", "POST", ("hours", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")),
+    Address(
+        "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
+    ),
 )
 """All of Hearth's own routes that the page uses. Logging in and the ping of a second start are not the page's."""
 
