@@ -24,7 +24,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure"]
 
 Field = Literal[
     "speak-text", "speak-clip", "paint-prompt", "paint-negative", "paint-width", "paint-height", "paint-start", "paint-image", "paint-dropped",
-    "machine-chunk", "machine-exact",
+    "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
 """Gradio's fields that scripts or styles know. Of these paint-dropped is hidden: it takes a picture that is dropped anywhere."""
 
@@ -151,6 +151,7 @@ FUNCTIONS: Final = (
     "reusing",
     "reused",
     "before",
+    "soon",
 )
 """Functions of the scripts that Gradio's events call."""
 
