@@ -19,7 +19,7 @@ from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 KILLS, JOBS, BATCH, SEED = 12, 4, 15, 20_261_123
 SPEEDS = (0.2, 0.4, 0.8)

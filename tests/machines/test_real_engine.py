@@ -23,7 +23,7 @@ from app.paths import home
 from tests.support.lent import Main, open_main
 from tests.support.waiting import LOADING_S, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def have_made(main: Main, place: int, request: Request) -> tuple[bytes, list[Event]]:
