@@ -278,7 +278,10 @@ class Downloads:
                 if not hub_faults.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
-                self._wait(job, wait_s, _word_retry(wait_s))
+                busy = say(
+                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {time}.", time=word_duration(wait_s)
+                )
+                self._wait(job, wait_s, busy)
 
     def _wait(self, job: _Download, seconds: float, sentence: Sentence) -> None:
         job.sentence = sentence
@@ -293,7 +296,3 @@ class Downloads:
     def _save_record(self, job: _Download) -> None:
         facts = {"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}
         atomic_write.write_text(self._record_path(job.model.id), json.dumps(facts))
-
-
-def _word_retry(wait_s: float) -> Sentence:
-    return say("download.waits", "The connection was lost or Hugging Face is busy; retrying in {time}.", time=word_duration(wait_s))

@@ -15,7 +15,7 @@ Place = Literal[
     "h-greeting", "h-scripts", "h-script", "h-parts", "h-sound",
     "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
-    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest",
+    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
 """Elements that the window places; a script fills them."""
 
@@ -24,7 +24,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure"]
 
 Field = Literal[
     "speak-text", "speak-clip", "paint-prompt", "paint-negative", "paint-width", "paint-height", "paint-start", "paint-image", "paint-dropped",
-    "machine-chunk", "machine-exact",
+    "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
 """Gradio's fields that scripts or styles know. Of these paint-dropped is hidden: it takes a picture that is dropped anywhere."""
 
@@ -86,8 +86,11 @@ ROUTES: Final = (
     Address("hearth/offer", fields=("model",)),
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
+    Address("hearth/machines/{act}", "POST", ("id", "code")),
     Address("hearth/share"),
-    Address("hearth/share/{act}", "POST", ("hours", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")),
+    Address(
+        "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
+    ),
 )
 """All of Hearth's own routes that the page uses. Logging in and the ping of a second start are not the page's."""
 
@@ -96,6 +99,19 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/engine/{act}": ("again", "repair"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "where", "creations", "free", "token", "token-away"),
+    "hearth/machines/{act}": (
+        "use",
+        "use-not",
+        "show-code",
+        "withdraw-code",
+        "rest",
+        "work",
+        "remove",
+        "lend",
+        "pause",
+        "help-on",
+        "lend-not",
+    ),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
 """What the routes that do something take as their last word."""
@@ -120,6 +136,7 @@ class Live(TypedDict, total=False):
     notices: list[View]
     interrupted: list[View]
     measuring: View
+    machines: View
 
 
 FUNCTIONS: Final = (
@@ -134,6 +151,7 @@ FUNCTIONS: Final = (
     "reusing",
     "reused",
     "before",
+    "soon",
 )
 """Functions of the scripts that Gradio's events call."""
 

@@ -54,11 +54,22 @@ class Presets(TypedDict, total=False):
     paint: dict[str, PaintValues]
 
 
+class MachinesValues(TypedDict, total=False):
+    uses: bool
+    """Others help this one."""
+    lends: bool
+    """This one helps another."""
+    paused: bool
+    """Its help."""
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
     """The guests' limits: `guest_limits.SAVED`."""
     models: list[Words]
+    machines: MachinesValues
+    """`other_machines.SAVED`."""
     speak: SpeakValues
     paint: PaintValues
     presets: Presets
