@@ -64,11 +64,13 @@ def test_english_stands_in_where_there_is_no_chinese(monkeypatch: pytest.MonkeyP
 
 
 def test_gradio_gets_the_labels_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translate, "_english", {})
+    monkeypatch.setattr(translate, "_labels", {})
     translate.word("tab.speak", "Speak")
+    named = translate.label(say("shape.size", "{shape} ({width} x {height})", shape=say("shape.square", "Square 1:1"), width=8, height=8))
     told = translate.i18n().translations
     assert told["en"]["tab.speak"] == "Speak" and told["en"]["upload_text.drop_file"] == "Drop a file here"
     assert told["zh"] == told["zh-CN"] == told["zh-TW"] and told["zh"]["tab.speak"] == "朗读"
+    assert named.key == told["en"][named.key] == "Square 1:1 (8 x 8)" and told["zh"][named.key] == "正方形 1:1（8 x 8）"
 
 
 def test_gradio_still_looks_for_the_texts_that_are_replaced() -> None:
@@ -122,7 +124,7 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_third_language_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     assert '"qx": "qx-QX"' in bundle.head(""), "for the first script"
     assert json.loads(bytes(routes.send_sentences(asked("qx-QX,en")).body))["strip.nothing"] == "<no model loaded>"
-    monkeypatch.setattr(translate, "_english", {"tab.speak": "Speak"})
+    monkeypatch.setattr(translate, "_labels", {"tab.speak": say("tab.speak", "Speak")})
     labels = translate.i18n().translations
     assert labels["qx"] == labels["qx-QX"] and labels["qx"]["tab.speak"] == "<Speak>" and labels["zh-TW"]["tab.speak"] == "朗读"
     with gr.Blocks() as window:

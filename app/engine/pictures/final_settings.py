@@ -16,6 +16,7 @@ from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.text import starter_words
+from app.engine.text.unknown import note_wordless
 from app.sentence import Sentence, Trouble, say
 
 STEPS_FOR_ONE: Final = 50
@@ -51,6 +52,8 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         match = starter_words.match_prompt(Path(model.path), request.prompt)
         request = replace(request, prompt=match.caption)
         notes += [match.note] if match.note else []
+    elif wordless := note_wordless(request.prompt):
+        notes.append(wordless)
     if not family.prompt_weights:
         stripped = (prompt_embeddings.strip_weights(text)[1] for text in (request.prompt, request.negative))
         notes += [note for note in stripped if note][:1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -35,11 +36,11 @@ class Overtaken(Exception):
 def watch_steps(
     pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep, start: Checkpoint | None,
     reuse: Reuse | None = None,
-) -> Iterator[None]:  # fmt: skip
+) -> Iterator[StepWatcher]:  # fmt: skip
     """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
     stopped), and the denoiser's forward(). Until the steps of `start` have passed, the denoiser repeats its first answer."""
     scheduler, forward, hooked = pipe.scheduler, denoiser.forward, "forward" in vars(denoiser)
-    watcher = _StepWatcher(scheduler, forward, generator, control, on_step, start, reuse)
+    watcher = StepWatcher(scheduler, forward, generator, control, on_step, start, reuse)
 
     @functools.wraps(scheduler.step)  # pipelines read its signature
     def step(*args: Any, **kwargs: Any) -> Any:
@@ -52,7 +53,7 @@ def watch_steps(
     scheduler.step, denoiser.forward = step, watched_forward
     try:
         with nullcontext() if reuse is None else reuse.remembering():
-            yield
+            yield watcher
     finally:
         del scheduler.step
         if hooked:  # by an offload hook, which had replaced forward() on the instance
@@ -61,7 +62,7 @@ def watch_steps(
             del denoiser.forward
 
 
-class _StepWatcher:
+class StepWatcher:
     """The replacements for scheduler.step() and denoiser.forward() during one run."""
 
     def __init__(
@@ -71,11 +72,14 @@ class _StepWatcher:
         self._scheduler, self._scheduler_step, self._denoise = scheduler, scheduler.step, forward
         self._generator, self._control, self._on_step = generator, control, on_step
         self._start, self._skipped, self._done = start, start.done if start else 0, 0
+        self.began_s = 0.0
+        """When the denoiser was first called: what came before it, as encoding the prompt, is no step."""
         self._state_before: dict[str, Any] = {}
         self._first_answer: Any = None
         self._reuse = reuse
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        self.began_s = self.began_s or time.perf_counter()
         if self._control.stopped:
             raise StopRequested
         if self._done >= self._skipped:

@@ -70,7 +70,10 @@ class PartRun:
         decoding = self._decoding
         yield from self._decode(control, seam, pace)
         if decoding.frames > self._frames_sent:
-            yield self._send_sound(decoding.frames)
+            began_s = time.monotonic()
+            rest = self._send_sound(decoding.frames, pace)
+            pace.worked_s += time.monotonic() - began_s
+            yield rest
         if not self._pieces:
             if not decoding.done:
                 return None
@@ -98,9 +101,10 @@ class PartRun:
                     pace.reported_s = now_s
                     ran = seam.take_largest() if seam is not None else None
                     rows = decoding.made - rows_before
-                    yield pace.make_step(self._task.index, decoding.frames, rows, now_s - began_s, ran)
+                    unsounded = decoding.frames - self._frames_sent
+                    yield pace.make_step(self._task.index, decoding.frames, unsounded, rows, now_s - began_s, ran)
                 if self._has_sound_to_send():
-                    yield self._send_sound(decoding.frames - OVERLAP_FRAMES)
+                    yield self._send_sound(decoding.frames - OVERLAP_FRAMES, pace)
                     self._save_state()
         finally:
             # By Stop, by an error or at its end: the next run resumes from here.
@@ -113,12 +117,13 @@ class PartRun:
         frames = int(seconds * self._dia.codec.frame_rate) + OVERLAP_FRAMES
         return self._decoding.frames - self._frames_sent >= frames
 
-    def _send_sound(self, last: int) -> Sound:
+    def _send_sound(self, last: int, pace: Pace) -> Sound:
         """Write the sound from what was sent to before frame `last`."""
-        codec, first = self._dia.codec, self._frames_sent
+        codec, first, before_s = self._dia.codec, self._frames_sent, time.monotonic()
         samples = self._decode_sound(last)
         path = self._job / f"sound-{self._task.index:03d}-{len(self._pieces) - 1:03d}.wav"
         sound.write(path, samples, codec.rate)
+        pace.record_sound(last - first, time.monotonic() - before_s)
         return Sound(self._task.index, str(path), first / codec.frame_rate, len(samples) / codec.rate)
 
     def _decode_sound(self, last: int) -> Samples:

@@ -51,7 +51,7 @@ class SpeechRun:
         wanted = self._choose_parts(parts)
         if self._request.keep:
             self._spoken = {index: self._keep(index, part) for index, part in enumerate(parts) if index not in wanted}
-        pace = Pace(limits.frame_rate, [part.seconds * limits.frame_rate for part in parts])
+        pace = Pace(limits.frame_rate, [part.seconds * limits.frame_rate * (index in wanted) for index, part in enumerate(parts)])
         for index in wanted:
             if self._control.stopped:
                 break
@@ -109,6 +109,7 @@ class SpeechRun:
 
     def _speak(self, index: int, clip: VoiceContext | None, seed: int, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
         """Speak one part, unless an earlier run finished it; None if it was stopped before it made any sound."""
+        began_s = time.monotonic()
         request, part = self._request, self._script.parts[index]
         sampling = choose_sampling(request, self._dia.limits)
         context = choose_context(part, clip, self._list_contexts(index))
@@ -118,7 +119,9 @@ class SpeechRun:
         if saved is not None and saved.key == key and saved.whole:
             return saved
         task = PartTask(index, part, context, sampling, seed, request.max_frames, self._named, key)
-        return (yield from PartRun(self._dia, task, self._job).events(self._control, self._seam, pace))
+        run = PartRun(self._dia, task, self._job)
+        pace.record_prepared(time.monotonic() - began_s)
+        return (yield from run.events(self._control, self._seam, pace))
 
     def _list_contexts(self, index: int) -> Iterator[VoiceContext]:
         """Yield the parts spoken before this one, nearest first, without those too long to leave room for it."""

@@ -113,7 +113,7 @@ class PromptReading:
     """Whether nothing was replaced, repeated, denied or left over."""
 
 
-def _read_marks(grammar: Mapping[str, Any]) -> dict[tuple[str, ...], Mark]:
+def read_marks(grammar: Mapping[str, Any]) -> dict[tuple[str, ...], Mark]:
     """Return the meaning of each phrase of the grammar."""
     found: dict[tuple[str, ...], Mark] = {("background",): ("background", ""), ("no",): ("no", ""), ("without",): ("no", "")}
 
@@ -151,7 +151,7 @@ def _match(words: Sequence[str], at: int, marks: Mapping[tuple[str, ...], Mark])
     return 1, None
 
 
-def _find_taught(word: str, single: Sequence[str]) -> list[str]:
+def find_taught(word: str, single: Sequence[str]) -> list[str]:
     """Find the taught words nearest to an unknown one, by meaning or by the spelling of `single` words; empty if neither helps."""
     if word.isdigit() and len(word) < 3:
         return ["three"]
@@ -163,7 +163,7 @@ def _find_taught(word: str, single: Sequence[str]) -> list[str]:
 
 def split_phrases(prompt: str, grammar: Mapping[str, Any]) -> list[Phrase]:
     """Split a prompt into phrases in the order typed; ignored words come last."""
-    marks = _read_marks(grammar)
+    marks = read_marks(grammar)
     taught = {word for phrase in marks for word in phrase} | SILENT
     told: list[str] = []
     typed: list[str] = []
@@ -172,7 +172,7 @@ def split_phrases(prompt: str, grammar: Mapping[str, Any]) -> list[Phrase]:
     nearest: dict[str, list[str]] = {}
     for word in re.findall(r"\w+", prompt.lower()):
         if word not in taught and word not in nearest:
-            nearest[word] = _find_taught(word, single if len(nearest) < UNKNOWN_MOST else ())
+            nearest[word] = find_taught(word, single if len(nearest) < UNKNOWN_MOST else ())
         known = nearest.get(word, [word])
         told += known
         typed += [word] * len(known)

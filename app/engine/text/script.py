@@ -24,12 +24,12 @@ LONG_S = 600.0
 PROBLEMS_TOLD, ACCENTS_MOST = 100, 30
 
 # Possessive quantifiers keep these linear: scripts come from guests and other programs, too.
-_MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
-_LENGTH = re.compile(r"\s*+(\d{1,6}(?:\.\d{1,6})?)\s*+(ms|seconds?|sec|s)?+\s*+", re.IGNORECASE)
-_SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
-_ROUND = re.compile(r"\(([^()]{1,40})\)")
+MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
+LENGTH = re.compile(r"\s*+(\d{1,6}(?:\.\d{1,6})?)\s*+(ms|seconds?|sec|s)?+\s*+", re.IGNORECASE)
+SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
+ROUND = re.compile(r"\(([^()]{1,40})\)")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_PLAIN = str.maketrans(
+PLAIN = str.maketrans(
     {
         **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―", " - "), "−": "-", "‐": "-", "‑": "-",
         "…": "...", "\u00a0": " ", "\u202f": " ", "\u200b": "", "\u200d": "", "\ufeff": "", "\u00ad": "",
@@ -128,8 +128,8 @@ def _limit_accents(text: str) -> str:
 
 def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
     lines = text if limits.letters is None else punctuate_lines(text)
-    plain = unicodedata.normalize("NFC", _limit_accents(lines)).translate(_PLAIN)
-    replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
+    plain = unicodedata.normalize("NFC", _limit_accents(lines)).translate(PLAIN)
+    replaced = sum(text.count(chr(code)) for code in PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
     if replaced and limits.letters is None:
         problems.append(
             Problem(
@@ -142,11 +142,17 @@ def _clean(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
             )
         )
     visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
-    foreign = sorted({each for each in visible if not each.isascii() and not unicodedata.category(each).startswith("Z")})
-    strange = [each for each in foreign if (ord(each) > 0x24F if limits.letters is None else not can_read(each))]
+    strange = sorted({each for each in visible if not each.isascii() and is_strange(each, limits)})
     if strange:
         problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
     return visible
+
+
+def is_strange(sign: str, limits: VoiceLimits) -> bool:
+    """Tell whether a voice skips a character, or makes noise of it."""
+    if unicodedata.category(sign).startswith("Z"):
+        return False
+    return ord(sign) > 0x24F if limits.letters is None else not can_read(sign)
 
 
 def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
@@ -162,9 +168,9 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
     wrong: list[str] = []
-    for mark in [*_MARK.finditer(text), None]:
+    for mark in [*MARK.finditer(text), None]:
         chunk = " ".join(text[begin : mark.start() if mark else len(text)].split())
-        if _WORD.search(chunk) or _ROUND.search(chunk):
+        if _WORD.search(chunk) or ROUND.search(chunk):
             if not tagged and not said:
                 problems.append(
                     Problem("note", say("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
@@ -216,7 +222,7 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
 
 
 def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
-    length = _LENGTH.fullmatch(mark[2])
+    length = LENGTH.fullmatch(mark[2])
     if length is None:
         if mark[2].strip():
             problems.append(
@@ -246,8 +252,8 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
         problems.append(Problem("warning", _name_tag(found[0], limits)))
         return found[1]
 
-    text = _SQUARE.sub(square, text)
-    for found in _ROUND.finditer(text):
+    text = SQUARE.sub(square, text)
+    for found in ROUND.finditer(text):
         inside = found[1].strip().lower()
         if limits.letters is not None and inside in NONVERBALS:
             problems.append(

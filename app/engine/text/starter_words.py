@@ -11,6 +11,7 @@ from typing import Final
 from app.engine.text.caption import find_lost
 from app.engine.text.nearest_caption import find_nearest
 from app.engine.text.prompt_weights import split_weights
+from app.engine.text.unknown import Unknown, find_in_prompt
 from app.sentence import Sentence, say
 
 NAMED: Final = 8
@@ -34,7 +35,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
     asked = "".join(text for text, _ in split_weights(prompt)).lower()
     near, learned = find_nearest(asked, card["grammar"])
     words = re.findall(r"\w+", asked)
-    if not words or (learned and set(words) <= set(card["words"])):
+    if not asked.strip() or (words and learned and set(words) <= set(card["words"])):
         return Match(prompt)
     missing = find_lost(asked, near, card["grammar"])
     if not near:
@@ -45,7 +46,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
             say(
                 "starter.unknown",
                 "The starter painter cannot paint: {words}. It paints this instead: {caption}. To paint anything, use Stable Diffusion 1.5.",
-                words=", ".join((missing or words)[:NAMED]),
+                words=", ".join((missing or words or asked.split())[:NAMED]),
                 caption=offered[0],
             ),
             offered,
@@ -62,3 +63,8 @@ def match_prompt(folder: Path, prompt: str) -> Match:
         ),
         (near,),
     )
+
+
+def list_unknown(folder: Path, prompt: str) -> list[Unknown]:
+    """List the words of a prompt that its card does not have."""
+    return find_in_prompt(prompt, json.loads((folder / "starter.json").read_text("utf-8"))["grammar"])

@@ -161,5 +161,18 @@ SWITCHES: Final = ("language", "chime", "light")
 MEASURED: Final = ("SelfTest", "Tune")
 """Values of data-kind: where the progress of each measurement stands."""
 
-CURES: Final = ("use", "get", "get-configs", "models", "token", "smaller", "automatic", "report", "repair", "go-on", "open-folder")
+CURES: Final = (
+    "use",
+    "get",
+    "get-configs",
+    "models",
+    "token",
+    "smaller",
+    "automatic",
+    "report",
+    "repair",
+    "go-on",
+    "open-folder",
+    "voices",
+)
 """Names of buttons that cure a trouble; `use` and `get` are followed by a colon and a model."""

@@ -16,19 +16,19 @@ from app.ui.page.gradio_words import GRADIO_WORDS
 Language = str
 """The code of a language in app/locale/languages.json."""
 
-_english: dict[str, str] = {}
+_labels: dict[str, Sentence] = {}
 
 
 def word(key: str, english: str) -> I18nData:
     """Return a label in the browser's language. Key and English must be literals; its translations are in app/locale."""
-    _english[key] = english
-    return I18nData(key)
+    return label(Sentence(key, english))
 
 
 def label(sentence: Sentence) -> I18nData:
-    """Return a sentence without values as a label."""
-    key, english = sentence.key, sentence.english
-    return word(key, english)
+    """Return a sentence as a label. One with values is found by its English, which is shown if the window was built before it."""
+    name = str(sentence) if sentence.values else sentence.key
+    _labels[name] = sentence
+    return I18nData(name)
 
 
 def label_model(title: str) -> I18nData | str:
@@ -41,7 +41,7 @@ def i18n() -> gr.I18n:
     """Return every label made so far and Gradio's own, for each tag of each language: build the window first."""
     for each in GRADIO_WORDS:
         label(each)
-    labels = {code: {key: text(key, english, code) for key, english in _english.items()} for code in languages()}
+    labels = {code: {name: translate(sentence, code) for name, sentence in _labels.items()} for code in languages()}
     return gr.I18n(**{tag: labels[code] for code, each in languages().items() for tag in {code, *each.tags}})
 
 

@@ -18,6 +18,7 @@ from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.process.state import EngineState, Sample
+from app.engine.text.unknown import Unknown
 from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import Language, join, text, translate
 
@@ -212,6 +213,20 @@ def trouble_html(trouble: Trouble, spoken: Language) -> str:
 def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
     lines = "".join(f"<li>{html.escape(translate(each, spoken))}</li>" for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
+
+
+def unknown_view(words: str, found: Sequence[Unknown]) -> list[View]:
+    """Return what is not known, in order, with its places counted as a browser counts: in units of UTF-16."""
+    view, at, units = list[View](), 0, 0
+    for each in found:
+        begin = units + _count_units(words[at : each.begin])
+        at, units = each.end, begin + _count_units(words[each.begin : each.end])
+        view.append({"begin": begin, "end": units, "near": list(each.near)})
+    return view
+
+
+def _count_units(words: str) -> int:
+    return len(words) + sum(letter > "\uffff" for letter in words)
 
 
 def shorten_text(request: Request, most: int = 80) -> str:

@@ -147,6 +147,7 @@ def _build_prompt() -> PromptCard:
 
 def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
     chosen = paint_form.find_model(desk, saved.get("model", ""))
+    paint_form.name_all_sizes()
     with gr.Column(elem_classes="h-card"):
         with gr.Row():
             model = gr.Dropdown(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -29,11 +30,41 @@ def find_model(desk: Desk, asked: str) -> Model:
         return find_best(desk.keeper.home, "picture")
 
 
-def list_sizes(model: Model) -> list[tuple[str, str]]:
-    """List the sizes offered for a model; an owner's model may recommend one that is not among the presets."""
-    own = (model.settings.width, model.settings.height)
-    presets = model.settings.sizes if own in model.settings.sizes else (own, *model.settings.sizes)
-    return [(f"{width} x {height}", f"{width}x{height}") for width, height in presets]
+SHAPES: Final[Mapping[tuple[int, int], Sentence]] = {
+    (1, 1): say("shape.square", "Square 1:1"), (2, 3): say("shape.book", "Book cover 2:3"), (3, 2): say("shape.photo", "Photo 3:2"),
+    (3, 4): say("shape.portrait", "Portrait 3:4"), (4, 3): say("shape.landscape", "Landscape 4:3"),
+    (9, 16): say("shape.phone", "Phone wallpaper 9:16"), (16, 9): say("shape.screen", "Wide screen 16:9"),
+}  # fmt: skip
+"""Shapes in words, by their exact ratio."""
+SHAPED: Final[Mapping[int, tuple[tuple[int, int], ...]]] = {
+    512: ((512, 512), (512, 768), (768, 512), (480, 640), (640, 480), (432, 768), (768, 432)),
+    1024: ((1024, 1024), (832, 1248), (1248, 832), (864, 1152), (1152, 864), (720, 1280), (1280, 720)),
+}
+"""Sizes of these shapes, by the side of the square that a model was trained on: about as many pixels."""
+
+
+def list_sizes(model: Model) -> list[tuple[Any, str]]:
+    """List the sizes offered for a model: shapes in words, then what else its makers recommend."""
+    settings = model.settings
+    own = (settings.width, settings.height)
+    shaped = SHAPED.get(settings.width, ()) if settings.width == settings.height else ()
+    offered = dict.fromkeys((own, *shaped, *settings.sizes))
+    return [(name_size(*size), f"{size[0]}x{size[1]}") for size in offered if max(size) <= settings.most]
+
+
+def name_size(width: int, height: int) -> Any:
+    side = math.gcd(width, height) or 1
+    shape = SHAPES.get((width // side, height // side))
+    if shape is None:
+        return f"{width} x {height}"
+    return label(say("shape.size", "{shape} ({width} x {height})", shape=shape, width=width, height=height))
+
+
+def name_all_sizes() -> None:
+    """Name the sizes of every model once, so that the browser knows their names in its language when a model comes later."""
+    for sizes in SHAPED.values():
+        for size in sizes:
+            name_size(*size)
 
 
 def default_size(model: Model) -> str:

@@ -13,9 +13,10 @@ from app.engine.models import catalog
 from app.engine.models.forecast import Forecast, estimate_seconds, estimate_share, list_alike, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
+from app.engine.text.unknown import note_wordless
 from app.sentence import say
 from app.ui.page.translate import Language, join, text, translate
-from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate
+from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
@@ -36,12 +37,16 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
 def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
-    match = starter_words.match_prompt(Path(chosen.path), prompt) if chosen.starter and chosen.kind == "picture" else None
-    if match is None or match.note is None:
-        return {"problems": []}
+    if not (chosen.starter and chosen.kind == "picture"):
+        wordless = note_wordless(prompt)
+        return {"problems": [{"kind": "careful", "text": translate(wordless, spoken), "cure": ""}] if wordless else [], "marks": []}
+    folder = Path(chosen.path)
+    match, marks = starter_words.match_prompt(folder, prompt), unknown_view(prompt, starter_words.list_unknown(folder, prompt))
+    if match.note is None:
+        return {"problems": [], "marks": marks}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
     seen = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
-    return {"problems": [seen]}
+    return {"problems": [seen], "marks": marks}
 
 
 def preview_url(job: str, progress: Progress) -> str:

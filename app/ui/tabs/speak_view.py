@@ -8,11 +8,13 @@ from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.engine.models.forecast import estimate_seconds
 from app.engine.text import script
+from app.engine.text.named_speakers import NamedSpeakers, find_named
 from app.engine.text.script import ParsedScript
+from app.engine.text.unknown import Unknown, find_in_script
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
 from app.ui.page.translate import Language, translate
-from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view
+from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
 
 
@@ -92,4 +94,25 @@ def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
         past = desk.keeper.shelf.find(Search(kind="speech", model=chosen.id, most=8))
         seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
-    return check_view(found_out, limits, seconds, spoken)
+    view = check_view(found_out, limits, seconds, spoken)
+    named = find_named(text)
+    view["problems"] += [named_view(text, named, spoken)] if named else []
+    return view | {"marks": unknown_view(text, find_in_script(text, limits))}
+
+
+def named_view(script_text: str, named: NamedSpeakers, spoken: Language) -> View:
+    """Offer to give speakers who are named in the script a voice each."""
+    first, second = (", ".join(name for name, voice in named.voices.items() if voice == each) for each in (1, 2))
+    if len(named.voices) == 2:
+        sentence = say(
+            "script.named", "{first} and {second} speak here. As it stands, their names are read aloud.", first=first, second=second
+        )
+    else:
+        sentence = say(
+            "script.named-many",
+            "{count} people speak here, and there are two voices: {first} would have the first, {second} the second. As it stands, their names are read aloud.",
+            count=len(named.voices), first=first, second=second,
+        )  # fmt: skip
+    places = [Unknown(begin, end) for begin, end, _ in named.tags]
+    tags = [each | {"speaker": voice} for each, (_, _, voice) in zip(unknown_view(script_text, places), named.tags, strict=True)]
+    return {"kind": "note", "text": translate(sentence, spoken), "cure": "voices", "tags": tags}

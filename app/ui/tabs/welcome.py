@@ -21,7 +21,7 @@ OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
 
 def build(desk: Desk) -> None:
     if not desk.settings.get("greeted"):
-        gr.HTML('<section id="h-greeting" class="h-card" hidden></section>', apply_default_css=False)
+        gr.HTML('<section id="h-greeting" class="h-card"></section>', apply_default_css=False)
 
 
 def routes(desk: Desk) -> list[Route]:

@@ -12,7 +12,7 @@
       const mine = ++turn;
       Hearth.post("hearth/check", { kind, text, model })
         .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
-        .then((view) => mine === turn && draw(view))
+        .then((view) => mine === turn && (draw(view), Hearth.underline(id, text, view.marks)))
         .catch(() => mine === turn && (asked = null));
     }
     document.addEventListener("input", (event) => {
@@ -32,7 +32,7 @@
       const line = Hearth.el(`<li class="${each.kind}"><span></span></li>`);
       line.firstElementChild.textContent = each.text;
       return line;
-    }, (line, each) => Object.assign(line.dataset, { cure: each.cure, captions: JSON.stringify(each.captions ?? []) }));
+    }, (line, each) => Object.assign(line.dataset, { cure: each.cure, captions: JSON.stringify(each.captions ?? []), tags: JSON.stringify(each.tags ?? []) }));
     element.querySelectorAll("li").forEach(Hearth.cure);
   };
 })();

@@ -26,13 +26,16 @@
     report,
     repair: report,
     "go-on": (trouble) => [...on(trouble), ...report()],
+    voices: (trouble) => [[t("cure.voices", "Give each a voice"), () => Hearth.giveVoices(JSON.parse(trouble.dataset.tags))]],
     "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => Hearth.deed("creations")], ...on(trouble)],
   };
 
-  // Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, cures for the owner; only the owner's state has charts.
+  const EVERYBODYS = ["voices"]; // of the cures
+
+  // Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, most cures for the owner; only the owner's state has charts.
   Hearth.cure = (trouble) => {
     if (!Hearth.state) return;
-    const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = Hearth.state.charts ? trouble.dataset.cure : "";
+    const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = Hearth.state.charts || EVERYBODYS.includes(trouble.dataset.cure) ? trouble.dataset.cure : "";
     const cure = owned || (offered.length ? "captions" : ""), listed = trouble.tagName === "LI";
     let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
     if (!row?.classList.contains("h-cure")) {

@@ -17,13 +17,11 @@
 
   const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
 
-  function draw(element) {
-    element.hidden = view.greeted;
-    if (view.greeted) return;
+  // Once: the frame keeps its height while the machine is being asked, so that nothing below it moves.
+  function frame(element) {
     const by = Object.fromEntries(view.models.map((each) => [each.id, each]));
     element.innerHTML = `<h2></h2><p class="h-machine-words"></p><div class="h-start"><div><h3></h3><p class="h-soft"></p><p class="h-go"></p></div><div><h3></h3><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
     text(element.querySelector("h2"), t("greeting.title", "Welcome. This is your machine:"));
-    text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "Checking what it can do…"));
     const [now, later] = element.querySelectorAll("h3");
     text(now, t("greeting.now", "Start now"));
     text(later, t("greeting.later", "Or download the large models"));
@@ -31,19 +29,32 @@
     const go = element.querySelector(".h-go");
     if (by["starter-voice"].here) go.append(Hearth.button(t("greeting.speak", "Speak something"), () => start("speak", "speak-text", Hearth.first.script), "h-first"));
     if (by["starter-painter"].here) go.append(Hearth.button(t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", Hearth.first.prompt), "h-first"));
-    for (const each of [by["dia-1.6b"], by.sd15]) {
-      const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p></li>`);
+    for (const each of offered()) {
+      const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
       text(line.querySelector("b"), each.title);
-      const badge = line.querySelector(".h-badge");
-      badge.className = `h-badge ${each.fit?.level ?? ""}`;
-      text(badge, each.fit?.word ?? "...");
       const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: gigabytes(each.download), time: time(each.seconds) });
-      text(line.querySelector("p"), Hearth.sentences([each.facts[0], each.fit?.sentence, size]));
+      text(line.querySelector("p"), Hearth.sentences([each.facts[0], size]));
       if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), async () => (await Hearth.getModel(each.id)) && done(), "h-chip"));
       element.querySelector(".h-list").append(line);
     }
     text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));
     element.querySelector(":scope > .h-chips button").addEventListener("click", done);
+  }
+
+  const offered = () => ["dia-1.6b", "sd15"].map((id) => view.models.find((each) => each.id === id));
+
+  function draw(element) {
+    element.hidden = view.greeted;
+    if (view.greeted) return;
+    if (!element.firstElementChild) frame(element);
+    text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "Checking what it can do…"));
+    const lines = element.querySelectorAll(".h-list li");
+    offered().forEach(({ fit }, place) => {
+      const badge = lines[place].querySelector(".h-badge");
+      badge.className = `h-badge ${fit?.level ?? ""}`;
+      text(badge, fit?.word ?? "...");
+      text(lines[place].querySelector(".h-fit"), fit?.sentence ?? "");
+    });
   }
 
   // Starting a job by hand dismisses the greeting too; it stays visible until the page is left, so that nothing jumps.

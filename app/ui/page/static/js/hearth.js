@@ -183,6 +183,13 @@
     timer = setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);
   }
 
+  // Draw as soon as Gradio has placed the areas, not with the next answer.
+  new MutationObserver((_, watcher) => {
+    if (!document.querySelector("#h-strip")) return;
+    watcher.disconnect();
+    if (Hearth.state) Hearth.redraw();
+  }).observe(document, { childList: true, subtree: true });
+
   // Poll sooner after a start, and let Esc count from now on.
   Hearth.soon = () => {
     Hearth.busy = true;

@@ -60,9 +60,10 @@
   }
 
   function frame(element) {
-    element.innerHTML = `<p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><ul class="h-models"></ul>
+    element.innerHTML = `<h2 class="h-heard"></h2><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><ul class="h-models"></ul>
       <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><ul class="h-list"></ul></form>
       <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-soft h-has" role="status"></p></form></div>`;
+    text(element.querySelector("h2"), t("tab.models", "Models"));
     const [add, token] = [element.querySelector(".h-add"), element.querySelector(".h-token")];
     text(add.querySelector("h2"), t("models.own", "Add your own model"));
     text(add.querySelector("p"), t("models.own-how", "Choose a diffusers folder, a Dia folder, or a single .safetensors file (SD 1.5 or SDXL). Hearth uses it from where it is."));

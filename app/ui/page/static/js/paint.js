@@ -1,4 +1,4 @@
-// Paint: the picture while it is painted, the results, comparing two, the grid, and a PNG dropped anywhere.
+// Paint: the picture while it is painted, the results, comparing two, and the grid.
 (() => {
   const { t, text, el, list, time } = Hearth;
   let shown = null, compared = null, weighed = "";
@@ -122,26 +122,4 @@
 
   // Gradio's editor breaks if it gets a picture before its canvas exists.
   Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));
-
-  // Take a picture dropped anywhere but on a field that takes files itself.
-  const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.("#paint-start, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container");
-  document.addEventListener("dragover", (event) => wanted(event) && event.preventDefault());
-  document.addEventListener("drop", (event) => {
-    if (!wanted(event)) return;
-    event.preventDefault(); // else the browser would open it
-    const file = [...event.dataTransfer.files].find((each) => each.type.startsWith("image/"));
-    if (!file) return;
-    document.querySelector('button[role="tab"][data-tab-id="paint"]')?.click();
-    give(file);
-  });
-
-  // Fields of a tab never opened are not there yet.
-  function give(file, tries = 100) {
-    const field = document.querySelector("#paint-dropped input[type=file]");
-    if (!field) return tries && setTimeout(() => give(file, tries - 1), 100);
-    const holder = new DataTransfer();
-    holder.items.add(file);
-    field.files = holder.files;
-    field.dispatchEvent(new Event("change", { bubbles: true }));
-  }
 })();

@@ -64,46 +64,79 @@
     field.setSelectionRange(place, place);
   });
 
-  // Play a part while it is spoken: piece after piece, then the rest from the finished file.
-  function heardLive(row) {
+  // Play a part while it is spoken, piece after piece, then the rest from the finished file; with `on` all parts after it, too, as they come.
+  const AHEAD_S = 4, LOOK_MS = 200;
+  function hear(first, on = false) {
     player?.stop();
+    for (const audio of document.querySelectorAll(".h-player audio")) audio.pause();
     const context = new AudioContext();
-    let next = 0, heard = 0, known = 0, queue = Promise.resolve(), whole = false;
+    let next = 0;
+    const mine = {
+      on,
+      at: first,
+      job: Hearth.state.speech.job,
+      stop() {
+        if (player === mine) player = null;
+        context.close();
+        drawHeard();
+      },
+    };
+    player = mine;
+
     async function play(url, from = 0) {
       const sound = await context.decodeAudioData(await (await fetch(url)).arrayBuffer());
-      if (sound.duration <= from) return;
+      if (sound.duration <= from) return 0;
       const source = context.createBufferSource();
       source.buffer = sound;
       source.connect(context.destination);
       next = Math.max(next, context.currentTime + 0.05);
       source.start(next, from);
       next += sound.duration - from;
-      heard += sound.duration - from;
+      return sound.duration - from;
     }
-    const then = (deed) => (queue = queue.then(deed).catch(() => {})); // after a stop the context is closed
-    const mine = {
-      row,
-      feed({ pieces = [], url }) {
-        for (const each of pieces.slice(known)) then(() => play(each));
-        known = Math.max(known, pieces.length);
-        if (!url || whole) return;
-        whole = true;
-        then(() => play(url, heard));
-        then(() => setTimeout(() => player === mine && mine.stop(), 1000 * Math.max(0, next - context.currentTime)));
-      },
-      stop() {
-        context.close();
-        player = null;
-        drawLive(row);
-      },
-    };
-    player = mine;
+
+    // Not much is fetched before its time: a long script has hundreds of parts.
+    const rest = () => new Promise((done) => setTimeout(done, LOOK_MS));
+    const early = () => next - context.currentTime > AHEAD_S;
+
+    async function playPart() {
+      for (let heard = 0, known = 0; ; await rest()) {
+        const { job, parts, end } = Hearth.state.speech ?? {}, part = parts?.[mine.at];
+        if (player !== mine || job !== mine.job || !part || (end && part.state !== "done")) return false;
+        if (on && early()) continue;
+        if (part.state === "done") {
+          await play(part.url, heard);
+          return true;
+        }
+        for (const url of part.pieces?.slice(known) ?? []) {
+          heard += await play(url);
+          known += 1;
+        }
+      }
+    }
+
+    async function follow() {
+      while ((await playPart()) && on && mine.at + 1 < Hearth.state.speech.parts.length) {
+        mine.at += 1;
+        drawHeard();
+      }
+      while (player === mine && next > context.currentTime) await rest();
+    }
+    follow().catch(() => {}).finally(() => player === mine && mine.stop()); // after a stop the context is closed
+    drawHeard();
+  }
+
+  document.addEventListener("play", () => player?.stop(), true); // one plays at a time
+
+  function drawHeard() {
+    document.querySelectorAll("#h-parts .h-part").forEach(drawLive);
+    drawAll();
   }
 
   // Parts.
   Hearth.area("#h-parts", (element, { speech }) => {
     // Remarks and failures stand above the rows: a long script has hundreds.
-    Hearth.jobCard(element, speech?.job, `${Hearth.jobFrame}${Hearth.jobSaid}<p class="h-soft h-empty"></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
+    Hearth.jobCard(element, speech?.job, `${Hearth.jobFrame}${Hearth.jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
     text(element.querySelector("h2"), t("parts.title", "Parts"));
     text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
     if (!speech) return player?.stop();
@@ -118,8 +151,19 @@
     drawRows(folded, left, speech);
     folded.parentElement.hidden = !left.length;
     text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
-    if (player && !player.row.isConnected) player.stop(); // it was not finished, and is folded now
+    drawAll();
   });
+
+  // While a script is spoken, hear it from its first part on; afterwards its result stands above.
+  function drawAll() {
+    const line = document.querySelector("#h-parts .h-all"), speech = Hearth.state.speech;
+    if (!line) return;
+    line.hidden = !player?.on && !(speech && !speech.end && speech.parts.length > 1 && (speech.parts[0].url || speech.parts[0].pieces?.length));
+    const button = line.firstElementChild;
+    text(button, player?.on ? t("part.pause", "Stop") : t("sound.play", "Play all"));
+    button.setAttribute("aria-pressed", Boolean(player?.on));
+    button.onclick = () => (player?.on ? player.stop() : hear(0, true));
+  }
 
   function drawRows(rows, parts, { job, end }) {
     list(rows, parts, (part) => `${job}-${part.index}`, (part) => {
@@ -152,22 +196,17 @@
     again.hidden = !done || !end;
     text(again, t("part.again", "Redo"));
     again.setAttribute("aria-label", t("part.again-n", "Redo part {n}", { n: part.index + 1 }));
-    if (player?.row === row) player.feed(part);
   }
 
   function drawLive(row) {
-    const live = row.querySelector(".h-live"), listening = player?.row === row;
+    const live = row.querySelector(".h-live"), heard = player?.at === row.spoken.index, listening = heard && !player.on;
+    row.classList.toggle("h-heard-now", heard);
     live.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
     text(live, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
     live.setAttribute("aria-pressed", listening);
   }
 
-  function listen(row) {
-    if (player?.row === row) return player.stop();
-    heardLive(row);
-    player.feed(row.spoken);
-    drawLive(row);
-  }
+  const listen = ({ spoken }) => (player?.at === spoken.index && !player.on ? player.stop() : hear(spoken.index));
 
   // The result.
   Hearth.area("#h-sound", (element, { speech }) => {

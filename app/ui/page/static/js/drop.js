@@ -1,0 +1,61 @@
+// Files dropped anywhere but on a field that takes files itself: a picture goes to Paint, a text becomes the script.
+(() => {
+  const { t } = Hearth;
+  const MOST = 200_000, GUESTS_MOST = 20_000; // characters that are checked while typing (app/ui/routes.py)
+  const FIELDS = "#paint-start, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container";
+
+  const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.(FIELDS);
+  document.addEventListener("dragover", (event) => wanted(event) && event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    if (!wanted(event)) return;
+    event.preventDefault(); // else the browser would open it
+    const files = [...event.dataTransfer.files], picture = files.find((each) => each.type.startsWith("image/"));
+    if (picture) {
+      Hearth.openTab("paint");
+      give(picture);
+    } else if (files.length && document.querySelector("button#speak-go")?.offsetParent) takeScript(files[0]);
+  });
+
+  // Fields of a tab never opened are not there yet.
+  function give(file, tries = 100) {
+    const field = document.querySelector("#paint-dropped input[type=file]");
+    if (!field) return tries && setTimeout(() => give(file, tries - 1), 100);
+    const holder = new DataTransfer();
+    holder.items.add(file);
+    field.files = holder.files;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  async function takeScript(file) {
+    const { words, trouble } = await read(file);
+    Hearth.inForce("speak", "refused", trouble ?? "");
+    if (!trouble) Hearth.rewrite("speak-text", words, t("drop.taken", "The script is now {name}.", { name: file.name }));
+  }
+
+  async function read(file) {
+    const { name } = file, most = Hearth.state.charts ? MOST : GUESTS_MOST;
+    const strange = { trouble: t("drop.strange", "{name} is not a plain text. Save it as a .txt file and drop that.", { name }) };
+    if (!/\.(txt|text|md)$/i.test(name) && file.type !== "text/plain") return strange;
+    const long = { trouble: t("drop.long", "{name} is longer than {most} characters. Split it, and speak one piece after the other.", { name, most }) };
+    if (file.size > 4 * most) return long;
+    const words = decode(new Uint8Array(await file.arrayBuffer()))?.replace(/\r\n?/g, "\n").trim();
+    if (words == null) return strange;
+    if (!words) return { trouble: t("drop.empty", "{name} is empty.", { name }) };
+    return words.length > most ? long : { words };
+  }
+
+  // In UTF-8 or UTF-16, else as older Windows writes in this language; null where it is no text.
+  function decode(bytes) {
+    const wide = { "255,254": "utf-16le", "254,255": "utf-16be" }[bytes.slice(0, 2).join()];
+    const older = document.documentElement.lang.startsWith("zh") ? "gb18030" : "windows-1252";
+    for (const name of wide ? [wide] : ["utf-8", older]) {
+      try {
+        const words = new TextDecoder(name, { fatal: true }).decode(bytes);
+        return /[\0-\x08\x0e-\x1f]/.test(words) ? null : words;
+      } catch {
+        continue;
+      }
+    }
+    return null;
+  }
+})();

@@ -1,0 +1,61 @@
+"""The first visit of an empty home: the greeting comes at once and moves nothing, in a real browser, without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from app.compat.machine.hardware import Hardware
+from app.ui.state.desk import Desk
+from tests.support.both_servers import served
+from tests.support.window import WAIT_MS, needs_chromium, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+MOST_SHIFT = 0.05
+WATCH = """
+window.shifts = [];
+new PerformanceObserver((seen) => {
+  const names = ({ sources }) => sources.map(({ node }) => node?.id || node?.className);
+  for (const shift of seen.getEntries()) if (!shift.hadRecentInput) window.shifts.push([shift.value, ...names(shift)]);
+}).observe({ type: "layout-shift", buffered: true });
+window.said = new Set();
+const look = () => {
+  for (const loader of document.querySelectorAll(".loading")) if (loader.checkVisibility({ visibilityProperty: true })) window.said.add(loader.textContent);
+  requestAnimationFrame(look);
+};
+look();
+"""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
+    with served(tmp_path_factory.mktemp("first")) as (desk, address, _):
+        yield desk, address
+
+
+@pytest.mark.parametrize(("width", "locale"), [(1280, "en-US"), (390, "zh-CN")])
+def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int, locale: str) -> None:
+    """As after a real start: the engine says only later what machine this is."""
+    desk, address = opened
+    desk.keeper._loop._set(hardware=None)
+    context = browser.new_context(locale=locale, viewport={"width": width, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.add_init_script(WATCH)
+    page.goto(address)
+    greeting = page.locator("#h-greeting")
+    expect(greeting.get_by_role("button")).to_have_count(5)
+    expect(greeting.locator(".h-badge")).to_have_text(["...", "..."])
+    expect(page.locator("#speak-go")).to_be_visible()
+    desk.keeper._loop._set(hardware=Hardware(kind="cpu", name="light"))
+    expect(greeting.locator(".h-fit").first).not_to_be_empty()
+    page.wait_for_timeout(500)
+    shifts = page.evaluate("shifts")
+    assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
+    assert page.evaluate("[...said]") == [], "Gradio's own loader was seen"
+    assert not shut_out(page)
+    context.close()

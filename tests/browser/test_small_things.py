@@ -1,0 +1,251 @@
+"""Scripts and prompts as they are typed, dropped and heard: in a real browser, without an engine."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, Route, expect
+
+from app.engine.files import sound
+from app.engine.jobs.creation import RunSummary
+from app.engine.jobs.request import SpeechRequest
+from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
+from tests.support.both_servers import served
+from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+SCRIPT, PROMPT = "#speak-text textarea", "#paint-prompt textarea"
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
+    with served(tmp_path_factory.mktemp("small")) as (desk, address, _):
+        desk.settings.put({"greeted": True})
+        yield desk, address
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
+    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800}, reduced_motion="reduce", color_scheme="light")
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(opened[1])
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    yield page
+    context.close()
+
+
+def underlined(page: Page, field: str) -> Any:
+    return page.locator(f"{field} .h-underlines u")
+
+
+def put_caret(page: Page, field: str, at: int) -> None:
+    """As an arrow key does."""
+    page.locator(field).evaluate("(box, at) => { box.focus(); box.setSelectionRange(at + 1, at + 1); }", at)
+    page.keyboard.press("ArrowLeft")
+
+
+def test_a_prompt_of_emoji_is_not_painted_in_silence(page: Page) -> None:
+    go(page, "paint")
+    page.fill(PROMPT, "\U0001f409\U0001f525")
+    problems = page.locator("#h-prompt li")
+    expect(problems).to_contain_text("cannot paint: \U0001f409\U0001f525. It paints this instead:")
+    expect(problems.get_by_role("button")).not_to_have_count(0)
+
+
+def test_unknown_words_of_a_prompt_are_underlined_with_the_nearest_known(page: Page) -> None:
+    go(page, "paint")
+    page.fill(PROMPT, "\U0001f409 a gren housse beside a dragon")
+    lines, offer = underlined(page, "#paint-prompt"), page.locator("#paint-prompt .h-offer")
+    expect(lines).to_have_text(["gren", "housse", "beside", "dragon"])
+    box, line = page.locator(PROMPT).bounding_box(), lines.nth(1).bounding_box()
+    assert box and line and box["x"] < line["x"] < box["x"] + box["width"] and box["y"] < line["y"] < box["y"] + 60
+    with Image.open(io.BytesIO(page.screenshot(clip={**line, "height": line["height"] + 4}))) as picture:
+        seen = np.asarray(picture.convert("RGB"), dtype=int)
+    careful = np.array([0x8A, 0x5A, 0x00])
+    assert (np.abs(seen - careful).sum(axis=2) < 60).sum() > line["width"] / 2, "the line is seen"
+    page.mouse.click(line["x"] + line["width"] / 2, line["y"] + line["height"] / 2)
+    expect(offer.get_by_role("button")).to_have_text(["house", "houses", "Remove it"])
+    assert not shut_out(page)
+    offer.get_by_role("button", name="house", exact=True).click()
+    expect(page.locator(PROMPT)).to_have_value("\U0001f409 a gren house beside a dragon")
+    expect(lines).to_have_text(["gren", "beside", "dragon"])
+    expect(offer).to_have_count(0)
+    page.keyboard.press("ControlOrMeta+z")
+    expect(page.locator(PROMPT)).to_have_value("\U0001f409 a gren housse beside a dragon")
+    put_caret(page, PROMPT, page.locator(PROMPT).input_value().index("dragon") + 2)
+    expect(offer).to_contain_text("Not known: dragon")
+    page.keyboard.press("Tab")
+    expect(offer.get_by_role("button", name="Remove it")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(PROMPT)).to_have_value("\U0001f409 a gren housse beside a ")
+
+
+def test_what_a_voice_cannot_read_is_underlined_in_the_script(page: Page) -> None:
+    go(page, "speak")
+    page.fill(SCRIPT, "[S3] Hello, \u4e16\u754c! (pause long) Caf\u00e9 na\u00efve.")
+    lines, offer = underlined(page, "#speak-text"), page.locator("#speak-text .h-offer")
+    expect(lines).to_have_text(["[S3]", "\u4e16\u754c", "(pause long)"])
+    put_caret(page, SCRIPT, 2)
+    expect(offer.get_by_role("button")).to_have_text(["[S1]", "[S2]", "Remove it"])
+    page.keyboard.press("Escape")
+    expect(offer).to_have_count(0)
+    put_caret(page, SCRIPT, 2)
+    offer.get_by_role("button", name="[S2]").click()
+    expect(page.locator(SCRIPT)).to_have_value(re.compile(r"^\[S2\] Hello"))
+    expect(lines).to_have_text(["\u4e16\u754c", "(pause long)"])
+    page.fill(SCRIPT, "[S1] All of this is read.")
+    expect(lines).to_have_count(0)
+
+
+def test_named_speakers_get_a_voice_each_at_a_click(page: Page) -> None:
+    go(page, "speak")
+    said = "Anna: Did you sleep well?\nBen: Like a stone.\nAnna: Good."
+    page.fill(SCRIPT, said)
+    problem = page.locator("#h-script .h-problems li", has_text="Anna and Ben speak here.")
+    problem.get_by_role("button", name="Give each a voice").click()
+    box = page.locator(SCRIPT)
+    expect(box).to_have_value("[S1] Did you sleep well?\n[S2] Like a stone.\n[S1] Good.")
+    expect(page.locator("#h-script .h-turns .h-badge")).to_have_text(["S1", "S2", "S1"])
+    told = page.locator(".h-rewritten")
+    expect(told).to_contain_text("Anna: [S1], Ben: [S2]")
+    assert not shut_out(page)
+    told.get_by_role("button", name="Undo").click()
+    expect(box).to_have_value(said)
+    expect(told).to_have_count(0)
+    page.fill(SCRIPT, "Remember: it is late. He said: go home.")
+    expect(problem).to_have_count(0)
+
+
+DROP = """([selector, name, type, bytes]) => {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));
+  document.querySelector(selector).dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+}"""
+
+
+def drop(page: Page, selector: str, name: str, content: bytes, kind: str = "text/plain") -> None:
+    page.evaluate(DROP, [selector, name, kind, list(content)])
+
+
+def test_a_dropped_text_becomes_the_script(page: Page) -> None:
+    go(page, "speak")
+    box, told = page.locator(SCRIPT), page.locator(".h-rewritten")
+    page.fill(SCRIPT, "[S1] Before.")
+    for where, content, words in (
+        (SCRIPT, b"\xef\xbb\xbf[S1] Caf\xc3\xa9.\r\n[S2] Yes.\r\n", "[S1] Caf\u00e9.\n[S2] Yes."),
+        ("#h-parts", "[S1] Wide.".encode("utf-16"), "[S1] Wide."),
+        ("#h-strip", b"[S1] Caf\xe9, from an old Windows.", "[S1] Caf\u00e9, from an old Windows."),
+    ):
+        drop(page, where, "a story.txt", content)
+        expect(box).to_have_value(words)
+    expect(told).to_have_text("The script is now a story.txt. Undo")
+    expect(page.locator("#h-script .h-turns li")).to_have_count(1)
+    told.get_by_role("button", name="Undo").click()
+    expect(box).to_have_value("[S1] Wide.")
+
+
+def test_what_is_no_text_or_too_long_is_refused_in_a_sentence(page: Page) -> None:
+    go(page, "speak")
+    page.fill(SCRIPT, "[S1] It stays.")
+    chip = page.locator(".h-force").locator("visible=true").locator("li")
+    for name, content, why in (
+        ("a.pdf", b"%PDF-1.7", "a.pdf is not a plain text. Save it as a .txt file and drop that."),
+        ("b.txt", b"\x00\x01\x02", "b.txt is not a plain text."),
+        ("c.txt", b"word " * 50_000, "c.txt is longer than 200000 characters."),
+        ("d.txt", b" \n", "d.txt is empty."),
+    ):
+        drop(page, "#h-parts", name, content, "application/pdf" if name == "a.pdf" else "text/plain")
+        expect(chip).to_contain_text(f"Not used: {why}")
+        expect(page.locator(SCRIPT)).to_have_value("[S1] It stays.")
+    drop(page, "#h-parts", "e.txt", b"[S1] Taken.")
+    expect(chip).to_have_count(0)
+
+
+def test_sizes_have_names(page: Page) -> None:
+    go(page, "paint")
+    expect(page.locator("#paint-size input")).to_have_value("Square 1:1 (256 x 256)")
+
+
+def test_a_faulty_script_leaves_the_last_result(page: Page, opened: tuple[Desk, str]) -> None:
+    desk = opened[0]
+    job = desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), desk.machine.read_choice(OWNER))
+    desk.keeper.journal.withdraw(job.id)
+    (folder := desk.keeper.folder(job.id)).mkdir(parents=True)
+    sound.write(folder / "a.wav", np.zeros(16_000, np.float32), 16_000)
+    made = RunSummary(model="", seconds=1.0, rate=0.0, unit="", elapsed_s=0.0, highest_bytes=0, whole=True, plan="{}")
+    desk.keeper.shelf.keep(job, [str(folder / "a.wav")], made)
+    desk.jobs.latest[OWNER.name, "speech"] = job.id
+    go(page, "speak")
+    expect(page.locator("#h-sound .h-player")).to_be_visible()
+    page.fill(SCRIPT, "[S3] Nobody has this voice.")
+    page.click("#speak-go")
+    expect(page.locator("#speak-message .h-trouble")).to_contain_text("has only two speakers")
+    page.wait_for_timeout(1500)
+    expect(page.locator("#h-sound .h-player")).to_be_visible()
+    expect(page.locator("#h-parts .h-trouble")).to_be_hidden()
+    assert desk.jobs.find_current("speech", OWNER) == job.id
+    page.fill(SCRIPT, "[S1] Mended")
+    page.locator(SCRIPT).press_sequentially(" now.")
+    expect(page.locator("#speak-message .h-trouble")).to_have_count(0)
+
+
+SPOKEN = """(speech) => {
+  window.asked ??= window.fetch;
+  window.fetch = async (url, options) => {
+    if (!String(url).includes("hearth/live")) return window.asked(url, options);
+    const body = await (await window.asked(url, options)).json();
+    return new Response(JSON.stringify({ ...body, speech }), { headers: { "content-type": "application/json" } });
+  };
+}"""
+
+
+def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path) -> None:
+    """What is spoken is made up, as no engine runs; that it is fetched in turn shows that it is heard."""
+    sound.write(tmp_path / "one.wav", np.zeros(8_000, np.float32), 16_000)
+    fetched: list[str] = []
+
+    def answer(route: Route) -> None:
+        fetched.append(route.request.url.rsplit("/", 1)[-1])
+        route.fulfill(path=tmp_path / "one.wav", content_type="audio/wav")
+
+    page.route("**/hearth/made/**", answer)
+
+    def part(index: int, state: str, pieces: int = 0) -> dict[str, Any]:
+        urls = [f"hearth/made/follow/sound-{index}-{each}.wav" for each in range(pieces)]
+        more = (
+            {"url": f"hearth/made/follow/part-{index}.wav", "peaks": [], "seconds": 0.5}
+            if state == "done"
+            else {"pieces": urls, "seconds": 0.5}
+        )
+        return {"index": index, "text": f"[S1] Part {index}.", "state": state, **more}
+
+    def speak(*parts: dict[str, Any], end: dict[str, Any] | None = None) -> None:
+        more = {"share": 0.5, "said": [], "end": end, "doing": "", "place": 0, "results": []}
+        page.evaluate(SPOKEN, {"job": "follow", "parts": list(parts), **more})
+
+    go(page, "speak")
+    button = page.locator("#h-parts .h-all button")
+    speak(part(0, "now", 1), part(1, "waits"), part(2, "waits"))
+    button.click()
+    expect(button).to_have_text("Stop")
+    expect(page.locator("#h-parts .h-heard-now")).to_contain_text("Part 0.")
+    assert not shut_out(page)
+    speak(part(0, "done"), part(1, "now", 2), part(2, "waits"))
+    expect(page.locator("#h-parts .h-heard-now")).to_contain_text("Part 1.")
+    speak(part(0, "done"), part(1, "done"), part(2, "done"), end={"kind": "finished", "elapsed_s": 2.0})
+    expect(page.locator("#h-parts .h-all")).to_be_hidden()
+    assert [each for each in fetched if each.startswith("sound")] == ["sound-0-0.wav", "sound-1-0.wav", "sound-1-1.wav"]
+    assert [each for each in fetched if each.startswith("part")] == ["part-0.wav", "part-1.wav", "part-2.wav"]
+    page.unroute("**/hearth/made/**")
+    page.evaluate("window.fetch = window.asked")

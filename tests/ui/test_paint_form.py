@@ -1,0 +1,41 @@
+"""The sizes that Paint offers, in words."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from gradio.i18n import I18nData
+
+from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.model import Model
+from app.ui.tabs import paint_form
+
+PAINTERS = [each for each in CATALOG if each.kind == "picture"]
+
+
+@pytest.mark.parametrize("model", PAINTERS, ids=lambda model: model.id)
+def test_sizes_have_names_and_suit_the_model(model: Model) -> None:
+    offered = paint_form.list_sizes(model)
+    assert paint_form.default_size(model) == offered[0][1], "its own size comes first"
+    assert len({value for _, value in offered}) == len(offered)
+    own = model.settings.width * model.settings.height
+    for name, value in offered:
+        width, height = map(int, value.split("x"))
+        assert width % model.settings.multiple == height % model.settings.multiple == 0 and max(width, height) <= model.settings.most
+        assert 0.8 < width * height / own < 1.6, value
+        if isinstance(name, I18nData):
+            shape = name.key.split(" (")[0].rsplit(" ", 1)[1]
+            across, down = map(int, shape.split(":"))
+            assert math.isclose(width / height, across / down), name.key
+
+
+@pytest.mark.parametrize(("model", "book", "phone"), [("sd15", "512x768", "432x768"), ("sdxl", "832x1248", "720x1280")])
+def test_a_book_cover_and_a_phone_are_among_them(model: str, book: str, phone: str) -> None:
+    named = {name.key.split(" (")[0]: value for name, value in paint_form.list_sizes(BY_ID[model]) if isinstance(name, I18nData)}
+    assert (named["Book cover 2:3"], named["Phone wallpaper 9:16"]) == (book, phone)
+    assert len(named) == len(paint_form.SHAPES)
+
+
+def test_a_model_of_one_size_offers_that_alone() -> None:
+    assert [name.key for name, _ in paint_form.list_sizes(BY_ID["starter-painter"])] == ["Square 1:1 (256 x 256)"]
