@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 from starlette.routing import Route
 
-from app.ui import routes, share
+from app.ui import own_window, routes, share
 from app.ui.page import protocol
 from app.ui.page.protocol import CURES, DEEDS, FUNCTIONS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
 from app.ui.state.jobs_desk import JobsDesk
@@ -127,7 +127,8 @@ def schema_of(route: Route) -> Any:
 
 
 SERVED: list[Route] = [
-    *routes.routes(None), *shelf.routes(None), *models.routes(None), *welcome.routes(None), *share.routes(None)  # type: ignore[arg-type]
+    *routes.routes(None), *shelf.routes(None), *models.routes(None), *welcome.routes(None), *share.routes(None),
+    *own_window.routes(None),  # type: ignore[arg-type]
 ]  # fmt: skip
 
 

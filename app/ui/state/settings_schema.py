@@ -54,6 +54,17 @@ class Presets(TypedDict, total=False):
     paint: dict[str, PaintValues]
 
 
+class WindowValues(TypedDict, total=False):
+    """Where Hearth's own window stood, as app/launcher/window/geometry.py has it, and the page's colour."""
+
+    x: int | None
+    y: int | None
+    width: Annotated[int, _range(1, 100_000)]
+    height: Annotated[int, _range(1, 100_000)]
+    maximized: bool
+    ground: Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")]
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
@@ -64,6 +75,7 @@ class SettingsValues(TypedDict, total=False):
     presets: Presets
     drafts: dict[str, Words]
     greeted: bool
+    window: WindowValues
 
 
 SETTINGS: Final[TypeAdapter[SettingsValues]] = TypeAdapter(SettingsValues)
