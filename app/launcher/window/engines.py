@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,23 +36,31 @@ def prepare_system() -> None:
         ctypes.windll.shell32.SetCurrentProcessExplicitAppUserModelID("Hearth")  # else the taskbar shows Python's icon
 
 
-def find_screens() -> list[Any] | None:
-    """Load the engine and return the screens there are; None where there is no engine or no display."""
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A loaded engine by pywebview's name for it, and the screens there are, as pywebview has them."""
+
+    kind: str
+    screens: list[Any]
+
+
+def find_engine() -> Engine | None:
+    """Load the engine; None where there is none or no display."""
     logging.getLogger("pywebview").propagate = False
     try:
         import webview
-        import webview.guilib
+        from webview.guilib import initialize
 
         webview.settings["ALLOW_DOWNLOADS"] = True
         webview.settings["ALLOW_FILE_URLS"] = False
-        found = webview.guilib.initialize()
-        if getattr(found, "renderer", "") not in MODERN:
+        found = initialize()
+        if found.renderer not in MODERN:
             return None
         if found.renderer == GTK:
             name_for_desktop()
         elif found.renderer == MAC:
             name_for_mac()
-        return list(found.get_screens())
+        return Engine(found.renderer, list(found.get_screens()))
     except Exception:  # Each engine has its own errors for what is missing.
         logging.getLogger("hearth").exception("no window of its own")
         return None
@@ -82,22 +91,16 @@ def run(listen: Callable[[], None], icon: str, storage: str, words: dict[str, st
     webview.start(private_mode=False, storage_path=storage, icon=icon, localization=words)
 
 
-def renderer() -> str:
-    import webview.guilib
-
-    return str(getattr(webview.guilib.guilib, "renderer", ""))
-
-
-def place_on(screen: Screen | None, geometry: Geometry) -> tuple[int | None, int | None]:
+def place_on(kind: str, screen: Screen | None, geometry: Geometry) -> tuple[int | None, int | None]:
     """Return the place as the engine wants it: within the desktop on Windows, else within the screen."""
     if screen is None or geometry.x is None or geometry.y is None:
         return None, None
-    return (geometry.x, geometry.y) if renderer() == WINDOWS else (geometry.x - screen.x, geometry.y - screen.y)
+    return (geometry.x, geometry.y) if kind == WINDOWS else (geometry.x - screen.x, geometry.y - screen.y)
 
 
-def find_place(window: Any, moved: tuple[int, int] | None) -> tuple[int, int]:
+def find_place(kind: str, window: Any, moved: tuple[int, int] | None) -> tuple[int, int]:
     """Return the place of the window's frame within the desktop. Qt's own answer leaves out the title bar."""
-    x, y = moved if moved is not None and renderer() == QT else (window.x, window.y)
+    x, y = moved if moved is not None and kind == QT else (window.x, window.y)
     return int(x), int(y)
 
 
@@ -107,9 +110,8 @@ def read_colour(said: str) -> str:
     return "#" + "".join(f"{int(each):02x}" for each in found.groups()) if found else ""
 
 
-def bring_to_front(window: Any) -> None:
+def bring_to_front(kind: str, window: Any) -> None:
     """Show the window above others, as far as the system lets a program do so."""
-    kind = renderer()
     if kind == GTK:
         from gi.repository import GLib
 
@@ -125,18 +127,17 @@ def bring_to_front(window: Any) -> None:
         window.show()
 
 
-def set_badge(badge: str) -> None:
+def set_badge(kind: str, badge: str) -> None:
     """Write onto the Dock's icon; elsewhere the title tells it."""
-    if renderer() == MAC:
+    if kind == MAC:
         from AppKit import NSApp
         from PyObjCTools import AppHelper
 
         AppHelper.callAfter(NSApp().dockTile().setBadgeLabel_, badge)
 
 
-def prepare(window: Any, address: str) -> None:
+def prepare(kind: str, window: Any, address: str) -> None:
     """Complete what pywebview leaves out, before the page is loaded."""
-    kind = renderer()
     if kind == GTK:
         prepare_gtk(window, address)
     elif kind == QT:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypedDict
 
 from app.launcher.window import engines
 from app.launcher.window.closing import Closing
+from app.launcher.window.engines import Engine
 from app.launcher.window.geometry import LEAST, Geometry, Screen, fit, read_geometry
 
 NO_WINDOW: Final = 3
@@ -39,17 +40,17 @@ class Order(TypedDict):
 
 
 class OwnWindow:
-    def __init__(self, order: Order, screens: list[Any], tell: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, order: Order, engine: Engine, tell: Callable[[dict[str, Any]], None]) -> None:
         import webview
 
-        self._tell, self._closing, self._leaving = tell, Closing(), False
+        self._tell, self._kind, self._closing, self._leaving = tell, engine.kind, Closing(), False
         self._timer: threading.Timer | None = None
         self._minimized = False
         self._moved: tuple[int, int] | None = None
-        known = {Screen(each.x, each.y, each.width, each.height): each for each in screens}
+        known = {Screen(each.x, each.y, each.width, each.height): each for each in engine.screens}
         geometry, screen = fit(read_geometry(order["geometry"]), list(known))
         self._maximized, self._last = geometry.maximized, geometry
-        x, y = engines.place_on(screen, geometry)
+        x, y = engines.place_on(self._kind, screen, geometry)
         window = webview.create_window(
             "Hearth", order["address"], x=x, y=y, width=geometry.width, height=geometry.height, screen=known[screen] if screen else None,
             maximized=geometry.maximized, min_size=LEAST, background_color=order["ground"], text_select=True, zoomable=True,
@@ -58,7 +59,7 @@ class OwnWindow:
         self.window = window
         self._address = order["address"]
         happens = window.events
-        happens.before_show += lambda: engines.prepare(self.window, self._address)
+        happens.before_show += lambda: engines.prepare(self._kind, self.window, self._address)
         happens.loaded += self._stand
         happens.closing += self._may_close
         happens.minimized += lambda: self._change(minimized=True)
@@ -72,13 +73,13 @@ class OwnWindow:
         if "title" in line:
             self._closing.busy = line["busy"]
             self.window.set_title(line["title"])
-            engines.set_badge(line["badge"])
+            engines.set_badge(self._kind, line["badge"])
         if "stay" in line:
             self._closing.stay()
         if "front" in line:
             if self._minimized:
                 self.window.restore()
-            engines.bring_to_front(self.window)
+            engines.bring_to_front(self._kind, self.window)
         if "leave" in line:
             self.leave()
 
@@ -131,7 +132,7 @@ class OwnWindow:
         if self._minimized or self._leaving:
             return
         if not self._maximized:
-            x, y = engines.find_place(self.window, self._moved)
+            x, y = engines.find_place(self._kind, self.window, self._moved)
             self._last = Geometry(x, y, self.window.width, self.window.height)
         ground = engines.read_colour(str(self.window.evaluate_js(GROUND) or ""))
         self._tell({"geometry": {**asdict(self._last), "maximized": self._maximized}} | ({"ground": ground} if ground else {}))
@@ -149,14 +150,14 @@ def main() -> int:
         except OSError:  # Hearth is gone; the end of the input closes the window.
             return
 
-    screens = engines.find_screens()
-    if screens is None:
+    engine = engines.find_engine()
+    if engine is None:
         return NO_WINDOW
     first = sys.stdin.readline()
     if not first:
         return 0
     order: Order = json.loads(first)["open"]
-    own = OwnWindow(order, screens, tell)
+    own = OwnWindow(order, engine, tell)
 
     def listen() -> None:
         for line in sys.stdin:

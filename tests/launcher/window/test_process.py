@@ -17,7 +17,7 @@ def test_it_imports_neither_torch_nor_gradio() -> None:
     """Its own modules, and pywebview with the engine where they are installed."""
     code = (
         "import sys; from app.launcher.window import engines, process\n"
-        "engines.prepare_system(); engines.find_screens()\n"
+        "engines.prepare_system(); engines.find_engine()\n"
         "heavy = {'torch', 'gradio', 'transformers', 'diffusers', 'numpy', 'pydantic', 'starlette'} & sys.modules.keys()\n"
         "assert not heavy, heavy\n"
     )

@@ -17,7 +17,7 @@ from app.palette import PALETTE
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
-FIND = "import sys; from app.launcher.window import engines; engines.prepare_system(); sys.exit(engines.find_screens() is None)"
+FIND = "import sys; from app.launcher.window import engines; engines.prepare_system(); sys.exit(engines.find_engine() is None)"
 OPEN = [sys.executable, "-m", "app", "open", "--home"]
 THEMES = (
     [("Adwaita", PALETTE["ground"][:1]), ("Adwaita:dark", PALETTE["ground"][1:])] if sys.platform == "linux" else [("", PALETTE["ground"])]
