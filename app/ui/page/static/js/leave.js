@@ -16,7 +16,7 @@
     const dialog = el(`<dialog class="h-dialog h-sure" role="alertdialog" aria-labelledby="h-leave"><p id="h-leave"></p><form method="dialog"><button class="h-chip" autofocus></button><button class="h-chip h-danger"></button><button class="h-chip h-go-on"></button></form></dialog>`);
     text(dialog.querySelector("p"), question);
     const [stay, quit, background] = dialog.querySelectorAll("button");
-    text(stay, t("leave.stay", "Keep the window open"));
+    text(stay, t("sure.no", "Cancel"));
     text(quit, t("leave.quit", "Quit"));
     text(background, t("leave.background", "Continue in the background"));
     let left = false;
