@@ -15,7 +15,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import name_model
 from app.engine.process.state import EngineState
 from app.engine.text.model_names import word_name
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 from app.ui.page import views
 from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate
@@ -71,9 +71,12 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     state = desk.keeper.state
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
     strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", AUTO, spoken)
-    if state.job and not own:
+    queue = desk.jobs.list_queue(person)
+    if queue and not own:
+        strip["doing"] = translate(say("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)
+    elif state.job and not own:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
-    answer: Live = {"strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person)}
+    answer: Live = {"strip": {**strip, "guest": True, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": queue}
     for kind, view in _jobs_of(desk, person, spoken).items():
         view["said"] = []  # Adjustments are about the owner's machine.
         if view["end"] and view["end"]["kind"] == "failed":

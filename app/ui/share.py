@@ -1,30 +1,34 @@
-"""Share Hearth with guests: a second server with its own window, and a tunnel to that server only."""
+"""Share Hearth with guests: a second server with its own window, in this machine's own network or by a tunnel to that server only."""
 
 from __future__ import annotations
 
 import dataclasses
 import io
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import gradio as gr
+import psutil
 import segno
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist
+from app.ui.access.home_address import find_home_address
 from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
-from app.ui.access.request_guard import GUEST_BYTES, Guard, is_loopback, recognise_hosts
+from app.ui.access.request_guard import GUEST_BYTES, Guard, is_address, is_loopback, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.page.translate import Language, language, translate
@@ -37,6 +41,13 @@ from app.ui.window import Serving, build_guest_window, configure_queue, serve_wi
 HOURS: Final = (1, 4, 12, 72)
 OpensTunnel = Callable[[int], OpenTunnel]
 """Opens a tunnel to a port of this machine."""
+FIREWALLS: Final = {
+    "darwin": say("share.firewall-mac", "If macOS asks whether Python may accept incoming connections, allow it."),
+    "win32": say(
+        "share.firewall-windows", "If Windows asks about Python, allow it for private networks; your Wi-Fi must be set to private."
+    ),
+}
+FIREWALL: Final = say("share.firewall", "If a firewall is on, it must let others reach this port.")
 
 
 @dataclass(slots=True)
@@ -45,6 +56,7 @@ class OpenShare:
     password: str
     server: gr.Blocks
     tunnel: OpenTunnel
+    at_home: bool
     timer: threading.Timer
     password_shown: bool = False
 
@@ -53,29 +65,31 @@ class Share:
     """At most one open share. `begin` and `end` may be called from any thread."""
 
     def __init__(self, desk: Desk, open_tunnel: OpensTunnel, host: str = "127.0.0.1", tls: tuple[str, str] | None = None) -> None:
-        """With a `host` other than loopback guests connect to this machine directly, without a tunnel."""
+        """With a `host` other than loopback Hearth is on the network already, and guests connect directly, without a tunnel."""
         self._desk, self._open_tunnel, self._host, self._tls = desk, open_tunnel, host, tls
         self._lock = threading.Lock()
         self._open: OpenShare | None = None
         self._public_host = ""
 
-    def begin(self, hours: float) -> None:
+    def begin(self, hours: float, at_home: bool = False) -> None:
+        """Share through a tunnel, or `at_home`: with those in this machine's own network only, and without internet."""
         with self._lock:
             if self._open is not None:
                 raise Trouble(say("share.already", "Hearth is already shared. End that share first."))
+            host = find_home_address() if at_home and is_loopback(self._host) else self._host
             words = make_password()
             logins = Logins(
                 digest_password(words),
                 owner=False,
                 until_s=time.monotonic() + hours * 3600,
-                secure=is_loopback(self._host) or bool(self._tls),
-                behind_tunnel=is_loopback(self._host),
+                secure=is_loopback(host) or bool(self._tls),
+                behind_tunnel=is_loopback(host),
                 list_busy=lambda: {job.owner for job in self._desk.keeper.journal.list_live()},
             )
             self._public_host = ""
-            server = self._serve(logins)
+            server = self._serve(logins, host)
             try:
-                tunnel = self._reach(server)
+                tunnel = self._reach(server, host)
             except BaseException:
                 server.close(verbose=False)
                 raise
@@ -83,7 +97,7 @@ class Share:
             timer = threading.Timer(hours * 3600, self.end)
             timer.daemon = True
             timer.start()
-            self._open = OpenShare(logins, words, server, tunnel, timer)
+            self._open = OpenShare(logins, words, server, tunnel, not is_loopback(host), timer)
 
     def end(self) -> None:
         with self._lock:
@@ -102,13 +116,14 @@ class Share:
         """Describe the share for the owner's panel. Include the password the first time only."""
         now, limits = self._open, dataclasses.asdict(read_allowance(self._desk.settings.get(SAVED, {})))
         if now is None or now.logins.closed:
-            return {"open": False, "hours": HOURS, "limits": limits}
+            return {"open": False, "hours": HOURS, "limits": limits, "ways": ("home", "link") if is_loopback(self._host) else ("home",)}
         first, now.password_shown = not now.password_shown, True
         guests = sorted(now.logins.by_token.values(), key=lambda login: login.since_s)
         clock_s, address, fault = now.logins.clock(), now.tunnel.address, now.tunnel.find_fault()
         return {
             "open": True, "limits": limits, "address": address, "qr": draw_qr(address), "left_s": max(0.0, (now.logins.until_s or 0) - clock_s),
-            "lost": translate(fault, spoken) if fault else "",
+            "lost": translate(fault, spoken) if fault else "", "at_home": now.at_home,
+            "advice": translate(FIREWALLS.get(sys.platform, FIREWALL), spoken) if now.at_home else "",
             "guests": [
                 {"id": each.person.name, "name": each.nickname, "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
                 for each in guests
@@ -124,33 +139,45 @@ class Share:
         wanted = {name: clamp(changes[name], *RANGES[name]) for name in RANGES if name in changes}
         self._desk.settings.change(SAVED, {}, lambda kept: dataclasses.asdict(read_allowance({**kept, **wanted})))
 
-    def _serve(self, logins: Logins) -> gr.Blocks:
+    def _serve(self, logins: Logins, host: str) -> gr.Blocks:
         files_by_person: dict[str, set[str]] = {}
         uploads = self._desk.keeper.home.scratch / "uploads"
         server = build_guest_window(self._desk)
         configure_queue(server, most=64)
         middleware = [
-            Middleware(Guard, is_own_host=self._is_own_host, most_bytes=GUEST_BYTES),
+            Middleware(Guard, is_own_host=partial(self._is_own_host, host), most_bytes=GUEST_BYTES),
             Middleware(LoginRequired, logins=logins),
             Middleware(GuestAllowlist, files_by_person=files_by_person),
             Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person, guest_files=self._desk.jobs.guest_files),
             Middleware(GradioFence),
         ]
-        own = Serving(self._host, find_free_port(self._host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES)
+        own = Serving(host, find_free_port(host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES)
         serve_window(server, own)
         return server
 
-    def _is_own_host(self, host: str) -> bool:
-        is_local = is_loopback if is_loopback(self._host) else recognise_hosts(self._host)
+    def _is_own_host(self, own: str, host: str) -> bool:
+        is_local = is_loopback if is_loopback(own) else recognise_hosts(own)
         return is_local(host) or (bool(host) and host == self._public_host)  # not all of .gradio.live, where others share too
 
-    def _reach(self, server: gr.Blocks) -> OpenTunnel:
-        """Make the server reachable: through a tunnel on loopback, else by this machine's own name."""
+    def _reach(self, server: gr.Blocks, host: str) -> OpenTunnel:
+        """Make the server reachable: through a tunnel on loopback, else by this machine's own address."""
         port = server.server_port
-        if is_loopback(self._host):
+        if is_loopback(host):
             return self._open_tunnel(port)
-        named = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
-        return OpenTunnel(f"{'https' if self._tls else 'http'}://{named}:{port}/")
+        named = find_home_address() if host in ("0.0.0.0", "::") else host
+        return OpenTunnel(f"{'https' if self._tls else 'http'}://{named}:{port}/", find_fault=partial(find_move, named))
+
+
+def find_move(address: str) -> Sentence | None:
+    """Tell whether this machine is no longer to be found at an address that its guests were given."""
+    ours = {each.address for addresses in psutil.net_if_addrs().values() for each in addresses}
+    if not is_address(address) or address in ours:
+        return None
+    return say(
+        "share.moved",
+        "This machine has left the network it had the address {address} in. Stop sharing, create a new link and give it to your guests.",
+        address=address,
+    )
 
 
 def clamp(value: Any, low: float, high: float) -> Any:
@@ -176,6 +203,7 @@ class ShareAsked(Asked):
 
     act: Word
     hours: float | None = None
+    at_home: bool = False
     id: str = ""
     letters: float | None = None
     side: float | None = None
@@ -197,7 +225,7 @@ def answer_view(share: Share, request: Request) -> Response:
 
 def answer_act(share: Share, request: Request, asked: ShareAsked) -> Response:
     if asked.act == "begin":
-        share.begin(next((each for each in HOURS if each == asked.hours), HOURS[0]))
+        share.begin(next((each for each in HOURS if each == asked.hours), HOURS[0]), asked.at_home)
     elif asked.act == "end":
         share.end()
     elif asked.act == "send-away":

@@ -26,7 +26,7 @@ from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.tabs import models, shelf, welcome
 from app.ui.window import HeadInjection
-from tests.support.guests import desk_at, shared
+from tests.support.guests import AT_HOME, desk_at, shared
 from tests.support.window import CHROMIUM, FLAGS, WAIT_MS, shut_out
 
 pytestmark = [
@@ -93,13 +93,16 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         assert not shut_out(page)
         page.evaluate(DROP, [picture.name, base64.b64encode(picture.read_bytes()).decode()])
         expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog")
+        strip = page.locator("#h-strip").bounding_box()
+        assert strip and strip["height"] <= 44 and page.locator("#h-strip .h-model").is_hidden(), "on a phone one line, of what is theirs"
         heard = page.evaluate("gradio_config.dependencies.flatMap((each) => each.targets.map(([, event]) => event))")
         assert "paint.restore" in heard and "paint.start" not in heard, "which would ask for a file by its path"
         assert not refused, "the page asks for what guests may not have"
         assert not shut_out(page)
 
 
-def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
+def test_the_owners_panel(desk: Desk, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)
     lost: list[Sentence] = []
     sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None))
     blocks = window.build(desk)
@@ -113,6 +116,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
         for light, language, width in (("light", "en-US", 1280), ("dark", "zh-CN", 390)):
             page = look(browser, address, light, language, width)
             page.locator("[data-h-share]").click()
+            page.get_by_role("radio", name=re.compile("Anywhere|任何地方")).check()
             page.locator(".h-begin button").click()
             page.locator(".h-running").wait_for()
             assert len(page.locator(".h-secret code").inner_text().split()) == 6
@@ -124,6 +128,13 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             page.locator(".h-sharing summary").click()
             assert not shut_out(page)
             lost.clear()
+            page.locator(".h-end").click()
+            page.locator(".h-begin").wait_for()
+            page.get_by_role("radio", name=re.compile("At home|家里")).check()
+            page.locator(".h-begin button").click()
+            expect(page.locator(".h-address")).to_have_text(re.compile(rf"http://{re.escape(AT_HOME)}:\d+/"))
+            expect(page.locator(".h-advice")).to_contain_text(re.compile("not encrypted|没有加密"))
+            assert not shut_out(page)
             page.locator(".h-end").click()
             page.locator(".h-begin").wait_for()
             page.close()

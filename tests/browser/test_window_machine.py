@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -32,6 +33,28 @@ def test_the_machine_is_told_with_its_reasons(visit: Visit) -> None:
     expect(page.locator("#h-plan table").first).to_contain_text("precision")
     expect(page.locator("#h-curve svg")).to_be_visible()
     expect(page.locator("#h-words")).to_contain_text("torch")
+
+
+def test_what_everybody_needs_stands_first(visit: Visit) -> None:
+    page = visit()
+    page.evaluate("Hearth.openTab('machine')")
+    facts = page.locator("#h-words .h-facts li")
+    expect(facts).to_have_count(2)
+    expect(facts.first).to_have_text(re.compile(r"^[\d.]+ of \d+ GB are free now\.$"))
+    expect(facts.last).to_have_text("Pictures up to 256 x 256, with Starter painter.")
+    assert not page.locator("#h-plan, #machine-kernels, #machine-as").count(), "what nobody asked for is folded"
+    assert not shut_out(page)
+
+
+def test_another_machine_is_told_apart_from_this_one(visit: Visit) -> None:
+    page = visit("machine")
+    words, badge = page.locator("#h-words .h-machine-words"), page.locator("#h-words .h-badge")
+    here, right = words.inner_text(), badge.get_attribute("class")
+    choose(page, "#machine-as", MACHINES["gtx-1060"].name)
+    expect(page.locator("#h-plan .h-pretended")).to_contain_text(MACHINES["gtx-1060"].name)
+    assert words.inner_text() == here and badge.get_attribute("class") == right
+    choose(page, "#machine-as", "this machine")
+    expect(page.locator("#h-plan .h-pretended")).to_have_count(0)
 
 
 def strip(page: Page) -> dict[str, str]:

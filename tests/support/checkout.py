@@ -62,6 +62,7 @@ NEEDED = (
     "app/graphics_cards.py",
     "app/languages.py",
     "app/palette.py",
+    "app/private_words.py",
     *(
         f"app/launcher/{name}.py"
         for name in (

@@ -13,11 +13,24 @@ import gradio as gr
 import httpx
 
 from app.paths import home
+from app.sentence import Trouble
+from app.ui.access.home_address import find_home_address
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.waiting import Idle
+
+
+def find_any_address() -> str:
+    """The machine's own at home; without a network Linux has a second one on loopback."""
+    try:
+        return find_home_address()
+    except Trouble:
+        return "127.0.0.2"
+
+
+AT_HOME = find_any_address()
 
 CONFIGS: dict[httpx.Client, Any] = {}
 """What a page asks once."""
@@ -84,7 +97,9 @@ def config_of(client: httpx.Client) -> Any:
 
 def call(client: httpx.Client, name: str, carried: object) -> httpx.Response:
     """What the page does when a script asks a tab's handlers for something."""
-    (found,) = [each for each in config_of(client)["dependencies"] if name in [event for _, event in each["targets"]]]
+    (found,) = [
+        each for each in config_of(client)["dependencies"] if each["backend_fn"] and name in [event for _, event in each["targets"]]
+    ]
     return client.post("/gradio_api/run/predict", json={"fn_index": found["id"], "data": [carried], "session_hash": f"s{id(client)}"})
 
 

@@ -7,6 +7,9 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
@@ -14,6 +17,7 @@ from app.compat.planning.options import LEARNED_HERE, failed_sentence, overruled
 from app.compat.planning.plan_words import word_option
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Dial
+from app.engine.models import fit
 from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
 from app.engine.models.planned import make_plan
@@ -45,6 +49,23 @@ def test_a_starters_part_is_told_in_words() -> None:
     views = [selftest_view({wrong.subject: wrong}, spoken) for spoken in ("en", "zh")]
     assert [view["parts"][0]["subject"] for view in views] == ["the starter painter's decoder, float16", "入门画师的解码器，float16"]
     assert [(view["right"], view["total"]) for view in views] == [(0, 1)] * 2
+
+
+def test_the_largest_picture_is_one_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With checkpoints that cannot be had here: only that they are installed is pretended."""
+    there, known = {"starter-painter"}, (find("sdxl"), find("sd15"), find("starter-painter"), find("dia-1.6b"))
+    monkeypatch.setattr(fit.on_disk, "locate", lambda place, model, quantised: model.id in there or None)
+
+    def largest(hardware: Hardware) -> tuple[str, int] | None:
+        found = fit.find_largest_picture(home(tmp_path), known, hardware, Choice(), {})
+        return found and (found[0].id, found[1] * found[2])
+
+    assert largest(M1) == ("starter-painter", 256 * 256)
+    assert largest(replace(M1, free_bytes=10 << 20)) is None
+    there.update(("sdxl", "sd15", "dia-1.6b"))
+    assert largest(machine("m3-max-64gb")) == ("sdxl", 1024 * 1024)
+    small = largest(M1)
+    assert small and small[0] == "sd15" and 512 * 512 <= small[1] < 1024 * 1024
 
 
 def painting(dial: Dial) -> LivePlan:

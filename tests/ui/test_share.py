@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import gradio as gr
@@ -24,7 +25,7 @@ from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import Allowance, read_allowance
-from tests.support.guests import call, desk_at, guest_client, no_tunnel, press, shared
+from tests.support.guests import AT_HOME, call, desk_at, guest_client, no_tunnel, press, shared
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -33,6 +34,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
+
+
+def no_tunnel_is_asked(port: int) -> OpenTunnel:
+    raise AssertionError(f"a tunnel to {port} was opened")
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,7 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
         assert [each["name"] for each in sharing.view()["guests"]] == ["Ada", ""]
         assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
         assert desk.keeper.journal.list_waiting()[-1].owner == sharing.view()["guests"][0]["id"]
+        assert ada.get("/hearth/live").json()["strip"]["doing"] == "your job is number 1 in the queue"
         assert ada.get("/hearth/live").json()["speech"]["place"] == 1 and "speech" not in eve.get("/hearth/live").json()
         sharing.send_away(sharing.view()["guests"][1]["id"])
         assert eve.get("/hearth/live").status_code == 401 and ada.get("/hearth/live").status_code == 200
@@ -67,6 +73,36 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
     sharing.end()
     for job in desk.keeper.journal.list_waiting():
         desk.keeper.stop(job.id)
+
+
+def test_at_home_guests_come_by_an_address_in_digits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)
+    sharing = Share(desk, no_tunnel_is_asked)
+    assert sharing.view()["ways"] == ("home", "link")
+    sharing.begin(1, at_home=True)
+    try:
+        seen = sharing.view()
+        port = urlsplit(seen["address"]).port
+        assert seen["address"] == f"http://{AT_HOME}:{port}/" and seen["qr"] == share.draw_qr(seen["address"])
+        assert seen["at_home"] and seen["advice"] and not seen["lost"]
+        with guest_client(seen["address"], seen["password"], "Ada") as ada:
+            assert ada.get("/hearth/live").status_code == 200
+            assert ada.get("/hearth/live", headers={"Host": "elsewhere.example"}).status_code == 421
+        with pytest.raises(httpx.ConnectError):  # it listens in that network only
+            httpx.get(f"http://127.0.0.1:{port}/")
+        monkeypatch.setattr(share.psutil, "net_if_addrs", dict)
+        assert AT_HOME in sharing.view()["lost"]
+    finally:
+        sharing.end()
+
+
+def test_on_the_network_the_link_is_in_digits_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)
+    sharing = Share(desk, no_tunnel_is_asked, "0.0.0.0")
+    assert sharing.view()["ways"] == ("home",)
+    sharing.begin(1)
+    assert urlsplit(sharing.view()["address"]).hostname == AT_HOME
+    sharing.end()
 
 
 def test_one_guest_who_logs_in_again_takes_no_more_places(desk: Desk) -> None:

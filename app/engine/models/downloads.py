@@ -278,8 +278,10 @@ class Downloads:
                 if not hub_faults.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
-                words = "The connection was lost or Hugging Face is busy; retrying in {time}."
-                self._wait(job, wait_s, say("download.waits", words, time=word_duration(wait_s)))
+                busy = say(
+                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {time}.", time=word_duration(wait_s)
+                )
+                self._wait(job, wait_s, busy)
 
     def _wait(self, job: _Download, seconds: float, sentence: Sentence) -> None:
         job.sentence = sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,6 +44,19 @@ def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choi
         quantised,
         fit,
     )
+
+
+def find_largest_picture(
+    home: Home, models: Iterable[Model], hardware: Hardware, choice: Choice, verdicts: Verdicts
+) -> tuple[Model, int, int] | None:
+    """Find the largest of the sizes offered that an installed model can paint here, whatever runs now."""
+    painters = [each for each in models if each.kind == "picture" and on_disk.locate(home, each, "none") is not None]
+    sizes = {(model.id, size): (model, *size) for model in painters for size in model.settings.sizes}
+    for model, width, height in sorted(sizes.values(), key=lambda each: each[1] * each[2], reverse=True):
+        request = PictureRequest(".", model.id, width=width, height=height)
+        if make_forecast(home, request, model, hardware, choice, verdicts).fit != "no":
+            return model, width, height
+    return None
 
 
 def estimate_download_bytes(model: Model, quantised: Quantised) -> int:

@@ -192,6 +192,8 @@ class EngineLoop:
             self._ends.forget(run.job)
             self._set(job=run.job)
             self._engine.send(run)
+            if run.job in self._stopping:  # asked between the queue and here; the engine forgets what came before its run
+                self._engine.send(Stop(run.job))
             self._run = run
             self._queue.release()
 

@@ -88,6 +88,9 @@ class Worker:
                         self._control.stop()
                 case SetChunk():
                     self.dial.chunk = order.chunk
+                case Run():
+                    self._withdrawn.discard(order.job)  # a stop that was sent before belongs to an earlier run
+                    self._orders.put(order)
                 case _:
                     self._orders.put(order)
 

@@ -24,7 +24,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 
 Field = Literal[
     "speak-text", "speak-clip", "paint-prompt", "paint-negative", "paint-width", "paint-height", "paint-start", "paint-image", "paint-dropped",
-    "machine-chunk", "machine-exact",
+    "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
 """Gradio's fields that scripts or styles know. Of these paint-dropped is hidden: it takes a picture that is dropped anywhere."""
 
@@ -89,7 +89,9 @@ ROUTES: Final = (
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
     Address("hearth/share"),
-    Address("hearth/share/{act}", "POST", ("hours", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")),
+    Address(
+        "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
+    ),
 )
 """All of Hearth's own routes that the page uses. Logging in and what a second start asks are not the page's."""
 
@@ -137,6 +139,7 @@ FUNCTIONS: Final = (
     "reusing",
     "reused",
     "before",
+    "soon",
 )
 """Functions of the scripts that Gradio's events call."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.ui.tabs.shared_controls import EACH, LATEST
+from app.ui.tabs.shared_controls import EACH
 
 CHANGES = ("input", "upload", "delete", "clear")
 """Events of fields that only a person causes."""
@@ -20,13 +20,18 @@ def tell_value(tab: str, what: str, field: Any) -> None:
     field.change(None, field, None, js=f"value => {{ Hearth.inForce('{tab}', '{what}', value); }}", **EACH)
 
 
-def tell_reused(tab: str, fields: Sequence[Component], *restores: tuple[Callable[..., Any], Any]) -> None:
-    """Tell the script what these fields held before an earlier creation's settings came, and what after.
+def tell_reusing(tab: str, fields: Sequence[Component], *begins: Callable[..., Any]) -> None:
+    """Tell the script what these fields hold before an earlier creation's settings come.
 
-    `restores`: each event that brings such settings, with what it started."""
-    for begins, ends in restores:
-        begins(None, [*fields], None, js=f"(...values) => {{ Hearth.reusing('{tab}', values); }}", **EACH)
-        ends.then(None, [*fields], None, js=f"(...values) => {{ Hearth.reused('{tab}', values); }}", **EACH)
+    `begins`: each event that brings them; to be called before that event is connected, for Gradio goes by that order."""
+    for event in begins:
+        event(None, [*fields], None, js=f"(...values) => {{ Hearth.reusing('{tab}', values); }}", **EACH)
+
+
+def tell_reused(tab: str, fields: Sequence[Component], *ends: Any) -> None:
+    """Tell the script what these fields hold once the settings have come; `ends`: what brought them."""
+    for event in ends:
+        event.then(None, [*fields], None, js=f"(...values) => {{ Hearth.reused('{tab}', values); }}", **EACH)
 
 
 def give_back(tab: str) -> str:
@@ -49,4 +54,4 @@ def clear_when_changed(fields: Collection[Any], message: gr.HTML) -> None:
 
     ordered = sorted(fields, key=lambda each: each._id)
     events = [getattr(each, name) for each in ordered for name in CHANGES if listens(each, name)]
-    gr.on(events, None, message, message, js="said => said?.includes('h-trouble') ? '' : said", **LATEST)
+    gr.on(events, None, message, message, js="said => said?.includes('h-trouble') ? '' : said", **EACH)

@@ -15,6 +15,7 @@ from app.engine.models.catalog import CATALOG
 from app.ui.page.translate import label, label_model, word
 from app.ui.state.desk import Desk
 from app.ui.tabs.script_calls import build_calls
+from app.ui.tabs.shared_controls import EACH
 
 ANY: Final = ""
 """In a list of options: left to Hearth."""
@@ -68,11 +69,21 @@ class MachineFields:
 def build_fields(desk: Desk) -> MachineFields:
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
-            machine, plan = _build_machine(), _build_plan(desk)
+            machine = _build_machine()
         with gr.Column():
-            chunk, force = _build_chunk(), _build_force()
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
+    with (
+        gr.Accordion(
+            word("machine.more", "For tinkerers: the plan, the chunk size, choices by hand"), open=False, elem_id="machine-more"
+        ) as more,
+        gr.Row(elem_classes="h-room"),
+    ):
+        with gr.Column():
+            plan = _build_plan(desk)
+        with gr.Column():
+            chunk, force = _build_chunk(), _build_force()
+    more.expand(None, None, None, js="() => { Hearth.soon(); }", **EACH)
     calls = build_calls("machine.stop", "machine.typed", "machine.knee", "machine.forget")
     return MachineFields(machine, plan, chunk, force, calls)
 
@@ -83,7 +94,7 @@ def listed_models(desk: Desk) -> list[tuple[Any, str]]:
 
 def _build_machine() -> MachineCard:
     with gr.Column(elem_classes="h-card"):
-        gr.HTML('<section id="h-words"></section>', apply_default_css=False)
+        gr.HTML(f'<section id="h-words" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
         with gr.Row(elem_classes="h-deeds"):
             test = gr.Button(word("machine.test", "Run the self-test"), size="sm", elem_id="machine-test")
             report = gr.Button(word("machine.report", "Copy report"), size="sm")
@@ -103,7 +114,7 @@ def _build_plan(desk: Desk) -> PlanCard:
             label=word("machine.as", "Show the plan for"),
             elem_id="machine-as",
         )
-        gr.HTML(f'<section id="h-plan" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
+        gr.HTML('<section id="h-plan"></section>', apply_default_css=False)
     return PlanCard(model, pretended)
 
 

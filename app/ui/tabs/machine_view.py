@@ -12,10 +12,14 @@ from app.compat.machine.report import describe_report
 from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import Subject, Verdict, load
 from app.compat.planning.fallbacks import learned
+from app.compat.planning.memory_formulas import free_bytes
 from app.compat.planning.types import Plan
 from app.compat.planning.wrong_parts import PART_WORDS
 from app.engine.models import catalog
+from app.engine.models.fit import find_largest_picture
+from app.engine.models.forecast import GIB
 from app.engine.models.model import describe_need
+from app.engine.text.model_names import word_name
 from app.private_words import hide_private
 from app.sentence import Trouble, say
 from app.ui.page.translate import Language, join, text, translate
@@ -27,22 +31,23 @@ from app.ui.tabs.plan_view import plan_view
 
 
 def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
-    """Return all of the tab for one model, on this machine or a pretended one."""
-    hardware = desk.machine.find_hardware(pretended)
-    if hardware is None:
+    """Return all of the tab: this machine; and the plan of one model, here or on another machine."""
+    here, hardware = desk.machine.find_hardware(), desk.machine.find_hardware(pretended)
+    if here is None or hardware is None:
         return {}
-    asked = describe_need(catalog.find(model))
+    asked, elsewhere = describe_need(catalog.find(model)), desk.machine.is_elsewhere(pretended)
     view: View = {
-        "words": describe_machine(hardware, spoken),
-        "pretended": hardware.pretended,
-        "selftest": selftest_view(load(desk.keeper.home.verdicts, hardware), spoken),
+        "words": describe_machine(here, spoken),
+        "pretended": here.pretended,
+        "facts": list_facts(desk, here, spoken),
+        "selftest": selftest_view(load(desk.keeper.home.verdicts, here), spoken),
+        "other": describe_machine(hardware, spoken) if elsewhere else "",
     }
     choice = desk.machine.read_choice(OWNER)
     try:
         plan = desk.machine.plan(model, choice, pretended)
     except Trouble as trouble:
         return view | {"trouble": join(spoken, trouble.sentence, *trouble.objections)}
-    elsewhere = desk.machine.is_elsewhere(pretended)
     measured = None if elsewhere else desk.machine.read_curve(model)
     taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
     note = desk.machine.explain_stand_in(model, plan, pretended) or (None if elsewhere else desk.machine.explain_running(model, plan))
@@ -52,6 +57,18 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
         "learned": [translate(each.sentence, spoken) for each in taught],
         "curve": curve_view(asked, plan, measured, choice.chunk, spoken),
     }
+
+
+def list_facts(desk: Desk, hardware: Hardware, spoken: Language) -> list[str]:
+    """Say how much memory is free, and how large a picture can be made."""
+    gigabytes = {"free": round(free_bytes(hardware) / GIB, 1), "total": round(hardware.memory_bytes / GIB)}
+    facts = [say("machine.free-now", "{free} of {total} GB are free now.", **gigabytes)]
+    choice, verdicts = desk.machine.read_choice(OWNER), desk.machine.load_verdicts()
+    if largest := find_largest_picture(desk.keeper.home, desk.models.list_all(), hardware, choice, verdicts):
+        model, width, height = largest
+        known = {"model": word_name(model.title), "width": width, "height": height}
+        facts.append(say("machine.largest", "Pictures up to {width} x {height}, with {model}.", **known))
+    return [translate(each, spoken) for each in facts]
 
 
 def measuring_view(desk: Desk, spoken: Language) -> View:
@@ -94,7 +111,7 @@ def describe_machine(hardware: Hardware, spoken: Language) -> str:
     """Describe a machine in one line."""
     known: dict[str, str | int | float] = {
         "name": hardware.name,
-        "memory": round(hardware.memory_bytes / (1 << 30)),
+        "memory": round(hardware.memory_bytes / GIB),
         "torch": hardware.torch,
         "cores": hardware.cores,
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.components import Component
 
 from app.engine.files import picture_settings
 from app.engine.files.foreign_settings import list_by_hand
@@ -19,7 +20,7 @@ from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
-from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_value
+from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
 from app.ui.tabs.script_calls import hear, read_number, script_event
 from app.ui.tabs.shared_controls import (
@@ -169,26 +170,27 @@ def connect(tab: PaintTab) -> None:
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.reuse.click(tab.last_seed, None, own.seed, **QUICK)
+    reused = [own.seed, *fields.saved.values()]
+    tell_reusing("paint", reused, script_event(fields.calls, "paint.restore"), fields.dropped.upload)
     reuse = hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     drop = fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)
-    show_in_force(fields, (script_event(fields.calls, "paint.restore"), reuse), (fields.dropped.upload, drop))
+    tell_reused("paint", reused, reuse, drop)
+    show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
     fields.model.size.select(tab.clear_own_size, None, [own.width, own.height], **LATEST)
 
 
-def show_in_force(fields: PaintFields, *restores: tuple[Callable[..., Any], Any]) -> None:
+def show_in_force(fields: PaintFields, reused: Sequence[Component]) -> None:
     """Connect what stands beside Paint and is removed there."""
     own, image, calls = fields.settings, fields.start.image, fields.calls
     tell_value("paint", "seed", own.seed)
     hear(calls, "paint.noseed", None, None, own.seed, js=empty(own.seed), **EACH)
     tell_value("paint", "loras", own.loras)
     hear(calls, "paint.noloras", None, None, [own.loras, own.weights], js=empty(own.loras, own.weights), **EACH)
-    reused = [own.seed, *fields.saved.values()]
-    tell_reused("paint", reused, *restores)
-    hear(calls, "paint.back", None, None, reused, js=give_back("paint"), **EACH)
+    hear(calls, "paint.back", None, None, [*reused], js=give_back("paint"), **EACH)
     # The editor comes anew: emptied by hand it would send the picture that the server gave it.
     gone = hear(calls, "paint.nostart", lambda: gr.update(value=None, visible=False), None, image, **QUICK)
-    gone.then(None, None, image, js="() => ({__type__: 'update', visible: true})", **QUICK)
+    gone.then(None, None, image, js="() => ({__type__: 'update', visible: true})", **EACH)
 
 
 def connect_owner(tab: PaintTab) -> None:

@@ -26,7 +26,7 @@ def script_event(through: gr.HTML, call: Call) -> Callable[..., Any]:
     return getattr(through, call)  # type: ignore[no-any-return]
 
 
-def hear(through: gr.HTML, call: Call, handler: Callable[..., Any], inputs: Any, outputs: Any, **how: Any) -> Any:
+def hear(through: gr.HTML, call: Call, handler: Callable[..., Any] | None, inputs: Any, outputs: Any, **how: Any) -> Any:
     """Connect a call with its handler, as `click` does with a button's. A handler of a call with a number gets what the call carries."""
     return script_event(through, call)(handler, through if call in NUMBERS else inputs, outputs, **how)
 

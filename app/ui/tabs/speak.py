@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.components import Component
 
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.text import voices
@@ -18,7 +19,7 @@ from app.ui.page import views
 from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_value
+from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.script_calls import hear, read_number, script_event
 from app.ui.tabs.shared_controls import (
     EACH,
@@ -161,14 +162,17 @@ def connect(tab: SpeakTab) -> None:
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
+    reused = [own.seed, *fields.saved.values(), fields.voice.voice]
+    tell_reusing("speak", reused, script_event(fields.calls, "speak.restore"))
     reuse = hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
-    show_in_force(fields, (script_event(fields.calls, "speak.restore"), reuse))
+    tell_reused("speak", reused, reuse)
+    show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)
 
 
-def show_in_force(fields: SpeakFields, *restores: tuple[Callable[..., Any], Any]) -> None:
+def show_in_force(fields: SpeakFields, reused: Sequence[Component]) -> None:
     """Connect what stands beside Speak and is removed there."""
     own, voice, calls = fields.settings, fields.voice, fields.calls
     tell_value("speak", "seed", own.seed)
@@ -176,9 +180,7 @@ def show_in_force(fields: SpeakFields, *restores: tuple[Callable[..., Any], Any]
     tell_value("speak", "voice", voice.voice)
     tell_value("speak", "clip", voice.clip)
     hear(calls, "speak.noclip", None, None, [voice.clip, voice.transcript], js=empty(voice.clip, voice.transcript), **EACH)
-    reused = [own.seed, *fields.saved.values(), voice.voice]
-    tell_reused("speak", reused, *restores)
-    hear(calls, "speak.back", None, None, reused, js=give_back("speak"), **EACH)
+    hear(calls, "speak.back", None, None, [*reused], js=give_back("speak"), **EACH)
 
 
 def show_delete(desk: Desk) -> str:

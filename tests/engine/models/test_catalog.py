@@ -32,7 +32,7 @@ def test_every_family_is_there_and_every_id_once() -> None:
 
 @pytest.mark.parametrize("row", catalog.CATALOG, ids=ids)
 def test_a_row_is_whole(row: Model) -> None:
-    assert row.licence and row.title and row.least and row.note
+    assert row.licence and row.title and row.note
     assert bool(row.source) != bool(row.path)
     assert all(part.parameters > 0 for part in row.parts) and not row.attention.heads % row.attention.kv_heads
     roles = {part.role for part in row.parts}

@@ -7,6 +7,11 @@
   let name = "", fresh = false; // of the picture in the editor; fresh while the editor is still to take it
 
   const again = () => Hearth.state && Hearth.redraw();
+  // The editor takes a picture after a moment: look often until it has, rather than with the next answer.
+  const hurry = (left = 40) => {
+    again();
+    if (fresh && left) setTimeout(hurry, 100, left - 1);
+  };
 
   Hearth.inForce = (tab, what, value) => {
     told[tab][what] = value;
@@ -29,11 +34,14 @@
 
   Hearth.startFrom = (creation) => {
     [name, fresh] = [creation.name, true];
+    hurry();
     Hearth.call("paint.start", { creation: creation.id });
   };
   const given = (event) => {
     const file = event.target.closest?.("#paint-image") && (event.target.files ?? event.dataTransfer?.files)?.[0];
-    if (file) [name, fresh] = [file.name, true];
+    if (!file) return;
+    [name, fresh] = [file.name, true];
+    hurry();
   };
   document.addEventListener("change", given, true);
   document.addEventListener("drop", given, true);

@@ -27,7 +27,7 @@
   function draw() {
     const words = document.querySelector("#h-words");
     if (words && view.words) {
-      words.innerHTML = `<h2></h2>${view.pretended ? '<p class="h-pretended"></p>' : ""}<p class="h-machine-words"></p><span class="h-badge"></span>`;
+      words.innerHTML = `<h2></h2>${view.pretended ? '<p class="h-pretended"></p>' : ""}<p class="h-machine-words"></p><span class="h-badge"></span><ul class="h-facts">${view.facts.map((each) => `<li>${esc(each)}</li>`).join("")}</ul>`;
       text(words.querySelector("h2"), t("machine.title", "This machine"));
       text(words.querySelector(".h-pretended"), t("machine.pretended", "Simulated machine: nothing here describes this computer."));
       text(words.querySelector(".h-machine-words"), view.words);
@@ -39,7 +39,7 @@
   }
 
   // How far the check of this machine is; then what came of it.
-  const checking = () => Boolean(!as && !testing && checked?.total && checked.done < checked.total);
+  const checking = () => Boolean(!testing && checked?.total && checked.done < checked.total);
   function drawBadge(badge) {
     const { right, total } = view.selftest;
     badge.className = `h-badge ${checking() || !total ? "" : right === total ? "right" : "careful"}`;
@@ -51,17 +51,15 @@
     const element = document.querySelector("#h-plan");
     if (!element) return;
     element.dataset.seen = model;
-    if (view.trouble) {
-      element.innerHTML = `<p class="h-trouble" role="alert"></p>`;
-      return text(element.firstElementChild, view.trouble);
-    }
+    const other = view.other ? `<p class="h-pretended">${esc(t("machine.other", "Another machine, not this computer: {machine}", { machine: view.other }))}</p>` : "";
+    if (view.trouble) return (element.innerHTML = `${other}<p class="h-trouble" role="alert">${esc(view.trouble)}</p>`);
     if (!view.plan) return;
     const rows = (all) => all.map((row) => `<tr><td>${esc(row.what)}</td><td>${esc(row.choice)}</td><td>${esc(row.because)}
       <div class="h-under"><span class="h-soft">${source(row)}</span>${rejected(row.rejected)}</div></td></tr>`).join("");
     const open = [...element.querySelectorAll("details")].map((each) => each.open);
     const first = view.plan.rows.filter((row) => row.first), rest = view.plan.rows.filter((row) => !row.first);
     const head = `<thead><tr><th scope="col">${t("plan.what", "setting")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "reason")}</th></tr></thead>`;
-    element.innerHTML = `${view.note ? `<p class="h-note">${esc(view.note)}</p>` : ""}${taught(view.learned)}<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
+    element.innerHTML = `${other}${view.note ? `<p class="h-note">${esc(view.note)}</p>` : ""}${taught(view.learned)}<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
       <details><summary>${t("plan.rest", "More settings")}</summary><table class="h-table">${head}<tbody>${rows(rest)}</tbody></table></details>
       ${[...view.plan.warnings, ...view.plan.retired].map((each) => `<p class="h-soft">${esc(each)}</p>`).join("")}`;
     element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
@@ -231,7 +229,7 @@
     testing = measuring?.kind === "SelfTest" && !measuring.end;
     if (view?.words && checking()) drawBadge(element.querySelector(".h-badge"));
     else if (was) asked = ""; // what was found may have changed the plan
-    if (!model) model = document.querySelector("#h-plan")?.dataset.model ?? "";
+    if (!model) model = element.dataset.model ?? "";
     stamp = strip.plan;
     const end = measuring?.end ? JSON.stringify(measuring.end) : "";
     const now = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${strip.plan}`;

@@ -7,6 +7,10 @@
     ["batch", t("share.batch", "Pictures per job")], ["waiting", t("share.waiting", "Jobs in the queue")],
     ["waiting_all", t("share.waiting-all", "Jobs of all guests in the queue (beyond it, one each)")], ["share", t("share.share", "Share of each hour (up to 1)")],
   ];
+  const ways = {
+    home: () => [t("share.home", "At home (Wi-Fi)"), t("share.home-why", "Phones and computers in your own network. Works without internet.")],
+    link: () => [t("share.anywhere", "Anywhere"), t("share.anywhere-why", "By a link over the internet, through Gradio's server.")],
+  };
   let panel = null, password = "", timer = 0;
 
   // Only the owner's state has charts, and only the owner may share.
@@ -27,21 +31,21 @@
   function made() {
     const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
       <p class="h-trouble" role="alert" hidden></p>
-      <div class="h-begin"><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
+      <div class="h-begin"><fieldset><legend></legend></fieldset><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
       <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div class="h-qr" role="img"></div><div>
         <p><b></b><br><code class="h-address"></code> <button type="button" class="h-chip" data-copy="address"></button></p>
-        <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p></div></div>
+        <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p><p class="h-soft h-advice"></p></div></div>
         <h3></h3><p class="h-soft h-none"></p><ul class="h-guests"></ul><button type="button" class="h-end"></button></div>
       <details><summary></summary><div class="h-limits"></div></details>
       <form method="dialog"><button class="h-chip"></button></form></dialog>`);
     const part = (selector) => dialog.querySelector(selector);
     text(part("h2"), t("share.title", "Let others speak and paint here"));
     text(part(".h-why"), t("share.why", "They get a link and a password. They see only what they make themselves, and your own jobs always go first."));
-    text(part(".h-begin span"), t("share.for", "Duration"));
+    text(part(".h-begin legend"), t("share.where", "Where your guests are"));
+    text(part(".h-begin > label span"), t("share.for", "Duration"));
     text(part(".h-begin button"), t("share.begin", "Create link"));
     text(part(".h-link b"), t("share.link", "Link"));
     text(part(".h-secret b"), t("share.password", "Password"));
-    text(part(".h-secret .h-soft"), t("share.once", "Shown only once. Send it separately from the link."));
     text(part("h3"), t("share.guests", "Guests"));
     text(part(".h-none"), t("share.nobody", "Nobody yet"));
     text(part(".h-end"), t("share.end", "Stop sharing"));
@@ -56,7 +60,7 @@
         setTimeout(() => text(copy, t("share.copy", "Copy")), 1500);
       });
     }
-    part(".h-begin button").addEventListener("click", () => act("begin", { hours: Number(part("select").value) }));
+    part(".h-begin button").addEventListener("click", () => act("begin", { hours: Number(part("select").value), at_home: part("fieldset input:checked")?.value === "home" }));
     part(".h-end").addEventListener("click", () => act("end"));
     for (const [name, label] of limits()) {
       const row = el(`<label><span></span> <input type="number" min="0" step="${name === "share" ? 0.05 : 1}"></label>`);
@@ -68,6 +72,14 @@
     dialog.addEventListener("close", () => clearTimeout(timer));
     document.body.append(dialog);
     return dialog;
+  }
+
+  function choice(way) {
+    const row = el(`<label><input type="radio" name="h-way" value="${way}"> <span><b></b><br><small class="h-soft"></small></span></label>`);
+    const [name, why] = ways[way]();
+    text(row.querySelector("b"), name);
+    text(row.querySelector("small"), why);
+    return row;
   }
 
   async function act(what, given = {}) {
@@ -100,6 +112,8 @@
     const select = part("select");
     if (!select.options.length) {
       for (const hours of view.hours ?? []) select.append(new Option(time(3600 * hours), hours));
+      for (const way of view.ways ?? []) part("fieldset").append(choice(way));
+      (panel.querySelector("fieldset input") ?? {}).checked = true;
     }
     for (const row of panel.querySelectorAll("[data-limit]")) {
       if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits?.[row.dataset.limit] ?? "";
@@ -115,6 +129,10 @@
     }
     part(".h-secret").hidden = !password;
     text(part(".h-secret code"), password);
+    const once = view.at_home ? t("share.once-home", "Shown only once. Tell it to your guests.") : t("share.once", "Shown only once. Send it separately from the link.");
+    text(part(".h-secret .h-soft"), once);
+    const open = t("share.plain", "The connection is not encrypted: use it in a network whose people you trust.");
+    text(part(".h-advice"), view.at_home ? [view.advice, view.address.startsWith("http:") && open].filter(Boolean).join(" ") : "");
     part(".h-none").hidden = view.guests.length > 0;
     list(part(".h-guests"), view.guests, (each) => each.id, (each) => {
       const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);

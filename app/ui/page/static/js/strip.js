@@ -35,5 +35,6 @@
     text(part("machine"), strip.machine);
     part("machine").title = strip.machine;
     element.classList.toggle("h-busy", Boolean(strip.job));
+    element.classList.toggle("h-guest", Boolean(strip.guest)); // only what is theirs, in one line
   });
 })();

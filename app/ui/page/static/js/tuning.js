@@ -31,7 +31,9 @@
   function word(element, chosen) {
     const words = chosen === "auto" ? t("word.automatic", "automatic") : String(chosen);
     text(element.querySelector("b"), words);
-    element.querySelector("input").setAttribute("aria-valuetext", words);
+    const slider = element.querySelector("input");
+    slider.setAttribute("aria-valuetext", words);
+    slider.style.setProperty("--h-filled", `${(100 * slider.value) / slider.max}%`);
   }
 
   // One request at a time, and the last place counts: answers of several may come in any order.
