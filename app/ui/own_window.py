@@ -96,11 +96,14 @@ class OwnWindow:
     def start(self) -> None:
         """Start the process, which loads its engine while the server is built."""
         options: dict[str, Any] = {"creationflags": subprocess.CREATE_NO_WINDOW} if sys.platform == "win32" else {"start_new_session": True}
-        with (self._place.logs / "window.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", "-c", RUN, str(TOP)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                encoding="utf-8", **options,
-            )  # fmt: skip
+        command = [sys.executable, "-I", "-X", "utf8", "-c", RUN, str(TOP)]
+        try:
+            with (self._place.logs / "window.log").open("wb") as log:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, encoding="utf-8", **options
+                )
+        except OSError as fault:
+            logging.getLogger("hearth").warning("no window of its own (%s)", fault)
         self._meant = self._background = False
 
     def open(self, address: str, desk: Desk, is_shared: Callable[[], bool]) -> None:
@@ -149,7 +152,10 @@ class OwnWindow:
                 process.kill()
 
     def _show(self) -> None:
-        assert self._process is not None and self._desk is not None
+        assert self._desk is not None
+        if self._process is None:
+            webbrowser.open(self._address)
+            return
         kept: Mapping[str, Any] = self._desk.settings.get(SAVED, {})
         words = {name: each.translate(templates(self._spoken)) for name, each in WORDS.items()}
         self._send({

@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
 from app.compat.machine.meter import Reading
-from app.engine.jobs.events import Finished, Step
+from app.engine.jobs.events import Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
 from app.paths import home
@@ -109,7 +109,7 @@ def test_what_the_question_says(work: Work, said: str) -> None:
         (Progress(), "Hearth"),
         (Progress(step=TOLD), "25% · Hearth"),
         (Progress(step=Step(130, 120, 4.0, "frames", None, Reading())), "100% · Hearth"),
-        (Progress(step=TOLD, end=Finished((), 1.0)), "Hearth"),
+        (Progress(step=TOLD, end=Stopped((), 1.0)), "Hearth"),
     ],
 )
 def test_the_title_shows_progress(progress: Progress | None, title: str) -> None:

@@ -7,6 +7,7 @@ It goes out: `stands` once the page is drawn, `geometry` after each move, `close
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import threading
@@ -134,7 +135,10 @@ class OwnWindow:
         if not self._maximized:
             x, y = engines.find_place(self._kind, self.window, self._moved)
             self._last = Geometry(x, y, self.window.width, self.window.height)
-        ground = engines.read_colour(str(self.window.evaluate_js(GROUND) or ""))
+        try:
+            ground = engines.read_colour(str(self.window.evaluate_js(GROUND)))
+        except Exception:  # A page that is not there has none.
+            ground = ""
         self._tell({"geometry": {**asdict(self._last), "maximized": self._maximized}} | ({"ground": ground} if ground else {}))
 
 
@@ -161,8 +165,12 @@ def main() -> int:
 
     def listen() -> None:
         for line in sys.stdin:
-            own.obey(json.loads(line))
+            try:
+                own.obey(json.loads(line))
+            except Exception:  # A page that takes long has no title yet; what comes next is heard all the same.
+                logging.getLogger("hearth").exception("not done: %s", line)
         own.leave()
 
     engines.run(listen, order["icon"], order["storage"], order["words"])
-    return 0
+    out.close()
+    os._exit(0)  # The thread that listens holds the input, without which Python could not end.
