@@ -18,7 +18,7 @@
     const [stay, quit, background] = dialog.querySelectorAll("button");
     text(stay, t("sure.no", "Cancel"));
     text(quit, t("leave.quit", "Quit"));
-    text(background, t("leave.background", "Continue in the background"));
+    text(background, t("leave.background", "Continue"));
     let left = false;
     quit.addEventListener("click", () => {
       left = true;
