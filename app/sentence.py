@@ -68,9 +68,13 @@ class Sentence:
         return fill(self.english, dict(self.values))
 
     def translate(self, templates: Mapping[str, str]) -> str:
-        """In another language, from its templates by key; in English where there is none."""
+        """In another language, from its templates by key; in English where there is none, or where another machine's values do not
+        fit it."""
         values = {name: each.translate(templates) if isinstance(each, Sentence) else each for name, each in self.values}
-        return fill(templates.get(self.key, self.english), values)
+        try:
+            return fill(templates.get(self.key, self.english), values)
+        except (KeyError, ValueError):
+            return fill(self.english, values)
 
 
 def say(key: str, english: str, /, **values: Value) -> Sentence:

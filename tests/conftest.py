@@ -42,7 +42,7 @@ LONGEST = (
 BY_THE_CLOCK = frozenset({
     "test_api", "test_break_in", "test_crowd", "test_guesses",
     "test_downloads", "test_download_refusals", "test_request_guard", "test_supervisor", "test_models_tab", "test_launch",
-    "test_foreign_bodies", "test_fuzz_routes",
+    "test_foreign_bodies", "test_fuzz_routes", "test_pairing", "test_attacks", "test_spreading", "test_job_lender", "test_hub", "test_lent",
     "test_keeper", "test_share", "test_tunnel", "test_tunnel_program", "test_share_looks", "test_start", "test_window", "test_window_looks",
     "test_window_machine", "test_window_seldom", "test_window_settings", "test_worker",
 })  # fmt: skip

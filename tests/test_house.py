@@ -18,6 +18,8 @@ COMPUTE = (
     "app.engine.session", "app.engine.speech", "app.cli.bench.cases", "app.cli.bench.full_size", "app.cli.bench.speech_rows",
 )  # fmt: skip
 """The rooms that may import torch; import-linter's contract in pyproject.toml lists all others."""
+EXTRA = "app.machines.cluster"
+"""Imports dask, of the extra machines; only the machines process imports it."""
 
 
 def test_arrows_and_circles(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,11 +50,11 @@ def test_every_file_says_what_it_is(name: str) -> None:
 def test_importing_does_nothing() -> None:
     """Every module of a room without torch: no torch comes with it, no environment is written, no logging set up."""
     names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in TREES]
-    quiet = [name for name in names if not name.startswith(COMPUTE) and name != "app.__main__"]
+    quiet = [name for name in names if not name.startswith((*COMPUTE, EXTRA)) and name != "app.__main__"]
     code = (
         "import logging, os, sys; from importlib import import_module; import gradio; before = dict(os.environ)\n"
         f"for name in {quiet!r}: import_module(name)\n"
-        "loaded = {'torch', 'transformers', 'diffusers'} & sys.modules.keys()\n"
+        "loaded = {'torch', 'transformers', 'diffusers', 'dask', 'distributed'} & sys.modules.keys()\n"
         "assert not loaded, loaded\n"
         "assert dict(os.environ) == before and not logging.getLogger().handlers\n"
     )

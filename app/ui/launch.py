@@ -40,7 +40,7 @@ from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tabs import models, shelf, welcome
+from app.ui.tabs import models, other_machines, shelf, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
 
 KEY_VARIABLE = "HEARTH_API_KEY"
@@ -177,6 +177,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
             own.open(address, desk, sharing.is_open)
         elif opens == "browser":
             webbrowser.open(address)
+        desk.others.resume()
         if options.share_hours:
             start_sharing(sharing, options.share_hours)
         back_up_until_left(desk)
@@ -188,6 +189,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
             own.close()
         sharing.end()
         gr.close_all(verbose=False)
+        desk.others.close()
         keeper.close()
 
 
@@ -211,7 +213,7 @@ def start_server(
     gradio_endpoints.answer_when_begun(window, desk)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
-        *openai.routes(desk), *a1111.routes(desk),
+        *other_machines.routes(desk), *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
     own = Serving(options.host, options.port, tls, routes, paced, OWNER_BYTES, options.assistants, PLACES)

@@ -22,7 +22,7 @@ from app.ui.page.translate import Language, join, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for
 from app.ui.state.person import Person
-from app.ui.tabs import machine_view, paint_view, speak_view
+from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
 from app.ui.tabs.curve_view import find_place
 
 CHART_POINTS: Final = 120
@@ -50,6 +50,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
     }
+    answer["machines"] = other_machines.machines_view(desk.others, spoken)
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:
             view["end"]["cure"] = desk.models.resolve_cure(view["end"]["cure"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import socket
 import sys
 import threading
@@ -16,7 +15,6 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 import psutil
-import segno
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -31,6 +29,7 @@ from app.ui.access.login import LoginRequired, Logins, digest_password, make_pas
 from app.ui.access.request_guard import GUEST_BYTES, Guard, is_address, is_loopback, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
+from app.ui.page.qr import draw_qr
 from app.ui.page.translate import Language, language, translate
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
@@ -119,6 +118,7 @@ class Share:
             return {"open": False, "hours": HOURS, "limits": limits, "ways": ("home", "link") if is_loopback(self._host) else ("home",)}
         first, now.password_shown = not now.password_shown, True
         guests = sorted(now.logins.by_token.values(), key=lambda login: login.since_s)
+        # The QR code lacks the password, so that a photo of the screen gives no access.
         clock_s, address, fault = now.logins.clock(), now.tunnel.address, now.tunnel.find_fault()
         return {
             "open": True, "limits": limits, "address": address, "qr": draw_qr(address), "left_s": max(0.0, (now.logins.until_s or 0) - clock_s),
@@ -189,13 +189,6 @@ def find_free_port(host: str) -> int:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
-
-
-def draw_qr(address: str) -> str:
-    """Draw the address as an SVG QR code, without the password, so that a photo of the screen gives no access."""
-    drawn = io.BytesIO()
-    segno.make(address, error="m").save(drawn, kind="svg", xmldecl=False, svgns=True, border=2, scale=4, dark="#221d18", light="#fffdfa")
-    return drawn.getvalue().decode()
 
 
 class ShareAsked(Asked):

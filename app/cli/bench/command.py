@@ -1,4 +1,4 @@
-"""hearth bench speech|paint|start|queue|attention: choose the bench, print its tables as they are measured, compare with an earlier run."""
+"""hearth bench speech|paint|start|queue|machines|attention: choose the bench, print its tables as they are measured, compare with an earlier run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ BENCHES: Final = {
     "paint": ("app.cli.bench.paint", "time a step of SD 1.5's or SDXL's shape, beside plain diffusers"),
     "start": ("app.cli.bench.start", "time how soon there is a page, an engine, a first step and a first sound"),
     "queue": ("app.cli.bench.queue", "time a hundred queued jobs beside one, and the keeper's own share"),
+    "machines": ("app.cli.bench.machines", "time pictures over 1, 2 and 4 helpers, a task's way there and back, and 200 pretended helpers"),
     "attention": ("app.cli.bench.attention", "time every shape of attention that the catalog's models use, beside torch's own"),
 }
 """Each module has `add_arguments(parser)` and `measure(args)`, which yields what report.py takes."""

@@ -7,7 +7,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,13 @@ class RunSummary:
     highest_bytes: int = 0
     whole: bool = True
     plan: str = "{}"
+    machines: Mapping[str, str] = field(default_factory=dict)
+    """Names of the machines that made some of the files, by their names; nothing else of how they were made is known here."""
+
+    def of_file(self, name: str) -> RunSummary:
+        """Return what holds for one of the run's files."""
+        machine = self.machines.get(name)
+        return self if machine is None else RunSummary(self.model, self.seconds, whole=self.whole, plan=json.dumps({"machine": machine}))
 
 
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
@@ -71,19 +78,20 @@ def make_file_name(text: str, suffix: str, when_s: float) -> str:
     return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
 
 
-def _read_words(request: Request) -> str:
+def read_words(request: Request) -> str:
+    """Return what a request says or shows."""
     return request.text if isinstance(request, SpeechRequest) else request.prompt
 
 
 def name_after(job: Job, file: Path) -> str:
-    return make_file_name(_read_words(job.request), file.suffix, time.time())
+    return make_file_name(read_words(job.request), file.suffix, time.time())
 
 
 def make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object, ...]:
     """Return the values of a row, in the order of the columns, for a file that will lie at `path`."""
-    settings = to_json(job.request)
+    settings, made = to_json(job.request), made.of_file(file.name)
     return (
-        job.id, job.owner, settings["kind"], made.model, _read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
+        job.id, job.owner, settings["kind"], made.model, read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
         made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
     )  # fmt: skip
 

@@ -139,6 +139,11 @@ class Journal:
         (row,) = self._db.query("SELECT COUNT(*) AS n FROM jobs WHERE state='queued' AND runner=?", self._me)
         return int(row["n"])
 
+    def has_live(self) -> bool:
+        """Tell whether a job waits or runs, here or in another process that is alive."""
+        rows = self._db.query("SELECT DISTINCT runner FROM jobs WHERE state IN ('queued', 'running')")
+        return any(row["runner"] == self._me or _is_alive(row["runner"]) for row in rows)
+
     def sum_guest_seconds(self, since_s: float) -> Counter[str]:
         """Sum the engine time that each household of guests used since then."""
         rows = self._db.query(
@@ -159,6 +164,14 @@ class Journal:
                 return None
             self.begin(waiting[0].id)
             return self.get(waiting[0].id)
+
+    def take_waiting(self, id_: str) -> Job | None:
+        """Take one that waits, out of its turn, and mark it as running; None if it does not wait."""
+        with self._db.transaction():
+            if id_ not in {job.id for job in self.list_waiting()}:
+                return None
+            self.begin(id_)
+            return self.get(id_)
 
     def begin(self, id_: str) -> None:
         """Count one more attempt, before the work begins, so that the next start notices a crash. From `started_s` to

@@ -1,4 +1,4 @@
-"""Define maintenance tasks, which put nothing on the shelf: self-test and measuring chunk sizes."""
+"""Define what runs beside the journal and puts nothing on this machine's shelf: self-test, measuring, and work for other machines."""
 
 from __future__ import annotations
 
@@ -32,3 +32,20 @@ def new_task_id() -> TaskId:
 
 def is_task(job: str) -> bool:
     return job.startswith(_PREFIX)
+
+
+_LENT: Final = "lent-"
+
+
+def name_lent(task: str) -> str:
+    """Name the work for another machine's task; it is used wherever a job's id is, and never equals one."""
+    return f"{_LENT}{task}"
+
+
+def is_lent(job: str) -> bool:
+    return job.startswith(_LENT)
+
+
+def is_journalled(job: str) -> bool:
+    """Tell whether journal and shelf know it."""
+    return not (is_task(job) or is_lent(job))

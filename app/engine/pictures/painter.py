@@ -166,7 +166,9 @@ class Painter:
             painted = self._compute(run, picture, checkpoint.load(picture.checkpoint_path, picture.fingerprint))
         finally:
             self._pipe.maybe_free_model_hooks()
-        if painted is not None:
+        if painted is not None and picture.path.is_file():  # another machine's came while this one was decoded
+            picture.checkpoint_path.unlink(missing_ok=True)
+        elif painted is not None:
             finished = per_request.finish_picture(painted, run.settings)
             picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
             picture.checkpoint_path.unlink(missing_ok=True)
@@ -188,7 +190,8 @@ class Painter:
         return per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step)
 
     def _denoise(self, run: _Run, picture: _Picture, start: Checkpoint | None) -> torch.Tensor | None:
-        """Run the pipeline's own loop and return the final latents; after Stop the clean ones predicted so far, if any."""
+        """Run the pipeline's own loop and return the final latents; after Stop the clean ones predicted so far, if any; None if another
+        machine was faster."""
         generator = torch.Generator("cpu").manual_seed(run.settings.seed_for(picture.index))
         pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)
         last_s = time.perf_counter()
@@ -208,6 +211,8 @@ class Painter:
             every = run.settings.request.preview_every
             if every and done % every == 0 and done != total:
                 run.tell(self._make_preview(done, predict(), run.settings, picture))
+            if picture.path.is_file():
+                raise steps.Overtaken
 
         try:
             with steps.watch_steps(pipe, denoiser, generator, run.control, on_step, start, reuse):
@@ -216,6 +221,9 @@ class Painter:
         except steps.StopRequested:
             picture.stopped = True
             return last_prediction() if last_prediction else None
+        except steps.Overtaken:
+            picture.checkpoint_path.unlink(missing_ok=True)
+            return None
         finally:
             picture.reused = reuse.count if reuse else 0
         whole = Checkpoint(run.settings.request.steps or 0, latents, {}, generator.get_state(), complete=True)

@@ -27,6 +27,10 @@ class StopRequested(Exception):
     """The user pressed Stop; raised inside the pipeline's loop, so that no further step is computed."""
 
 
+class Overtaken(Exception):
+    """Another machine finished this picture meanwhile; raised inside the pipeline's loop, so that the next picture begins."""
+
+
 @contextmanager
 def watch_steps(
     pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep, start: Checkpoint | None,

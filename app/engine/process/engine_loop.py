@@ -18,7 +18,7 @@ from app.compat.planning.plan_words import word_chunk
 from app.disk_faults import is_disk_full
 from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.messages import Beat, Died, JobEvent, Planned, Ready, Report, Run, Stop
-from app.engine.jobs.tasks import is_task
+from app.engine.jobs.tasks import is_journalled, is_lent, is_task
 from app.engine.process.child import Child
 from app.engine.process.deaths import DeathRecord, measure_progress
 from app.engine.process.disk_room import FULL_MET, DiskRoom
@@ -106,7 +106,7 @@ class EngineLoop:
         """Move the files to the shelf and close the row. `died`: given up after deaths, so it can be resumed if any
         part exists."""
         resumable = None
-        if not is_task(job):
+        if is_journalled(job):
             event, resumable = self._ends.store(job, event, self._board.get(job), died)
         self._ended_at_s.append((time.monotonic(), self._stores.job_folder(job)))
         self._stopping.discard(job)
@@ -263,7 +263,7 @@ class EngineLoop:
     def _filled_disk(self, job: str, event: Event) -> bool:
         """Tell whether a job ended for lack of room and is to wait for it."""
         full = isinstance(event, Failed) and event.sentence.key in FULL_MET
-        return full and self._patient and not is_task(job) and job not in self._stopping
+        return full and self._patient and is_journalled(job) and job not in self._stopping
 
     def _store_end(self, job: str, event: End) -> None:
         """Store the end of a job; on a full disk, with the next turn that finds room."""
@@ -322,7 +322,10 @@ class EngineLoop:
         if record.over:
             self._finish(run.job, give_up_on_job(death, record), any(record.reached.values()))
             return
-        self._stores.journal.put_back(run.job)
+        if is_lent(run.job):
+            self._queue.add_lent(run)
+        else:
+            self._stores.journal.put_back(run.job)
         self._deaths[run.job] = record
         self._board.post(run.job, Adjusted(RESTART, death.sentence, death.quirk))
         self._marks.append(death.sentence)

@@ -7,9 +7,10 @@ import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from app import atomic_write
 from app.compat.planning.types import Plan
 from app.disk_faults import is_disk_full, word_fault
 from app.engine.jobs.creation import RunSummary
@@ -25,6 +26,10 @@ FOLDERS_KEPT = 30
 UPLOADS_S = 86_400
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
 PREVIEWS = "preview-*.jpg"
+MACHINES = "machines.json"
+"""In a job's folder: which machine made which file, where it was another one."""
+LENT_OUT = "lent-out"
+"""In a job's folder: another machine was at it. It goes on by itself after a restart, for nothing here failed."""
 SOUNDS = "sound-*.wav"
 """Pieces of parts for listening during the run; the finished parts contain the same sound."""
 
@@ -38,6 +43,7 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
         elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,
         whole=isinstance(event, Finished), plan=json.dumps(flatten_plan(progress.plan)),
+        machines=_read_machines(folder) | _read_machines(folder / DELIVERED),
     )  # fmt: skip
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
@@ -58,6 +64,29 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
         preview.unlink(missing_ok=True)
     shutil.rmtree(folder / DELIVERED, ignore_errors=True)
     return dataclasses.replace(event, files=tuple(str(creation.path) for creation in kept))
+
+
+def take_over(folder: Path, file: Path, name: str, machine: str) -> Path:
+    """Put a file that another machine made into a job's folder, unless it is there by now; note whose it is."""
+    path = folder / name
+    if not path.is_file():
+        atomic_write.write_text(folder / MACHINES, json.dumps({**_read_machines(folder), name: machine}, ensure_ascii=False))
+        atomic_write.put_in_place(file, path)
+    return path
+
+
+def take_over_all(folder: Path, files: Mapping[str, Path], machine: str) -> tuple[str, ...]:
+    """Put the results of a whole job into its folder; return them in order."""
+    named = sorted(files.items(), key=lambda each: (len(each[0]), each[0]))
+    return tuple(str(take_over(folder / DELIVERED, file, name, machine)) for name, file in named)
+
+
+def _read_machines(folder: Path) -> dict[str, str]:
+    try:
+        values = json.loads((folder / MACHINES).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(name): str(machine) for name, machine in values.items()} if isinstance(values, dict) else {}
 
 
 def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, died: bool) -> End:

@@ -7,26 +7,27 @@ import dataclasses
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
-from app.engine.jobs.events import Event, Stopped
+from app.engine.jobs.events import Event, Finished, PartDone, Stopped
 from app.engine.jobs.journal import Job, Journal
-from app.engine.jobs.messages import Free
+from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Shelf
-from app.engine.jobs.tasks import MaintenanceTask, new_task_id
+from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
+from app.engine.models.chosen import read_choice
 from app.engine.models.precheck import reject_early
 from app.engine.process.deaths import measure_progress
 from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
-from app.engine.process.job_folder import tidy_folders, tidy_uploads
+from app.engine.process.job_folder import LENT_OUT, take_over, take_over_all, tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
@@ -58,6 +59,8 @@ class Keeper:
         self._engine = EngineLife(home, pretended, no_beat_s)
         self._queue = WorkQueue(self.journal, self.folder)
         self._board = ProgressBoard()
+        self._lent_out: dict[str, Callable[[], None]] = {}
+        """Jobs that other machines do, and what stops each."""
         self._loop = EngineLoop(self._stores, self._engine, self._queue, self._board, quiet_s=quiet_s, rest_s=rest_s, patient=patient)
         if not self.database.stands_in:
             self._tidy()
@@ -118,6 +121,17 @@ class Keeper:
         self._loop.wake()
         return id_
 
+    def run_lent(self, task: str, request: Request) -> str:
+        """Run a request for another machine, while nothing of this one's own waits; nothing of it comes to the journal or the
+        shelf. Its events are followed like a job's, and its results lie in its folder."""
+        id_ = name_lent(task)
+        choice = dataclasses.replace(read_choice(self.home), chunk=AUTO)
+        self._board.reopen(id_)
+        self._loop.settle(id_)
+        self._queue.add_lent(Run(id_, request, choice, str(self.folder(id_)), yields=True))
+        self._loop.wake()
+        return id_
+
     def follow(self, job: str) -> Iterator[Event]:
         """Yield what happened so far, in short, then every event as it happens, until the end."""
         return self._board.follow(job, lambda: self._recall(job))
@@ -133,8 +147,66 @@ class Keeper:
         """Rebuild the progress of a job that only journal and shelf still know."""
         return recall_progress(self.journal.find(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
+    def lend_out(self, job: str, model: str, stop: Callable[[], None]) -> Job | None:
+        """Give a waiting job to another machine; None if it no longer waits. It runs from now on, until `end_lent_out`; `stop` is
+        called where somebody stops it before."""
+        taken = self.journal.take_waiting(job)
+        if taken is not None:
+            self._lent_out[job] = stop
+            self.folder(job).mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):  # on a full disk the person resumes it
+                (self.folder(job) / LENT_OUT).touch()
+            self._board.name_model(job, model)
+        return taken
+
+    def tell_lent_out(self, job: str, event: Event) -> None:
+        """Show how far another machine is with a job."""
+        if job in self._lent_out:
+            self._board.post(job, event)
+
+    def end_lent_out(self, job: str, end: Finished, files: Mapping[str, Path], machine: str) -> None:
+        """Keep what another machine made of a job, and close it. Where that fails, it is queued again. Without `files` the end's own are
+        in the job's folder already."""
+        if self._lent_out.pop(job, None) is None:
+            return
+        try:
+            end = dataclasses.replace(end, files=take_over_all(self.folder(job), files, machine)) if files else end
+            self._board.post(job, self._loop.end(job, end))
+        except (OSError, sqlite3.Error):
+            self._put_back(job)
+
+    def give_up_lent_out(self, job: str) -> None:
+        """Put a job that another machine could not do back to its place in the queue."""
+        if self._lent_out.pop(job, None) is not None:
+            self._put_back(job)
+
+    def resume_lent_out(self) -> None:
+        """Queue again what other machines were at when the last process ended; once, as what fails here must not come back by itself."""
+        for job in self.interrupted:
+            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # then the person is asked
+                if (self.folder(job.id) / LENT_OUT).is_file():
+                    (self.folder(job.id) / LENT_OUT).unlink()
+                    self.resume(job.id)
+
+    def _put_back(self, job: str) -> None:
+        self._board.reopen(job)
+        with contextlib.suppress(OSError, sqlite3.Error):  # the next start offers to resume it
+            self.journal.put_back(job)
+            (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
+        self._loop.wake()
+
+    def take_over(self, job: str, part: PartDone, files: Mapping[str, Path], machine: str) -> None:
+        """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. `files`: under their
+        names there, the one to show first. Raise OSError if they cannot be put there."""
+        path, *_ = [take_over(self.folder(job), file, name, machine) for name, file in files.items()]
+        self._board.post(job, dataclasses.replace(part, path=str(path)))
+
     def stop(self, job: str) -> None:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""
+        if (stop := self._lent_out.pop(job, None)) is not None:
+            stop()
+            self._board.post(job, self._loop.end(job, Stopped((), 0.0)))
+            return
         self._loop.stop(job)
 
     def set_chunk(self, chunk: Chunk) -> None:
@@ -149,6 +221,8 @@ class Keeper:
         self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed", "stopped"):
+            with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
+                (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
             try:
                 self.journal.resume(job)

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import chain
 
 from app.compat.planning.types import Plan
@@ -75,6 +76,10 @@ class ProgressBoard:
 
     def set_plan(self, job: str, model: str, plan: Plan) -> None:
         self._update(job, lambda progress: progress.with_plan(model, plan))
+
+    def name_model(self, job: str, model: str) -> None:
+        """Set the model of a job whose plan another machine makes."""
+        self._update(job, lambda progress: replace(progress, model=model))
 
     def follow(self, job: str, otherwise: Callable[[], Progress]) -> Iterator[Event]:
         """Yield what happened so far, in short, then everything as it happens, until the end. `otherwise` rebuilds

@@ -1,18 +1,19 @@
-"""Choose the engine's next work: maintenance tasks first, then the journal's jobs. Work that was not handed over
-returns to its place."""
+"""Choose the engine's next work: maintenance tasks first, then the journal's jobs, then what other machines asked for.
+Work that was not handed over returns to its place."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from app.compat.planning.types import Choice
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.messages import Died, Run
 from app.engine.jobs.owners import OWNER
-from app.engine.jobs.tasks import MaintenanceTask, SelfTest, TaskId, Tune
+from app.engine.jobs.tasks import MaintenanceTask, SelfTest, TaskId, Tune, is_lent
 
 
 class WorkQueue:
@@ -22,6 +23,8 @@ class WorkQueue:
         self._journal, self._folder_of = journal, folder_of
         self._lock = threading.Lock()
         self._tasks: deque[tuple[TaskId, MaintenanceTask]] = deque()
+        self._lent: deque[Run] = deque()
+        """What other machines asked for; only done while nothing else waits."""
         self._held: Run | None = None
         """Taken from the queue but not yet given to an engine."""
 
@@ -29,14 +32,19 @@ class WorkQueue:
         with self._lock:
             self._tasks.append((id_, task))
 
+    def add_lent(self, run: Run) -> None:
+        with self._lock:
+            self._lent.append(run)
+
     def withdraw(self, id_: str) -> bool:
         """Take a job or a task out; return False if it is not waiting."""
         if self._journal.withdraw(id_):
             return True
         with self._lock:
-            waiting = len(self._tasks)
+            waiting = len(self._tasks) + len(self._lent)
             self._tasks = deque(each for each in self._tasks if each[0] != id_)
-            return len(self._tasks) < waiting
+            self._lent = deque(each for each in self._lent if each.job != id_)
+            return len(self._tasks) + len(self._lent) < waiting
 
     def drop_tasks(self) -> list[TaskId]:
         with self._lock:
@@ -52,6 +60,11 @@ class WorkQueue:
             self._held = Run(task[0], task[1], Choice(), str(self._folder_of(task[0])))
         elif job := self._journal.take():
             self._held = Run(job.id, job.request, job.choice, str(self._folder_of(job.id)), died(job.id), yields=job.owner != OWNER)
+        else:
+            with self._lock:
+                lent = self._lent.popleft() if self._lent else None
+            if lent is not None:
+                self._held = replace(lent, died=died(lent.job))
         return self._held
 
     def hold(self, run: Run) -> None:
@@ -69,6 +82,9 @@ class WorkQueue:
         if isinstance(self._held.request, SelfTest | Tune):
             with self._lock:
                 self._tasks.appendleft((TaskId(self._held.job), self._held.request))
+        elif is_lent(self._held.job):
+            with self._lock:
+                self._lent.appendleft(self._held)
         else:
             self._journal.put_back(self._held.job)
         self._held = None

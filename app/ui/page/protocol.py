@@ -15,7 +15,7 @@ Place = Literal[
     "h-greeting", "h-scripts", "h-script", "h-parts", "h-sound",
     "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
-    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest",
+    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
 """Elements that the window places; a script fills them."""
 
@@ -88,6 +88,7 @@ ROUTES: Final = (
     Address("hearth/offer", fields=("model",)),
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
+    Address("hearth/machines/{act}", "POST", ("id", "code")),
     Address("hearth/share"),
     Address(
         "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
@@ -101,6 +102,19 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "where", "creations", "free", "token", "token-away"),
+    "hearth/machines/{act}": (
+        "use",
+        "use-not",
+        "show-code",
+        "withdraw-code",
+        "rest",
+        "work",
+        "remove",
+        "lend",
+        "pause",
+        "help-on",
+        "lend-not",
+    ),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
 """What the routes that do something take as their last word."""
@@ -125,6 +139,7 @@ class Live(TypedDict, total=False):
     notices: list[View]
     interrupted: list[View]
     measuring: View
+    machines: View
 
 
 FUNCTIONS: Final = (

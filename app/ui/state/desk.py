@@ -1,4 +1,4 @@
-"""What every tab shares: the keeper, the settings, and the desks for jobs, models, plans and measurements."""
+"""What every tab shares: the keeper, the settings, and the desks for jobs, models, plans, measurements and other machines."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
 from app.ui.state.models_desk import ModelsDesk
+from app.ui.state.other_machines import OtherMachines
 from app.ui.state.person import OWNER
 from app.ui.state.settings import Settings
 
@@ -32,6 +33,7 @@ class Desk:
     machine: MachineDesk = field(init=False)
     measuring: MeasuringDesk = field(init=False)
     jobs: JobsDesk = field(init=False)
+    others: OtherMachines = field(init=False)
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,6 +42,7 @@ class Desk:
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine)
+        self.others = OtherMachines(self.keeper, self.settings)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.downloads.recall(self.models.list_all())
 

@@ -65,11 +65,22 @@ class WindowValues(TypedDict, total=False):
     ground: Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")]
 
 
+class MachinesValues(TypedDict, total=False):
+    uses: bool
+    """Others help this one."""
+    lends: bool
+    """This one helps another."""
+    paused: bool
+    """Its help."""
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
     """The guests' limits: `guest_limits.SAVED`."""
     models: list[Words]
+    machines: MachinesValues
+    """`other_machines.SAVED`."""
     speak: SpeakValues
     paint: PaintValues
     presets: Presets

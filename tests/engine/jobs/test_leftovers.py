@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from app.compat.machine.meter import Reading
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
-from app.engine.jobs.events import Failed, Finished, PartDone, Preview, Sound, Stopped
+from app.engine.jobs.events import Failed, Finished, PartDone, Preview, Sound, Step, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.process import engine_loop, job_folder
-from app.engine.process.job_folder import move_to_shelf, tidy_folders
+from app.engine.process.job_folder import move_to_shelf, take_over, tidy_folders
 from app.paths import home
 from tests.support.waiting import Idle
 
@@ -37,6 +38,26 @@ def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
     end = move_to_shelf(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
     assert names(folder) == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
     assert shown.preview is not None and shown.add(end).preview is None
+    database.close()
+
+
+def test_a_picture_of_another_machine_is_kept_with_its_name_and_no_figures_of_this_one(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hearth.db")
+    shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(PictureRequest("a", batch=2), Choice())
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for name, content in (("here.png", b"own"), ("theirs.png", b"theirs"), ("late.png", b"late"), ("picture-0.png", b"own")):
+        (folder / name).write_bytes(content)
+    theirs = take_over(folder, folder / "theirs.png", "picture-1.png", "Böx")
+    assert take_over(folder, folder / "late.png", "picture-0.png", "Late").read_bytes() == b"own", "what is there stays"
+    files = tuple(str(each) for each in (folder / "picture-0.png", theirs))
+    step = Step(1, 1, 2.0, "steps", None, Reading(highest_bytes=7))
+    move_to_shelf(shelf, job, Finished(files, 1.0, 2.0, "steps", 7), Progress(model="m").add(step), folder)
+    own, other = shelf.list_of_job(job.id)
+    assert (own.rate, own.highest_bytes, own.plan) == (2.0, 7, {})
+    assert (other.rate, other.highest_bytes, other.plan, other.model) == (0.0, 0, {"machine": "Böx"}, "m")
+    (folder / job_folder.MACHINES).write_text("[")
+    assert take_over(folder, folder / "late.png", "picture-2.png", "Late").read_bytes() == b"late", "a damaged note stops nothing"
     database.close()
 
 

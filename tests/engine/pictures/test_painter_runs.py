@@ -156,6 +156,26 @@ def test_a_job_taken_up_again_leaves_finished_pictures_alone(folders: dict[str, 
     assert {event.part for event in again if isinstance(event, Step)} == {1}
 
 
+@pytest.mark.parametrize("at", [2, 4], ids=["between the steps", "while it is decoded"])
+def test_a_picture_that_another_machine_finished_first_is_left(at: int, folders: dict[str, Path], tmp_path: Path) -> None:
+    paints, _ = load_painter(folders["sd15"])
+    calls, theirs = 0, tmp_path / "picture-0.png"
+
+    def arrive(_module: torch.nn.Module, _arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            theirs.write_bytes(b"another's")
+
+    hooks = [part.register_forward_pre_hook(arrive) for part in (paints._pipe.unet, paints._pipe.vae.decoder)]
+    events = list(paints.run(PictureRequest("a", **{**SMALL, "batch": 2, "guidance": 1.0}), Control(), None, tmp_path))
+    for hook in hooks:
+        hook.remove()
+    assert theirs.read_bytes() == b"another's" and not list(tmp_path.glob("latent-*"))
+    assert isinstance(events[-1], Finished) and len(events[-1].files) == 2
+    assert [event.done for event in events if isinstance(event, Step)] == [*range(1, min(at, 3) + 1), 1, 2, 3]
+
+
 def test_a_broken_decoder_is_told_and_the_steps_are_not_done_again(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders["sd15"])
     weight = paints._pipe.vae.decoder.conv_in.weight

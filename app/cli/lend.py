@@ -1,0 +1,54 @@
+"""hearth lend: let another computer's Hearth use this one, until Ctrl+C."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from app.cli.job import open_keeper, print_sentence
+from app.cli.machine_options import add_common_options
+from app.extras import require_machines
+from app.paths import home
+from app.sentence import Sentence, say
+
+if TYPE_CHECKING:
+    from app.machines.lending import LendingState
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", nargs="?", help="what the other computer's Machine tab shows; not needed again after the first time")
+    add_common_options(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    require_machines()
+    from app.machines.joining.code import parse_code
+    from app.machines.joining.join import join
+    from app.machines.lending import Lending, describe_state, lending_folder
+
+    place = home(args.home)
+    if args.code:
+        join(parse_code(args.code), lending_folder(place), socket.gethostname())
+    told: list[Sentence] = []
+
+    def tell(state: LendingState) -> None:
+        sentence = describe_state(state)
+        if told[-1:] != [sentence]:
+            told.append(sentence)
+            print_sentence(sentence)
+            sys.stderr.flush()
+
+    keeper = open_keeper(args)
+    try:
+        lending = Lending(keeper, tell)
+        print_sentence(say("lend.end", "Press Ctrl+C to end."))
+        try:
+            threading.Event().wait()
+        finally:
+            lending.close()
+    finally:
+        keeper.close()
+    return 0

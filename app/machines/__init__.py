@@ -1,0 +1,1 @@
+"""Several machines: one Hearth lets others help. Nothing here is imported or listens until it is switched on."""

@@ -1,0 +1,110 @@
+"""The machines process of a helper: it keeps a worker at the main machine, and comes back by itself when the connection was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any, Final
+
+from distributed.core import Status, rpc
+
+from app.machines.cluster import dask_settings
+from app.machines.cluster.pipe import Listener, Message, Pipe
+from app.machines.cluster.scheduler import EVENT_TOPIC
+from app.machines.cluster.worker import Errands, HelperWorker
+from app.machines.joining.certificates import identity_in, read_id
+from app.machines.joining.versions import read_versions
+
+AGAIN_S, AGAIN_MOST_S = 1.0, 30.0
+"""The wait before the main machine is tried again; it doubles up to the second figure."""
+HELLO_S: Final = 10.0
+
+
+class Helper:
+    def __init__(self, pipe: Listener, arguments: dict[str, Any]) -> None:
+        folder = Path(arguments["folder"])
+        identity = identity_in(folder)
+        self._id, self._security = read_id(identity.certificate.read_text()), dask_settings.make_security(identity)
+        self._main, self._scratch = arguments["main"], Path(arguments["scratch"])
+        self._pipe, self._errands = pipe, Errands(pipe, self._scratch / "files")
+        self._closing, self._paused = asyncio.Event(), False
+        self._facts: Any = None
+        self._worker: HelperWorker | None = None
+
+    def hear(self, message: Message) -> None:
+        match message["op"]:
+            case "pause":
+                self._paused = bool(message["paused"])
+                if self._paused:
+                    self._errands.give_all_back()
+                self._apply_pause()
+            case "facts":
+                self._facts = message["facts"]
+                self._send_facts()
+            case "answer":
+                if self._worker is not None:
+                    self._worker.log_event(EVENT_TOPIC, {"question": message["question"], "answer": message["answer"]})
+            case "close":
+                self._closing.set()
+                self._errands.give_all_back()
+            case _:
+                self._errands.hear(message)
+
+    def _apply_pause(self) -> None:
+        if self._worker is not None and self._worker.status in (Status.running, Status.paused):
+            self._worker.status = Status.paused if self._paused else Status.running
+
+    def _send_facts(self) -> None:
+        if self._worker is not None and self._facts is not None:
+            self._worker.log_event(EVENT_TOPIC, {"facts": self._facts})
+
+    async def run(self) -> None:
+        wait_s = AGAIN_S
+        while not self._closing.is_set():
+            try:
+                if not await self._greet():
+                    return
+                await self._work()
+                wait_s = AGAIN_S
+            except (OSError, RuntimeError, ValueError) as fault:  # dask raises RuntimeError around what kept a worker from starting
+                self._pipe.tell("offline", fault=str(fault)[:200])
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), wait_s)
+            wait_s = min(2 * wait_s, AGAIN_MOST_S)
+
+    async def _greet(self) -> bool:
+        """Ask whether this machine may still come; tell the keeper why not."""
+        async with rpc(self._main, connection_args=self._security.get_connection_args("worker"), timeout=HELLO_S) as main:
+            answer = await asyncio.wait_for(main.hearth_hello(versions=read_versions()), HELLO_S)
+        refused = answer.get("refused") if isinstance(answer, dict) else "odd"
+        if refused:
+            self._pipe.tell("refused", reason=refused, versions=answer.get("versions") if isinstance(answer, dict) else None)
+        return not refused
+
+    async def _work(self) -> None:
+        options = {"host": "127.0.0.1", "protocol": "tls", "name": self._id, "contact_address": dask_settings.name_address(self._id)}
+        directory = self._scratch / "dask"
+        directory.mkdir(parents=True, exist_ok=True)
+        worker = HelperWorker(
+            self._main, self._errands, security=self._security, local_directory=str(directory), death_timeout=HELLO_S, **options
+        )
+        async with worker as self._worker:
+            self._pipe.tell("online")
+            self._apply_pause()
+            self._send_facts()
+            ends = [asyncio.ensure_future(worker.finished()), asyncio.ensure_future(self._closing.wait())]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for each in ends:
+                each.cancel()
+        self._worker = None
+        self._pipe.tell("offline", fault="")
+
+
+async def serve(connection: Any, arguments: dict[str, Any]) -> None:
+    """Lend until the keeper says `close` or is gone, or the main machine refuses this one."""
+    dask_settings.apply_settings()
+    pipe = Pipe(connection)
+    helper = Helper(pipe, arguments)
+    pipe.listen(asyncio.get_running_loop(), helper.hear)
+    await helper.run()

@@ -1,0 +1,203 @@
+"""The machines process of the main machine: dask's scheduler, its client, and the desk that hands tasks out and takes results in."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from distributed import Client
+
+from app.machines.cluster import dask_settings
+from app.machines.cluster.pipe import Message, Pipe
+from app.machines.cluster.scheduler import MainScheduler
+from app.machines.cluster.work import run_task
+from app.machines.joining.certificates import identity_in
+from app.machines.joining.register import Register
+from app.machines.joining.versions import find_difference, parse_versions, read_versions
+
+RESULT_BYTES: Final = 1 << 30
+"""Of one file; hours of sound."""
+RESULTS_MOST: Final = 64
+QUESTION_LETTERS: Final = 100
+REFUSALS_MOST: Final = 3
+"""Of one task's pieces; then it ends without a result."""
+FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9]{1,8}")
+"""Of a result; no path in disguise."""
+
+
+@dataclass(slots=True)
+class Task:
+    files: dict[str, str]
+    """What it needs, by hash."""
+    incoming: Path
+    """Where its results arrive."""
+    future: Any = None
+    machine: str = ""
+    kept: dict[str, str] = field(default_factory=dict)
+    """Results that have arrived whole, with their hashes."""
+    writing: dict[str, Any] = field(default_factory=dict)
+    refusals: int = 0
+
+
+class TaskDesk:
+    """Hearth's side of the scheduler; all in the event loop."""
+
+    def __init__(self, pipe: Pipe, register: Register) -> None:
+        self._pipe, self._register = pipe, register
+        self._tasks: dict[str, Task] = {}
+        self.scheduler: MainScheduler
+        self.client: Any = None
+
+    def submit(self, id_: str, body: str, files: dict[str, str], machines: list[str], incoming: str) -> None:
+        """Give a task to dask; an id that is known runs only once."""
+        if id_ not in self._tasks:
+            task = self._tasks[id_] = Task(files, Path(incoming))
+            task.incoming.mkdir(parents=True, exist_ok=True)
+            places = [dask_settings.name_address(each) for each in machines]
+            task.future = self.client.submit(run_task, id_, body, key=id_, workers=places, pure=False)
+
+    def stop(self, id_: str) -> None:
+        """Forget a task; the machine that runs it is told to stop."""
+        if machine := self.scheduler.find_place(id_):
+            self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-stop", "task": id_})
+        self._forget(id_)
+
+    def ask(self, machine: str, question: str, body: str) -> None:
+        """Ask a machine about a request, if it is there."""
+        if dask_settings.name_address(machine) in self.scheduler.workers:
+            self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-ask", "question": question, "body": body})
+
+    def _forget(self, id_: str) -> None:
+        task = self._tasks.pop(id_, None)
+        if task is not None and task.future is not None:
+            self.client.loop.add_callback(self.client.cancel, [task.future], force=True)
+
+    # What the scheduler asks.
+
+    async def answer(self, operation: str, machine: str, message: dict[str, Any]) -> dict[str, Any]:
+        if operation == "hearth_hello":
+            return self._greet(machine, message)
+        id_ = str(message.get("task"))
+        task = self._tasks.get(id_)
+        if task is None or self.scheduler.find_place(id_) != machine:
+            return {"refused": "not-yours"}
+        if operation == "hearth_end":
+            self._end(id_, machine, message.get("event"), {name: str(task.incoming / name) for name in task.kept})
+            return {}
+        answer = read_piece(task, message) if operation == "hearth_fetch" else write_piece(task, message)
+        task.refusals += "refused" in answer
+        if task.refusals >= REFUSALS_MOST:  # it would compute the same again and again
+            self._end(id_, machine, None, {})
+        return answer
+
+    def _end(self, id_: str, machine: str, event: Any, files: dict[str, str]) -> None:
+        """`event`: as it came; None for a task that ended without an end of its own."""
+        self._forget(id_)
+        self._pipe.tell("end", id=id_, machine=machine, event=event, files=files)
+
+    def _greet(self, machine: str, message: dict[str, Any]) -> dict[str, Any]:
+        own, known = read_versions(), self._register.find(machine)
+        if known is not None and find_difference(own, parse_versions(message.get("versions"))):
+            self._pipe.tell("versions", machine=machine, versions=parse_versions(message.get("versions")))
+            return {"refused": "versions", "versions": own}
+        return {"versions": own}
+
+    def hear(self, machine: str, message: dict[str, Any]) -> None:
+        id_ = str(message.get("task", ""))
+        if "facts" in message:
+            self._pipe.tell("facts", machine=machine, facts=message["facts"])
+        elif "question" in message:
+            self._pipe.tell("answer", machine=machine, question=str(message["question"])[:QUESTION_LETTERS], answer=message.get("answer"))
+        elif id_ in self._tasks and self.scheduler.find_place(id_) == machine:
+            self._pipe.tell("event", id=id_, machine=machine, event=message.get("event"))
+
+    def note_machine(self, machine: str, online: bool) -> None:
+        self._pipe.tell("machine", machine=machine, online=online)
+
+    def note_task(self, task: str, state: str, machine: str) -> None:
+        known = self._tasks.get(task)
+        if known is None:
+            return
+        if machine != known.machine:
+            known.machine = machine
+            known.kept.clear()
+            self._pipe.tell("placed", id=task, machine=machine)
+        if state in ("erred", "memory"):  # it ended without its end: nothing of it can be used
+            self._end(task, machine, None, {})
+
+
+def read_piece(task: Task, message: dict[str, Any]) -> dict[str, Any]:
+    """Return a piece of a file that the task needs."""
+    path, offset = task.files.get(str(message.get("sha256"))), message.get("offset")
+    if path is None or not isinstance(offset, int) or offset < 0:
+        return {"refused": "not-yours"}
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(offset)
+            return {"data": file.read(dask_settings.PIECE_BYTES)}
+    except OSError:  # it was deleted since
+        return {"refused": "gone"}
+
+
+def write_piece(task: Task, message: dict[str, Any]) -> dict[str, Any]:
+    """Append a piece to a result; the last one is checked against its hash."""
+    name, offset, data = str(message.get("name")), message.get("offset"), message.get("data")
+    if not FILE_NAME.fullmatch(name) or not isinstance(data, bytes) or not isinstance(offset, int) or len(task.writing) >= RESULTS_MOST:
+        return {"refused": "odd"}
+    path = task.incoming / name
+    if offset == 0:
+        task.kept.pop(name, None)
+        task.writing[name] = hashlib.sha256()
+        path.unlink(missing_ok=True)
+    if name not in task.writing or offset + len(data) > RESULT_BYTES or offset != (path.stat().st_size if path.exists() else 0):
+        return {"refused": "odd"}
+    with path.open("ab") as file:
+        file.write(data)
+    task.writing[name].update(data)
+    if message.get("last"):
+        if task.writing[name].hexdigest() != message.get("sha256"):
+            path.unlink()
+            return {"refused": "broken"}
+        task.kept[name] = task.writing[name].hexdigest()
+    return {}
+
+
+async def serve(connection: Any, arguments: dict[str, Any]) -> None:
+    """Run until the keeper says `close` or is gone."""
+    dask_settings.apply_settings()
+    folder, pipe, closing = Path(arguments["folder"]), Pipe(connection), asyncio.Event()
+    register, security = Register(folder), dask_settings.make_security(identity_in(folder))
+    desk = TaskDesk(pipe, register)
+    options = {"host": arguments["host"] or None, "port": arguments["port"], "protocol": "tls", "security": security}
+    desk.scheduler = MainScheduler(register, desk, **options)
+    try:
+        await desk.scheduler
+    except RuntimeError as fault:  # dask's, around what kept it from starting
+        if isinstance(fault.__cause__, OSError) and fault.__cause__.errno == errno.EADDRINUSE:
+            pipe.tell("busy")
+        raise
+    async with desk.scheduler:
+        own = f"tls://127.0.0.1:{desk.scheduler.port}"
+        async with Client(own, security=security, asynchronous=True, set_as_default=False, name="hearth") as desk.client:
+
+            def hear(message: Message) -> None:
+                match message.pop("op"):
+                    case "submit":
+                        desk.submit(**message)
+                    case "ask":
+                        desk.ask(**message)
+                    case "stop":
+                        desk.stop(message["id"])
+                    case "drop":
+                        desk.client.loop.add_callback(desk.scheduler.drop_machine, message["machine"])
+                    case "close":
+                        closing.set()
+
+            pipe.listen(asyncio.get_running_loop(), hear)
+            pipe.tell("listening", port=desk.scheduler.port)
+            await closing.wait()

@@ -1,0 +1,76 @@
+"""A helper's own forecast for a request of another machine: its plan, its memory, its speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from app.compat.machine.verdicts import load
+from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.request import PictureRequest, Request
+from app.engine.jobs.shelf import Search
+from app.engine.models import catalog
+from app.engine.models.chosen import read_choice
+from app.engine.models.forecast import count_steps, estimate_seconds, list_alike, make_forecast, weigh_step
+from app.engine.models.model import Model
+from app.engine.process.delivery import find_limits
+from app.engine.process.keeper import Keeper
+from app.engine.text import script
+from app.machines.outlook import Outlook
+from app.machines.tasks import portable
+from app.paths import Home
+from app.sentence import Trouble
+
+
+class Foresight:
+    """It learns from what is made for the other machine, as the shelf here does not hold it."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._paces: dict[str, float] = {}
+        """Work done in a second, by model; in steps times pixels, or in frames."""
+
+    def note(self, request: Request, event: Event) -> None:
+        """Learn from the end of a task."""
+        if isinstance(event, Finished) and 0 < event.rate < math.inf:
+            self._paces[request.model] = event.rate * weigh_step(catalog.find(request.model), request)
+
+    def answer(self, body: str) -> Mapping[str, Any] | None:
+        """Answer the question about a request; None if it cannot be read or foreseen."""
+        try:
+            return asdict(self._foresee(portable.unpack(body, _refuse)))
+        except (Trouble, ValueError, KeyError, TypeError, OSError):
+            return None
+
+    def _foresee(self, request: Request) -> Outlook:
+        place, hardware = self._keeper.home, self._keeper.state.hardware
+        model, loaded = catalog.find(request.model), self._keeper.state.model == request.model
+        if hardware is None:
+            return Outlook(loaded=loaded)
+        found = make_forecast(place, request, model, hardware, read_choice(place), load(place.verdicts, hardware))
+        work = measure_work(place, request, model)
+        if request.model in self._paces:
+            seconds: float | None = work * weigh_step(model, request) / self._paces[request.model]
+        else:
+            past = self._keeper.shelf.find(
+                Search(kind="picture" if isinstance(request, PictureRequest) else "speech", model=model.id, most=8)
+            )
+            seconds = estimate_seconds(request, model, list_alike(past, found.plan) if found.plan is not None else (), round(work))
+        return Outlook(found.fit, loaded, seconds)
+
+
+def measure_work(home: Home, request: Request, model: Model) -> float:
+    """Return its steps, or its frames."""
+    if isinstance(request, PictureRequest):
+        return count_steps(request, model) * request.batch
+    limits = find_limits(home, request.model)
+    parts = script.parse_script(request.text, limits).parts
+    chosen = request.only_parts or range(len(parts))
+    return sum(parts[place].seconds for place in chosen if place < len(parts)) * limits.frame_rate
+
+
+def _refuse(sha256: str, suffix: str) -> Path:
+    raise ValueError(sha256)  # a question names no file

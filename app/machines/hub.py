@@ -1,0 +1,297 @@
+"""The main machine's side, in the keeper's process: its machines process, the machines that help, and the tasks that they have."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from app import atomic_write
+from app.engine.jobs.events import END, Event, Failed, Finished, Step
+from app.machines.joining.certificates import make_main
+from app.machines.joining.endpoint import Pairing
+from app.machines.joining.register import Machine, Register
+from app.machines.side_process import MAIN, SideProcess
+from app.machines.tasks import event_json
+from app.machines.tasks.portable import Portable
+from app.paths import Home
+from app.sentence import Sentence, Trouble, say
+
+AGAIN_S: Final = 1.0
+"""The wait before a machines process that died is started again."""
+LISTENING_S: Final = 60.0
+BROKEN: Final = Failed(say("machines.no-end", "The other computer ended the task without a result."))
+End = Callable[["TaskEnd"], None]
+
+
+def main_folder(home: Home) -> Path:
+    return home.root / "machines" / "main"
+
+
+@dataclass(frozen=True, slots=True)
+class HelpingMachine:
+    id: str
+    name: str
+    online: bool = False
+    resting: bool = False
+    """It gets no work, as the owner of this machine wants."""
+    paused: bool = False
+    """By its own owner, or while work of his goes first."""
+    card: str = ""
+    free_bytes: int = 0
+    models: frozenset[str] = frozenset()
+    tasks: tuple[str, ...] = ()
+    """What it has now."""
+    doing: str = ""
+    """The prompt or script of the first of them."""
+    done: int = 0
+    """Tasks that it finished since this machine's start."""
+    step: Step | None = None
+    """How far it is."""
+    why: Sentence | None = None
+    """Why it was given that."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnd:
+    """`files` lie in a folder of the task's own, which the receiver empties."""
+
+    id: str
+    machine: str
+    event: Event
+    files: Mapping[str, Path]
+
+
+@dataclass(slots=True)
+class _Given:
+    portable: Portable
+    machines: list[str]
+    tell: Callable[[str, Event], None]
+    """Called with the machine and each of its events."""
+    end: End
+    why: Sentence | None
+    machine: str = ""
+
+
+@dataclass(slots=True)
+class _State:
+    port: int = 0
+    online: set[str] = field(default_factory=set)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    steps: dict[str, Step] = field(default_factory=dict)
+    """The latest of each machine."""
+    done: Counter[str] = field(default_factory=Counter)
+    given: dict[str, _Given] = field(default_factory=dict)
+
+
+class Hub:
+    """Any thread may call; what is told comes in a thread of its own."""
+
+    def __init__(self, home: Home, host: str = "") -> None:
+        """`host`: what to listen on; empty: everywhere. Raise Trouble if nothing can listen."""
+        self._home, self._host, self._folder = home, host, main_folder(home)
+        make_main(self._folder)
+        self.register = Register(self._folder)
+        self._lock, self._listening, self._closing = threading.RLock(), threading.Event(), threading.Event()
+        self._state = _State(port=self._read_port())
+        self._pairing: Pairing | None = None
+        self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
+        shutil.rmtree(self._incoming, ignore_errors=True)
+        self._start_side()
+        if not self._listening.wait(LISTENING_S):
+            self.close()
+            log = str(home.logs / "machines.log")
+            raise Trouble(
+                say(
+                    "machines.not-started",
+                    "Other computers cannot be used now: the part of Hearth for them does not start. {log} says why.",
+                    log=log,
+                )
+            )
+
+    @property
+    def _incoming(self) -> Path:
+        return self._home.scratch / "machines" / "incoming"
+
+    @property
+    def port(self) -> int:
+        return self._state.port
+
+    @property
+    def pid(self) -> int | None:
+        """Of the machines process."""
+        return self._side.pid
+
+    def list_machines(self) -> list[HelpingMachine]:
+        with self._lock:
+            tasks = {id_: tuple(task for task, given in self._state.given.items() if given.machine == id_) for id_ in self._state.online}
+            return [self._describe(each, tasks.get(each.id, ())) for each in self.register.list_machines()]
+
+    def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
+        facts = self._state.facts.get(machine.id, {})
+        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, tasks=tasks)
+        first = self._state.given[tasks[0]] if tasks else None
+        step = self._state.steps.get(machine.id) if tasks else None
+        if first is not None:
+            found = replace(found, doing=first.portable.words, why=first.why)
+        found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id], step=step)
+        return replace(found, card=facts.get("card", ""), free_bytes=facts.get("free_bytes", 0), models=frozenset(facts.get("models", ())))
+
+    # Joining.
+
+    @property
+    def pairing(self) -> Pairing | None:
+        """The latest code."""
+        return self._pairing
+
+    def open_pairing(self) -> Pairing:
+        """Make a code for one machine; the one before is withdrawn."""
+        self.close_pairing()
+        self._pairing = Pairing(self._folder, self.register, socket.gethostname(), self.port, host=self._host)
+        self._pairing.open()
+        return self._pairing
+
+    def close_pairing(self) -> None:
+        if self._pairing is not None:
+            self._pairing.close()
+            self._pairing = None
+
+    def remove(self, id_: str) -> None:
+        """Revoke a machine: its connections end now, and what it had goes elsewhere."""
+        self.register.remove(id_)
+        self._side.tell("drop", machine=id_)
+
+    def let_rest(self, id_: str, resting: bool) -> None:
+        """Give a machine no work; what it has comes back, for who gave it looks at the list."""
+        self.register.let_rest(id_, resting)
+
+    # Tasks.
+
+    def submit(
+        self,
+        id_: str,
+        portable: Portable,
+        machines: Sequence[str],
+        tell: Callable[[str, Event], None],
+        end: End,
+        why: Sentence | None = None,
+    ) -> None:
+        """Give a task to one of these machines; a second one with its id is the same. `end` is called once, unless it is stopped
+        before. `why` is shown beside the machine."""
+        with self._lock:
+            if id_ in self._state.given:
+                return
+            self._state.given[id_] = _Given(portable, [*machines], tell, end, why)
+            self._send(id_)
+
+    def _send(self, id_: str) -> None:
+        portable, machines = self._state.given[id_].portable, self._state.given[id_].machines
+        files = {sha256: str(path) for sha256, path in portable.files.items()}
+        self._side.tell("submit", id_=id_, body=portable.body, files=files, machines=machines, incoming=str(self._incoming / id_))
+
+    def ask(self, machine: str, question: str, body: str, answered: Callable[[str, str, object], None]) -> None:
+        """Ask a machine about a request. `answered` is called with the machine, the question and what it says; one that is asleep says
+        nothing."""
+        self._answered = answered
+        self._side.tell("ask", machine=machine, question=question, body=body)
+
+    def stop(self, id_: str) -> None:
+        """Forget a task, and stop it where it runs."""
+        with self._lock:
+            if self._state.given.pop(id_, None) is not None:
+                self._side.tell("stop", id=id_)
+
+    def close(self) -> None:
+        """Listen no more; helpers keep trying to come back."""
+        self._closing.set()
+        self.close_pairing()
+        self._side.close()
+
+    # The machines process.
+
+    def _start_side(self) -> None:
+        self._listening.clear()
+        arguments = {"folder": str(self._folder), "host": self._host, "port": self._state.port}
+        self._side = SideProcess(MAIN, arguments, self._home.logs / "machines.log", self._hear, self._side_ended)
+
+    def _side_ended(self) -> None:
+        """Start another one, with the tasks that have not ended: the list here is the truth."""
+        with self._lock:
+            self._state.online.clear()
+            for given in self._state.given.values():
+                given.machine = ""
+        if self._closing.wait(AGAIN_S):
+            return
+        self._start_side()
+        if self._closing.is_set():  # meanwhile: `close` may have seen only the one before
+            self._side.close()
+        with self._lock:
+            for id_ in self._state.given:
+                self._send(id_)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        match message["op"]:
+            case "listening":
+                self._state.port = message["port"]
+                with suppress(OSError):
+                    atomic_write.write_text(self._folder / "port.json", json.dumps(message["port"]))
+                self._listening.set()
+            case "busy":
+                self._state.port = 0  # another program has it; helpers that know the old one have to be paired again
+            case "machine":
+                with self._lock:
+                    (self._state.online.add if message["online"] else self._state.online.discard)(message["machine"])
+            case "facts":
+                self._state.facts[message["machine"]] = read_facts(message["facts"])
+            case "answer":
+                self._answered(message["machine"], message["question"], message["answer"])
+            case "placed":
+                with self._lock:
+                    if given := self._state.given.get(message["id"]):
+                        given.machine = message["machine"]
+                        self._state.steps.pop(message["machine"], None)
+            case "event":
+                given, event = self._state.given.get(message["id"]), event_json.from_json(message["event"])
+                if isinstance(event, Step):
+                    self._state.steps[message["machine"]] = event
+                if given is not None and event is not None and not isinstance(event, END):
+                    given.tell(message["machine"], event)
+            case "end":
+                self._end(message)
+
+    def _end(self, message: dict[str, Any]) -> None:
+        with self._lock:
+            given = self._state.given.pop(message["id"], None)
+        event = event_json.from_json(message["event"])
+        if given is not None:
+            self._state.done[message["machine"]] += isinstance(event, Finished)
+            files = {name: Path(path) for name, path in message["files"].items()}
+            given.end(TaskEnd(message["id"], message["machine"], event if isinstance(event, END) else BROKEN, files))
+        shutil.rmtree(self._incoming / message["id"], ignore_errors=True)
+
+    def _read_port(self) -> int:
+        """Return the port that helpers know; 0 if there is none yet."""
+        try:
+            port = json.loads((self._folder / "port.json").read_text())
+        except (OSError, ValueError):
+            return 0
+        return port if isinstance(port, int) and 0 < port < 1 << 16 else 0
+
+
+def read_facts(given: object) -> dict[str, Any]:
+    """Return what a helper says of itself, with what is odd left out."""
+    values = given if isinstance(given, dict) else {}
+    models, free_bytes = values.get("models"), values.get("free_bytes")
+    return {
+        "paused": values.get("paused") is True,
+        "card": str(values.get("card", ""))[:100],
+        "free_bytes": free_bytes if isinstance(free_bytes, int) else 0,
+        "models": [each[:100] for each in (models if isinstance(models, list | tuple) else ())[:1000] if isinstance(each, str)],
+    }

@@ -1,0 +1,211 @@
+"""Give jobs that wait in the queue to machines that are idle, while the engine here is at another one: a batch to several, any other job to one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
+
+from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.journal import Job
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.seed import draw_seed
+from app.engine.models import catalog, on_disk
+from app.engine.process.delivery import deliver
+from app.engine.process.keeper import Keeper
+from app.machines.asking import Asking
+from app.machines.hub import HelpingMachine, Hub, TaskEnd
+from app.machines.outlook import explain
+from app.machines.pieces import Pictures
+from app.machines.results import is_picture
+from app.machines.shared_job import FAILURES_MOST as PIECES_FAILED_MOST
+from app.machines.shared_job import SharedJob
+from app.machines.tasks.portable import pack
+
+LOOKED_AT: Final = 32
+"""Jobs at the head of the queue."""
+FAILURES_MOST: Final = 1
+"""Of one job on other machines; then the engine here does it, and says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """A whole job at one machine."""
+
+    task: str
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A batch at several machines."""
+
+    at: SharedJob
+    since_s: float
+
+
+class JobLender:
+    """Called by one thread at a time; ends and stops come in others."""
+
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, ended: Callable[[], None]) -> None:
+        """`ended` is called after each task, as its machine is idle then."""
+        self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
+        self._away: dict[str, _Away] = {}
+        """What other machines do, by job."""
+        self._shared: dict[str, _Shared] = {}
+        self._handed: dict[str, SharedJob] = {}
+        """Put back into the queue half done, as the engine here has nothing else to do."""
+        self._failures: Counter[str] = Counter()
+        self._given: Counter[str] = Counter()
+        """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its pictures."""
+
+    @property
+    def busy(self) -> set[str]:
+        """The machines that are at it."""
+        shared = [*(each.at for each in self._shared.values()), *self._handed.values()]
+        return {each.machine for each in [*self._away.values()]}.union(*(each.busy for each in shared))
+
+    def offer(self, joins: bool, taken: Collection[str]) -> bool:
+        """Give waiting jobs away, in their order; tell whether one waits that another machine could do. `joins`: let idle machines make
+        what somebody is at. `taken`: machines that have other work."""
+        machines = self._hub.list_machines()
+        self._take_back_lost({each.id for each in machines if is_at_work(each)})
+        for shared in [*self._shared.values()]:
+            self._go_on(shared, machines, taken, joins)
+        if not self._keeper.state.job or not any(is_at_work(each) for each in machines):
+            return False  # the engine here takes the next one
+        wanted, best = False, cache(lambda kind: on_disk.find_best(self._keeper.home, kind).id)
+        for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
+            model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
+            able = [each for each in machines if is_able(each, model)]
+            if self._failures[job.id] < FAILURES_MOST and model in catalog.BY_ID and able:
+                wanted, busy = True, {*self.busy, *taken}
+                chosen = self._asking.choose(job.id, replace(job.request, model=model), able)
+                if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
+                    self._send(job, model, idle)
+        return wanted
+
+    def hand_over(self, job: str) -> SharedJob | None:
+        """Leave a job to the engine here, with what other machines are at. It is at no other one that was put back."""
+        found = self._handed.pop(job, None)
+        for other in self._handed.values():
+            other.drop()
+        self._handed.clear()
+        return found
+
+    def close(self, goes_on: bool) -> None:
+        """Put what is away back to its place in the queue. `goes_on`: leave it away, for the next start to go on with."""
+        if not goes_on:
+            self._take_back_lost(set())
+            for shared in [*self._shared.values()]:
+                self._give_up(shared)
+        for handed in self._handed.values():
+            handed.drop()
+
+    def _send(self, job: Job, model: str, idle: Sequence[HelpingMachine]) -> None:
+        """Give a job to the first of these machines, or to all if it has pictures for them."""
+        self._given[job.id] += 1
+        task = f"{job.id}-all-{self._given[job.id]}"
+        request = replace(job.request, model=model, seed=draw_seed(job.request, self._keeper.folder(job.id)))
+        if isinstance(request, PictureRequest) and request.batch > 1:
+            self._share(job, Pictures(request, model, request.seed or 0), idle)
+            return
+        try:
+            portable = pack(request)
+        except OSError:  # a file that it needs is gone; the engine says so
+            self._failures[job.id] += 1
+            return
+
+        def stop() -> None:
+            self._away.pop(job.id, None)
+            self._hub.stop(task)
+
+        if self._keeper.lend_out(job.id, model, stop) is not None:
+            self._away[job.id] = _Away(task, idle[0].id)
+            why = explain(self._asking.find(job.id, idle[0].id))
+            self._hub.submit(
+                task, portable, [idle[0].id], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why
+            )
+
+    def _share(self, job: Job, pieces: Pictures, idle: Sequence[HelpingMachine]) -> None:
+        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._ended)
+
+        def stop() -> None:
+            self._shared.pop(job.id, None)
+            at.drop()
+
+        if self._keeper.lend_out(job.id, pieces.model, stop) is not None:
+            self._shared[job.id] = _Shared(at, time.monotonic())
+            at.give_away(idle, (), here=False, joins=False)
+
+    def _go_on(self, shared: _Shared, machines: Sequence[HelpingMachine], taken: Collection[str], joins: bool) -> None:
+        """Give more of a batch away; end it, or put it back into the queue where no machine can go on with it or the engine here could."""
+        at, job = shared.at, shared.at.job
+        able = [each for each in machines if is_able(each, at.pieces.model) and each.id not in at.unable]
+        if not at.missing:
+            self._end(shared)
+        elif at.failures >= PIECES_FAILED_MOST or not able:
+            self._failures[job.id] += at.failures > 0
+            self._give_up(shared)
+        elif not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting():
+            if self._shared.pop(job.id, None) is not None:
+                self._handed[job.id] = at
+                self._keeper.give_up_lent_out(job.id)
+        else:
+            others = self.busy - at.busy
+            at.give_away(able, {*others, *taken}, here=False, joins=joins)
+
+    def _end(self, shared: _Shared) -> None:
+        job = shared.at.job
+        if self._shared.pop(job.id, None) is not None:
+            shared.at.drop()
+            delivery = deliver(self._keeper.home, job.request, self._keeper.folder(job.id))
+            if not delivery.files or delivery.missing:
+                self._keeper.give_up_lent_out(job.id)
+                return
+            elapsed_s = time.monotonic() - shared.since_s
+            self._keeper.end_lent_out(job.id, Finished(delivery.files, elapsed_s, 0.0, "steps", 0), {}, "")
+
+    def _give_up(self, shared: _Shared) -> None:
+        """Put a batch back to its place in the queue; the pictures that are there stay."""
+        if self._shared.pop(shared.at.job.id, None) is not None:
+            shared.at.drop()
+            self._keeper.give_up_lent_out(shared.at.job.id)
+
+    def _hear(self, job: str, event: Event) -> None:
+        self._keeper.tell_lent_out(job, event)
+
+    def _take(self, job: Job, end: TaskEnd) -> None:
+        self._away.pop(job.id, None)
+        known = self._hub.register.find(end.machine)
+        if isinstance(end.event, Finished) and is_result(job.request, end):
+            self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
+        else:
+            self._failures[job.id] += 1
+            self._keeper.give_up_lent_out(job.id)
+        self._ended()
+
+    def _take_back_lost(self, at_work: set[str]) -> None:
+        for job, away in [*self._away.items()]:
+            if away.machine not in at_work:
+                self._hub.stop(away.task)
+                self._away.pop(job, None)
+                self._keeper.give_up_lent_out(job)
+
+
+def is_at_work(machine: HelpingMachine) -> bool:
+    return machine.online and not machine.paused and not machine.resting
+
+
+def is_able(machine: HelpingMachine, model: str) -> bool:
+    return is_at_work(machine) and model in machine.models
+
+
+def is_result(request: Request, end: TaskEnd) -> bool:
+    """Tell whether the files are what was asked for."""
+    if isinstance(request, SpeechRequest):
+        return [path.suffix for path in end.files.values()] == [f".{request.format}"]
+    return len(end.files) == request.batch and all(map(is_picture, end.files.values()))

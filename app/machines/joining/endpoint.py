@@ -1,0 +1,162 @@
+"""The main machine's side of pairing: a small TLS server that listens only while a code is valid, and lets one machine in."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from app.machines.joining import certificates
+from app.machines.joining.code import Code, digest_secret, draw_secret
+from app.machines.joining.frames import Broken, Channel
+from app.machines.joining.proof import NONCE_BYTES, digest_transcript, is_proof, prove
+from app.machines.joining.register import Machine, Register, clean_name
+from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.sentence import Sentence, say
+
+VALID_S: Final = 600.0
+WRONG_MOST: Final = 20
+"""Wrong secrets before the code ends: a person needs two or three tries, and 20 of 2 ** 80 find nothing."""
+WRONG_S: Final = 0.5
+"""How long the answer to a wrong secret is held back."""
+AT_ONCE: Final = 8
+"""Conversations at the same time; others wait."""
+TICK_S: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PairingState:
+    code: Code | None = None
+    """None once it is used, over or withdrawn."""
+    until_s: float = 0.0
+    """By the clock."""
+    joined: Machine | None = None
+    said: Sentence | None = None
+    """What became of it, or why a machine was refused."""
+
+
+class Pairing:
+    """One code: listens from `open` until a machine has joined, the time is over, or `close`."""
+
+    def __init__(
+        self, folder: Path, register: Register, name: str, port: int, *, host: str = "", shown_host: str = "",
+        valid_s: float = VALID_S, clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """`port`: where helpers find the main machine afterwards. `host`: what to listen on; empty: everywhere."""
+        self._folder, self._register, self._name, self._port = folder, register, name, port
+        self._host, self._shown_host, self._valid_s, self._clock = host, shown_host, valid_s, clock
+        self._lock, self._turns = threading.Lock(), threading.BoundedSemaphore(AT_ONCE)
+        self._wrong = 0
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.state = PairingState()
+
+    def open(self) -> Code:
+        """Listen, and return the code."""
+        identity = certificates.make_main(self._folder)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_cert_chain(identity.certificate, identity.key)
+        six = not self._host and socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if six or ":" in self._host else socket.AF_INET
+        listener = socket.create_server((self._host, 0), family=family, dualstack_ipv6=six)
+        listener.settimeout(TICK_S)
+        code = Code(self._shown_host or self._host or find_own_address(), listener.getsockname()[1], draw_secret())
+        self.state = PairingState(code, self._clock() + self._valid_s)
+        self._thread = threading.Thread(target=self._listen, args=(listener, context), name="pairing", daemon=True)
+        self._thread.start()
+        return code
+
+    def close(self) -> None:
+        """Withdraw the code and stop listening."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._end()
+
+    def _listen(self, listener: socket.socket, context: ssl.SSLContext) -> None:
+        with listener:
+            while not self._closing.is_set() and self.state.code is not None:
+                if self._clock() >= self.state.until_s:
+                    self._end(say("machines.code-over", "The code was not used within ten minutes and is no longer valid. Make a new one."))
+                    return
+                with contextlib.suppress(TimeoutError, OSError):
+                    connection, _ = listener.accept()
+                    if self._turns.acquire(timeout=TICK_S):
+                        threading.Thread(target=self._serve, args=(connection, context), daemon=True).start()
+                    else:
+                        connection.close()
+
+    def _serve(self, connection: socket.socket, context: ssl.SSLContext) -> None:
+        try:
+            with connection, contextlib.suppress(Broken, OSError, ValueError):
+                connection.settimeout(TICK_S * 25)
+                with context.wrap_socket(connection, server_side=True) as secured:
+                    channel = Channel(secured)
+                    channel.send(self._talk(channel))
+        finally:
+            self._turns.release()
+
+    def _talk(self, channel: Channel) -> dict[str, Any]:
+        """Hold the conversation up to its last answer, which is returned."""
+        hello = channel.receive()
+        identity, versions = certificates.identity_in(self._folder), read_versions()
+        authority = identity.authority.read_text()
+        nonce = secrets.token_hex(NONCE_BYTES)
+        channel.send({"nonce": nonce, "authority": authority, "name": self._name, "versions": versions, "port": self._port})
+        asked = channel.receive()
+        request = str(asked.get("request"))
+        seen = (ssl.PEM_cert_to_DER_cert(identity.certificate.read_text()), *channel.said[:2], request.encode())
+        with self._lock:
+            code = self.state.code
+            if code is None or self._clock() >= self.state.until_s:
+                return {"refused": "over"}
+            key = digest_secret(code.secret)
+            if not is_proof(key, "helper", digest_transcript(seen), asked.get("proof")):
+                return self._refuse_guess()
+            theirs = parse_versions(hello.get("versions"))
+            if difference := find_difference(versions, theirs):
+                self.state = replace(self.state, said=_name_refused(clean_name(hello.get("name")), difference))
+                return {"refused": "versions"}
+            id_, certificate = certificates.sign_request(self._folder, request)
+            joined = self._register.add(id_, hello.get("name"))
+            self.state = PairingState(joined=joined, said=say("machines.joined", "{name} can now help.", name=joined.name))
+        return {"certificate": certificate, "proof": prove(key, "main", digest_transcript((*seen, certificate.encode())))}
+
+    def _refuse_guess(self) -> dict[str, Any]:
+        self._wrong += 1
+        if self._wrong >= WRONG_MOST:
+            self.state = PairingState(
+                said=say(
+                    "machines.guessed",
+                    "A wrong code was tried {count} {count:time|times}, so it is no longer valid. Make a new one.",
+                    count=self._wrong,
+                )
+            )
+        time.sleep(WRONG_S)  # under the lock: guesses wait for each other
+        return {"refused": "secret"}
+
+    def _end(self, said: Sentence | None = None) -> None:
+        with self._lock:
+            if self.state.code is not None:
+                self.state = PairingState(said=said)
+
+
+def _name_refused(name: str, difference: Sentence) -> Sentence:
+    return say("machines.refused", "{name} could not join. {reason}", name=name, reason=difference)
+
+
+def find_own_address() -> str:
+    """Return the address by which this computer's network knows it; nothing is sent to find it."""
+    for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((elsewhere, 9))
+            return str(probe.getsockname()[0])
+    return "127.0.0.1"

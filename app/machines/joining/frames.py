@@ -1,0 +1,66 @@
+"""Short JSON messages over one connection, each with its length: bounded in size and time, and remembered for the proofs."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import Any, Final
+
+MESSAGE_BYTES: Final = 16 << 10
+"""A request to sign takes half a KiB, a certificate one."""
+PATIENCE_S: Final = 15.0
+"""For all of one conversation."""
+
+
+class Broken(Exception):
+    """The other side closed the connection, was too slow, or said what is no message."""
+
+
+class Channel:
+    def __init__(self, connection: socket.socket, patience_s: float = PATIENCE_S) -> None:
+        self._connection, self._ends_s = connection, time.monotonic() + patience_s
+        self.said: list[bytes] = []
+        """Every message so far, of both sides, as it travelled."""
+
+    def send(self, message: dict[str, Any]) -> None:
+        content = json.dumps(message, sort_keys=True).encode()
+        try:
+            self._connection.settimeout(self._remaining_s())
+            self._connection.sendall(len(content).to_bytes(4, "big") + content)
+        except OSError as fault:
+            raise Broken(str(fault)) from fault
+        self.said.append(content)
+
+    def receive(self) -> dict[str, Any]:
+        length = int.from_bytes(self._read(4), "big")
+        if length > MESSAGE_BYTES:
+            raise Broken(f"a message of {length} bytes")
+        content = self._read(length)
+        try:
+            message = json.loads(content)
+        except (ValueError, RecursionError) as fault:
+            raise Broken(str(fault)) from fault
+        if not isinstance(message, dict):
+            raise Broken("a message that is no object")
+        self.said.append(content)
+        return message
+
+    def _read(self, length: int) -> bytes:
+        content = b""
+        while len(content) < length:
+            try:
+                self._connection.settimeout(self._remaining_s())
+                piece = self._connection.recv(length - len(content))
+            except OSError as fault:
+                raise Broken(str(fault)) from fault
+            if not piece:
+                raise Broken("the connection was closed")
+            content += piece
+        return content
+
+    def _remaining_s(self) -> float:
+        left_s = self._ends_s - time.monotonic()
+        if left_s <= 0:
+            raise Broken("the other side was too slow")
+        return left_s

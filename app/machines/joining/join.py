@@ -1,0 +1,134 @@
+"""The helper's side of pairing: connect by a code, prove to know its secret, and keep a certificate of one's own key."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from app import atomic_write
+from app.machines.joining import certificates
+from app.machines.joining.certificates import Identity
+from app.machines.joining.code import PORT_MOST, Code, digest_secret
+from app.machines.joining.frames import PATIENCE_S, Broken, Channel
+from app.machines.joining.proof import NONCE_BYTES, digest_transcript, is_proof, prove
+from app.machines.joining.register import clean_name
+from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.sentence import Sentence, Trouble, say
+from app.stored_json import read_stored
+
+_FILE: Final = "lends-to.json"
+REFUSALS: Final[Mapping[str, Sentence]] = {
+    "secret": say(
+        "machines.wrong-code", "This is not the code that the other computer shows now. Check its letters, or make a new one there."
+    ),
+    "over": say("machines.code-used", "This code was already used, or its ten minutes are over. Make a new one on the other computer."),
+}
+
+
+class _File(TypedDict, total=False):
+    name: str
+    host: str
+    port: int
+
+
+_SCHEMA: Final = TypeAdapter(_File)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The main machine that this one helps."""
+
+    name: str
+    host: str
+    port: int
+
+
+def join(code: Code, folder: Path, name: str) -> Membership:
+    """Pair with the main machine that showed the code; raise Trouble for whatever prevents it. `folder` is the helper's own;
+    what it held before stays until the new pairing is proven."""
+    attempt = folder.with_name(f"{folder.name}.joining")
+    shutil.rmtree(attempt, ignore_errors=True)
+    try:
+        membership = _talk(code, attempt, name)
+        shutil.rmtree(folder, ignore_errors=True)
+        atomic_write.write_text(attempt / _FILE, json.dumps(asdict(membership), ensure_ascii=False))
+        attempt.replace(folder)
+        return membership
+    except (Broken, OSError, ValueError) as fault:
+        raise Trouble(
+            say(
+                "machines.no-answer",
+                "The other computer could not be reached at {host}:{port} ({fault}). See that its Machine tab still shows the code, that both "
+                "are in one network, and that its firewall lets Hearth in.",
+                host=code.host,
+                port=code.port,
+                fault=str(fault),
+            )
+        ) from fault
+    finally:
+        shutil.rmtree(attempt, ignore_errors=True)
+
+
+def _talk(code: Code, folder: Path, name: str) -> Membership:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # who this is, its proof shows
+    with socket.create_connection((code.host, code.port), PATIENCE_S) as plain, context.wrap_socket(plain) as connection:
+        channel, own = Channel(connection), read_versions()
+        channel.send({"hello": 1, "nonce": secrets.token_hex(NONCE_BYTES), "name": name, "versions": own})
+        answer = channel.receive()
+        request, key = certificates.make_request(folder), digest_secret(code.secret)
+        seen = (connection.getpeercert(binary_form=True) or b"", *channel.said, request.encode())
+        channel.send({"request": request, "proof": prove(key, "helper", digest_transcript(seen))})
+        end = channel.receive()
+    if "refused" in end:
+        raise Trouble(_describe_refusal(str(end["refused"]), find_difference(parse_versions(answer.get("versions")), own)))
+    certificate, port = str(end.get("certificate")), answer.get("port")
+    if not is_proof(key, "main", digest_transcript((*seen, certificate.encode())), end.get("proof")):
+        raise Trouble(
+            say(
+                "machines.not-the-main",
+                "What answers at {host}:{port} is not the computer that showed the code, so nothing was set up. Somebody in this network may be "
+                "posing as it.",
+                host=code.host,
+                port=code.port,
+            )
+        )
+    _check(port)
+    certificates.keep_membership(folder, str(answer.get("authority")), certificate)
+    return Membership(clean_name(answer.get("name")), code.host, int(port))  # type: ignore[arg-type]
+
+
+def _check(port: Any) -> None:
+    if not isinstance(port, int) or not 0 < port <= PORT_MOST:
+        raise ValueError(f"port {port}")
+
+
+def _describe_refusal(reason: str, difference: Sentence | None) -> Sentence:
+    if reason == "versions" and difference is not None:
+        return difference
+    return REFUSALS.get(reason, REFUSALS["over"])
+
+
+def find_membership(folder: Path) -> tuple[Membership, Identity] | None:
+    """Return whom this machine helps, and as who; None if nobody."""
+    identity = certificates.identity_in(folder)
+    kept = read_stored(folder / _FILE, _SCHEMA)
+    if not identity.complete or not {"name", "host", "port"} <= kept.keys():
+        return None
+    return Membership(kept["name"], kept["host"], kept["port"]), identity
+
+
+def leave(folder: Path) -> None:
+    """Forget the main machine, and the key that it knows."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,88 @@
+"""The machines that were let in, in one JSON file of the main machine; whoever is not in it is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NotRequired
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from app import atomic_write
+from app.stored_json import read_stored
+
+NAME_LETTERS: Final = 40
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+class _Entry(TypedDict):
+    name: str
+    since_s: float
+    resting: NotRequired[bool]
+
+
+class _File(TypedDict, total=False):
+    machines: dict[str, _Entry]
+
+
+_SCHEMA: Final = TypeAdapter(_File)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    id: str
+    name: str
+    since_s: float
+    resting: bool = False
+    """It gets no work until it is told otherwise."""
+
+
+def clean_name(name: object) -> str:
+    """Return a machine's name as it may be shown: one short line."""
+    words = "".join(letter if letter.isprintable() else " " for letter in str(name)[: 4 * NAME_LETTERS])
+    return " ".join(words.split())[:NAME_LETTERS].strip() or "?"
+
+
+class Register:
+    """Read anew at each question: another process of the main machine may have changed it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "machines.json"
+        self._lock = threading.Lock()
+
+    def list_machines(self) -> list[Machine]:
+        entries = read_stored(self._file, _SCHEMA, 3).get("machines", {})
+        return [
+            Machine(id_, clean_name(each["name"]), each["since_s"], each.get("resting", False))
+            for id_, each in entries.items()
+            if _ID.fullmatch(id_)
+        ]
+
+    def find(self, id_: str) -> Machine | None:
+        return next((each for each in self.list_machines() if each.id == id_), None)
+
+    def add(self, id_: str, name: object) -> Machine:
+        machine = Machine(id_, clean_name(name), time.time())
+        self._change(lambda machines: [*(each for each in machines if each.id != id_), machine])
+        return machine
+
+    def remove(self, id_: str) -> None:
+        """Revoke a machine. Its certificate stays valid by itself, but nobody is served who is not in here."""
+        self._change(lambda machines: [each for each in machines if each.id != id_])
+
+    def let_rest(self, id_: str, resting: bool) -> None:
+        self._change(lambda machines: [dataclasses.replace(each, resting=resting) if each.id == id_ else each for each in machines])
+
+    def _change(self, how: Any) -> None:
+        with self._lock:
+            kept = {
+                each.id: {key: value for key, value in dataclasses.asdict(each).items() if key != "id"}
+                for each in how(self.list_machines())
+            }
+            atomic_write.write_text(self._file, json.dumps({"machines": kept}, ensure_ascii=False, indent=1))

@@ -1,0 +1,289 @@
+"""Lend this machine: its machines process keeps in touch with the main machine, and its keeper's engine does the tasks when nothing of its own waits."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shutil
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from app.engine.files import spoken_parts
+from app.engine.jobs.creation import read_words
+from app.engine.jobs.events import END, Event, Failed, Finished
+from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.tasks import is_lent
+from app.engine.models.catalog import CATALOG
+from app.engine.models.on_disk import locate
+from app.engine.process.keeper import Keeper
+from app.machines.foresight import Foresight
+from app.machines.joining.join import find_membership, leave
+from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.machines.side_process import HELPER, SideProcess
+from app.machines.tasks import event_json, portable
+from app.paths import Home
+from app.sentence import Sentence, Trouble, say
+
+TICK_S: Final = 0.2
+FACTS_S: Final = 5.0
+"""How often the main machine is told what is here."""
+AGAIN_S: Final = 2.0
+REFUSED_AGAIN_S: Final = 60.0
+"""The wait before a machines process that died is started again; and one that was refused for its versions."""
+
+
+_log = logging.getLogger("hearth.machines")
+
+
+def lending_folder(home: Home) -> Path:
+    return home.root / "machines" / "lending"
+
+
+@dataclass(frozen=True, slots=True)
+class LendingState:
+    """What the owner of a helper sees."""
+
+    main: str = ""
+    """The name of the machine that is helped."""
+    online: bool = False
+    paused: bool = False
+    """By the owner, while work of his own waits or runs, until the engine is ready, or while the disk is full."""
+    doing: str = ""
+    """The prompt or script of the task that runs now."""
+    done: int = 0
+    """Tasks finished since the start."""
+    said: Sentence | None = None
+    """Why it is not online."""
+    removed: bool = False
+    """By the main machine: only a new code helps."""
+
+
+class Lending:
+    def __init__(self, keeper: Keeper, changed: Callable[[LendingState], None] = lambda state: None, paused: bool = False) -> None:
+        """Raise Trouble if this machine is not paired, or is lent by another program already. `changed` is called in a thread of its
+        own. `paused`: by the owner."""
+        found = find_membership(lending_folder(keeper.home))
+        if found is None:
+            raise Trouble(say("machines.not-paired", "This computer helps no other one yet. Give the code that the other computer shows."))
+        self._keeper, self._changed, self._membership = keeper, changed, found[0]
+        self._alone = FileLock(lending_folder(keeper.home).with_name("lending.lock"), thread_local=False)
+        try:
+            self._alone.acquire(timeout=0)
+        except Timeout as taken:
+            raise Trouble(
+                say("machines.lent-already", "Another window or command of this computer already helps. Close it first.")
+            ) from taken
+        self._lock = threading.RLock()
+        self.state = LendingState(self._membership.name)
+        self._by_owner, self._again_s = paused, AGAIN_S
+        self._tasks, self._withdrawn = dict[str, str](), set[str]()
+        """What the engine does, and what is no longer wanted of it, by task."""
+        self._attempts: Counter[str] = Counter()
+        """Of each task: what an earlier one has to say is no longer asked for."""
+        self._foresight = Foresight(keeper)
+        self._turn = threading.Lock()
+        """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
+        self._closing = threading.Event()
+        self._side: SideProcess | None = None
+        self._facts: dict[str, Any] = {}
+        self._start_side()
+        self._thread = threading.Thread(target=self._watch, name="lending", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the machines process."""
+        return self._side.pid if self._side is not None else None
+
+    def pause(self, paused: bool) -> None:
+        """Give the task back that runs, and take none until told so."""
+        self._by_owner = paused
+        self._apply_pause()
+
+    def close(self) -> None:
+        """End lending for now; the pairing stays."""
+        self._closing.set()
+        self._thread.join()
+        if self._side is not None:
+            self._side.close()
+        self._alone.release()
+
+    def _start_side(self) -> None:
+        member = self._membership
+        host = f"[{member.host}]" if ":" in member.host else member.host
+        scratch = self._keeper.home.scratch / "machines"
+        arguments = {"folder": str(lending_folder(self._keeper.home)), "main": f"tls://{host}:{member.port}", "scratch": str(scratch)}
+        self._side = SideProcess(HELPER, arguments, self._keeper.home.logs / "machines.log", self._hear, self._side_ended)
+
+    @property
+    def paused_by_owner(self) -> bool:
+        return self._by_owner
+
+    def _side_ended(self) -> None:
+        for task in list(self._tasks):
+            self._keeper.stop(self._tasks[task])
+        self._set(online=False)
+
+    def _watch(self) -> None:
+        """Let the owner's own work go first, tell the main machine what is here, and start a machines process that died again."""
+        waited_s = FACTS_S
+        while not self._closing.wait(TICK_S):
+            try:
+                self._apply_pause()
+                waited_s += TICK_S
+                if waited_s >= FACTS_S and self.state.online:
+                    waited_s = 0.0
+                    self._send_facts()
+            except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
+                _log.exception("lending")
+            died = self._side is not None and not self._side.alive
+            if died and self._again_s < math.inf and not self._closing.wait(self._again_s):
+                self._start_side()
+
+    def _apply_pause(self) -> None:
+        state = self._keeper.state
+        own = self._keeper.journal.has_live() or (bool(state.job) and not is_lent(state.job))
+        paused = own or self._by_owner or not state.ready or state.obstacle is not None
+        if paused != self.state.paused:
+            self._set(paused=paused)
+            self._tell("pause", paused=paused)
+            self._send_facts()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        match message["op"]:
+            case "online":
+                self._set(online=True, said=None)
+                self._tell("pause", paused=self.state.paused)
+                self._send_facts()
+            case "offline":
+                self._set(online=False)
+            case "refused":
+                said = self._describe_refusal(message)
+                self._set(online=False, said=said, removed=self._again_s == math.inf)
+            case "ask":
+                threading.Thread(target=self._answer, args=(message["question"], message["body"]), daemon=True).start()
+            case "run":
+                self._withdrawn.discard(message["id"])
+                self._attempts[message["id"]] += 1
+                attempt = self._attempts[message["id"]]
+                threading.Thread(target=self._run, args=(message["id"], message["body"], attempt), daemon=True).start()
+            case "stop":
+                self._withdrawn.add(message["id"])
+                if message["id"] in self._tasks:
+                    self._keeper.stop(self._tasks[message["id"]])
+
+    def _describe_refusal(self, message: dict[str, Any]) -> Sentence:
+        difference = find_difference(parse_versions(message.get("versions")), read_versions())
+        if message.get("reason") == "versions" and difference is not None:
+            self._again_s = REFUSED_AGAIN_S
+            return difference
+        self._again_s = math.inf
+        leave(lending_folder(self._keeper.home))
+        return say(
+            "machines.removed", "{name} no longer uses this computer. Pair them again with a new code if it should.", name=self.state.main
+        )
+
+    def _answer(self, question: str, body: str) -> None:
+        self._tell("answer", question=question, answer=self._foresight.answer(body))
+
+    def _run(self, task: str, body: str, attempt: int) -> None:
+        """Have the engine carry out a task; tell its events and its end."""
+        try:
+            request = portable.unpack(body, self._place)
+        except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
+            sentence = (
+                fault.sentence
+                if isinstance(fault, Trouble)
+                else say("machines.odd-task", "The task cannot be read: {fault}.", fault=str(fault))
+            )
+            self._tell("end", id=task, event=event_json.to_json(Failed(sentence)), files={})
+            return
+        with self._turn:
+            if task in self._withdrawn or attempt != self._attempts[task]:
+                return
+            job = self._tasks[task] = self._keeper.run_lent(task, request)
+            if task in self._withdrawn:  # meanwhile
+                self._keeper.stop(job)
+            self._set(doing=read_words(request))
+            for event in self._keeper.follow(job):
+                if attempt == self._attempts[task]:
+                    self._pass_on(task, event, list_results(request, event, self._keeper.folder(job)))
+            del self._tasks[task]
+            self._foresight.note(request, event)
+            self._set(doing="", done=self.state.done + isinstance(event, Finished))
+
+    def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
+        told = event_json.to_json(event)
+        if isinstance(event, END):
+            self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
+        elif told is not None:
+            self._tell("event", id=task, event=told)
+
+    def _place(self, sha256: str, suffix: str) -> Path:
+        """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is."""
+        fetched = self._keeper.home.scratch / "machines" / "files" / sha256
+        if not suffix:
+            return fetched
+        named = fetched.with_name(f"{sha256}{suffix}")
+        if not named.is_file():
+            with suppress(OSError):
+                named.hardlink_to(fetched)
+        return named if named.is_file() else Path(shutil.copy2(fetched, named))
+
+    def _send_facts(self) -> None:
+        self._tell("facts", facts=describe(self._keeper, self.state.paused))
+
+    def _tell(self, op: str, **values: Any) -> None:
+        if self._side is not None:
+            self._side.tell(op, **values)
+
+    def _set(self, **changes: Any) -> None:
+        with self._lock:
+            self.state = replace(self.state, **changes)
+        self._changed(self.state)
+
+
+def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
+    """Return what the main machine asked for: of a script's parts each by itself, with what it says of itself, else the end's files."""
+    if not isinstance(event, END):
+        return []
+    if isinstance(request, SpeechRequest) and request.only_parts:
+        sounds = [spoken_parts.sound_path(folder, place) for place in request.only_parts]
+        return [file for sound in sounds for file in (sound, sound.with_suffix(".json")) if file.is_file()]
+    return [Path(file) for file in event.files]
+
+
+def describe(keeper: Keeper, paused: bool) -> dict[str, Any]:
+    """Return what the main machine may know of this one: its card, its memory, and the models that are here."""
+    state = keeper.state
+    models = [model.id for model in CATALOG if locate(keeper.home, model) is not None]
+    return {
+        "card": state.hardware.name if state.hardware else "",
+        "free_bytes": state.hardware.free_bytes if state.hardware else 0,
+        "model": state.model,
+        "models": models,
+        "paused": paused,
+    }
+
+
+def describe_state(state: LendingState) -> Sentence:
+    """Say what this computer does for the other one."""
+    if state.said is not None:
+        return state.said
+    if not state.online:
+        return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
+    if state.doing:
+        return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
+    if state.paused:
+        return say(
+            "lend.paused", "Not helping now: paused, or this computer's own work goes first, its engine is starting, or its disk is full."
+        )
+    return say("lend.ready", "Ready to help {name}.", name=state.main)

@@ -1,0 +1,78 @@
+"""What a machine says of a request before it gets it, and which machine is the best for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Final, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from app.duration import word_duration
+from app.engine.jobs.request import PictureRequest, Request
+from app.machines.hub import HelpingMachine
+from app.sentence import Sentence, say
+
+LOADING_S: Final = 20.0
+"""What a model that is not loaded costs about, where nothing better is known."""
+LONGEST_S: Final = 1e7
+"""Of a task; more is no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    fit: Literal["fits", "tight", "no"] = "fits"
+    """By its own plan and its memory now."""
+    loaded: bool = False
+    seconds: float | None = None
+    """By what it made before; None: it never used this model."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+_SCHEMA: Final = TypeAdapter(Outlook)
+
+
+def read_outlook(given: object) -> Outlook | None:
+    """Return what another machine answered; None if it is nothing that may be believed."""
+    try:
+        found = _SCHEMA.validate_python(given)
+    except (ValidationError, RecursionError):
+        return None
+    return found if found.seconds is None or 0 <= found.seconds < LONGEST_S else None
+
+
+def ask_about(request: Request) -> Request:
+    """Return the question about a request: all but its files, which no forecast reads."""
+    if isinstance(request, PictureRequest):
+        return replace(request, image="", mask="", loras=())
+    return replace(request, voice=None, keep=())
+
+
+def put_in_order(machines: Sequence[HelpingMachine], outlooks: Mapping[str, Outlook]) -> list[HelpingMachine]:
+    """Return the machines that can do it, the one first that would be done first. Of one that never used the model, the speed is taken
+    to be the others'."""
+    known = [found.seconds for each in machines if (found := outlooks.get(each.id)) is not None and found.seconds is not None]
+    usual_s = median(known) if known else 0.0
+
+    def cost(machine: HelpingMachine) -> float:
+        found = outlooks.get(machine.id, Outlook())
+        return (usual_s if found.seconds is None else found.seconds) + (0.0 if found.loaded else LOADING_S)
+
+    return sorted((each for each in machines if outlooks.get(each.id, Outlook()).fit != "no"), key=cost)
+
+
+def explain(outlook: Outlook | None) -> Sentence:
+    """Say why a machine was given what it does."""
+    if outlook is None:
+        return say("outlook.unknown", "chosen as it was idle; it said nothing of its speed")
+    if outlook.seconds is None:
+        if outlook.loaded:
+            return say("outlook.loaded", "chosen as it was idle and has the model loaded")
+        return say("outlook.idle", "chosen as it was idle and the model fits its memory")
+    if outlook.loaded:
+        return say(
+            "outlook.loaded-fast", "chosen as it was idle, has the model loaded and needs about {time}", time=word_duration(outlook.seconds)
+        )
+    return say("outlook.fast", "chosen as it was idle and needs about {time} once the model is loaded", time=word_duration(outlook.seconds))

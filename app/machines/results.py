@@ -1,0 +1,43 @@
+"""Whether a file that came from another machine is what it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import soundfile
+from PIL import Image
+
+from app.engine.files import sound, spoken_parts
+from app.sentence import Trouble
+
+SIDE_MOST: Final = 16_384
+"""Pixels; four times the largest picture that may be asked for."""
+PART_MOST_S: Final = 300.0
+"""The decoder's longest run is 36 s."""
+ABOUT_BYTES: Final = 4 << 20
+
+
+def is_picture(path: Path) -> bool:
+    """Tell whether a file from elsewhere is a whole PNG of a sensible size."""
+    try:
+        with Image.open(path, formats=("PNG",)) as picture:
+            fits = max(picture.size) <= SIDE_MOST
+            picture.verify()
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return False
+    return fits
+
+
+def is_spoken(path: Path, text: str, seed: int) -> bool:
+    """Tell whether a part from elsewhere is sound of a sensible length, whole, and of this text and seed. What it says of itself lies
+    beside it."""
+    try:
+        if path.with_suffix(".json").stat().st_size > ABOUT_BYTES:
+            return False
+        take, about = spoken_parts.find(path), soundfile.info(str(path))
+        sound.require_usual(path, about.channels, about.samplerate)
+    except (OSError, Trouble, soundfile.LibsndfileError):
+        return False
+    fits = take is not None and (take.text, take.seed, take.whole) == (text, seed, True) and take.frames > 0
+    return fits and 0 < about.duration <= PART_MOST_S

@@ -1,0 +1,121 @@
+"""One job in pieces at several machines: give idle ones a piece each, and put what they make into the job's folder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.journal import Job
+from app.engine.process.keeper import Keeper
+from app.machines.asking import Asking
+from app.machines.hub import HelpingMachine, Hub, TaskEnd
+from app.machines.outlook import explain
+from app.machines.pieces import Pieces
+from app.machines.spread import choose_pieces
+from app.machines.tasks.portable import pack
+
+FAILURES_MOST: Final = 3
+"""Of one job's pieces; then this machine makes the rest itself, and says what is wrong."""
+_NUMBERS: Final = count(1)
+"""Of tasks: a piece that is given anew is another task."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """One piece at a machine."""
+
+    place: int
+    machine: str
+
+
+class SharedJob:
+    """Any thread may call."""
+
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, ended: Callable[[], None]) -> None:
+        """`ended` is called after each task, as its machine is idle then."""
+        self.job, self.pieces, self.failures = job, pieces, 0
+        self.unable = set[str]()
+        """Machines that failed at a piece; they get no other one."""
+        self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
+        self._folder = keeper.folder(job.id)
+        self._lock = threading.RLock()
+        self._away: dict[str, _Away] = {}
+        """What other machines make, by task."""
+
+    @property
+    def busy(self) -> set[str]:
+        """The machines that are at it."""
+        with self._lock:
+            return {each.machine for each in self._away.values()}
+
+    @property
+    def missing(self) -> list[int]:
+        return [place for place in self.pieces.places if not self._is_there(place)]
+
+    def give_away(self, machines: Sequence[HelpingMachine], taken: Collection[str], here: bool, joins: bool) -> None:
+        """Give pieces to idle machines, the best first. `machines`: those that have the model. `taken`: machines that have other work.
+        `here`: whether the engine here is at the job. `joins`: let idle machines make what somebody is at, as no job waits for them."""
+        chosen = self._asking.choose(self.job.id, self.pieces.ask_for(self.pieces.places[0]), machines)
+        with self._lock:
+            missing, able = self.missing, {each.id for each in machines}
+            for task, away in [*self._away.items()]:
+                if away.place not in missing or away.machine not in able:
+                    self._take_back(task)
+            if self.failures >= FAILURES_MOST:
+                return
+            idle = [each.id for each in chosen if not each.tasks and each.id not in {*taken, *self.unable, *self.busy}]
+            away_places = [each.place for each in self._away.values()]
+            for place, machine in zip(choose_pieces(missing, away_places, len(idle), here, joins), idle, strict=False):
+                self._send(place, machine)
+
+    def drop(self) -> None:
+        """Take everything back."""
+        with self._lock:
+            for task in [*self._away]:
+                self._take_back(task)
+
+    def _is_there(self, place: int) -> bool:
+        return all((self._folder / name).is_file() for name in self.pieces.name_files(place))
+
+    def _send(self, place: int, machine: str) -> None:
+        try:
+            portable = pack(self.pieces.ask_for(place))
+        except OSError:  # a file to start from is gone; the engine says so
+            self.failures = FAILURES_MOST
+            return
+        task = f"{self.job.id}-{place}-{next(_NUMBERS)}"
+        self._away[task] = _Away(place, machine)
+        why = explain(self._asking.find(self.job.id, machine))
+        self._hub.submit(task, portable, [machine], self._hear, self._take, why)
+
+    def _take_back(self, task: str) -> None:
+        del self._away[task]
+        self._hub.stop(task)
+
+    def _hear(self, machine: str, event: Event) -> None:
+        """What a helper says on its way is shown by the window's list of machines, not as the job's own progress."""
+
+    def _take(self, end: TaskEnd) -> None:
+        """Put a piece into the job's folder, unless it is there by now."""
+        with self._lock:
+            away = self._away.pop(end.id, None)
+            if away is not None:
+                self._keep(away.place, end)
+        self._ended()
+
+    def _keep(self, place: int, end: TaskEnd) -> None:
+        files = self.pieces.take(place, end.files) if isinstance(end.event, Finished) else None
+        if files is None:
+            self.failures += 1
+            self.unable.add(end.machine)
+            return
+        known = self._hub.register.find(end.machine)
+        try:
+            part = self.pieces.tell(place, next(iter(files.values())))
+            self._keeper.take_over(self.job.id, part, files, known.name if known is not None else "")
+        except OSError:  # the disk is full, or the job has just ended; the engine says so
+            self.failures += 1

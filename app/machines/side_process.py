@@ -1,0 +1,84 @@
+"""Start a machines process beside the keeper's, talk JSON with it, and notice its end. Imports no dask itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from app.engine.process.worker import redirect_output
+
+MAIN: Final = "app.machines.cluster.main_process"
+HELPER: Final = "app.machines.cluster.helper_process"
+PRETENDED: Final = "app.machines.cluster.pretended_helpers"
+Message = dict[str, Any]
+_log = logging.getLogger("hearth.machines")
+
+
+class SideProcess:
+    """One machines process, from its start to its end. Its output is appended to a log."""
+
+    def __init__(self, module: str, arguments: Message, log: Path, hear: Callable[[Message], None], ended: Callable[[], None]) -> None:
+        """`hear` and `ended` are called in a thread of its own."""
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._sending = threading.Lock()
+        self._process = context.Process(target=run, args=(theirs, module, arguments, log), name="hearth-machines", daemon=True)
+        self._process.start()
+        theirs.close()
+        self._thread = threading.Thread(target=self._listen, args=(hear, ended), name="machines", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def tell(self, op: str, **values: Any) -> None:
+        """Any thread may call. What a dying process misses, the next one is told."""
+        with self._sending, contextlib.suppress(OSError, ValueError):
+            self._pipe.send_bytes(json.dumps({"op": op, **values}).encode())
+
+    def close(self, patience_s: float = 3.0) -> None:
+        self.tell("close")
+        self._process.join(patience_s)
+        self._process.kill()
+        self._process.join()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _listen(self, hear: Callable[[Message], None], ended: Callable[[], None]) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                message = json.loads(self._pipe.recv_bytes())
+                try:
+                    hear(message)
+                except Exception:  # Whatever it is: the next message is heard all the same.
+                    _log.exception("%s", message["op"])
+        self._process.join()
+        self._pipe.close()
+        ended()
+
+
+def run(connection: Connection, module: str, arguments: Message, log: Path) -> None:
+    """Start the process: what dask reads is set before it is imported, and no pickle is read without its guard."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    redirect_output(log)
+    from app.machines.cluster import dask_settings, pickle_guard
+
+    dask_settings.prepare_environment()
+    served = import_module(module)
+    pickle_guard.guard_pickles()
+    asyncio.run(served.serve(connection, arguments))

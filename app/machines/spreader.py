@@ -1,0 +1,84 @@
+"""Spread the running job over the machines that help, piece by piece, and what waits behind it. The engine finds the pieces in the job's folder."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from typing import Final
+
+from app.engine.process.keeper import Keeper
+from app.machines.asking import Asking
+from app.machines.hub import Hub
+from app.machines.job_lender import JobLender, is_able
+from app.machines.pieces import find_pieces, is_drawn
+from app.machines.shared_job import SharedJob
+
+TICK_S: Final = 0.2
+"""How often the queue is looked at; a machine that has ended a task waits for no tick."""
+
+
+_log = logging.getLogger("hearth.machines")
+
+
+class Spreader:
+    def __init__(self, keeper: Keeper, hub: Hub) -> None:
+        self._wake = threading.Event()
+        self._asking = Asking(hub, self._wake.set)
+        self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub, self._asking, self._wake.set)
+        self._running: SharedJob | None = None
+        self._alone = ""
+        """A job that has no pieces."""
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="spreader", daemon=True)
+        self._thread.start()
+
+    def close(self, goes_on: bool = False) -> None:
+        """`goes_on`: this process ends, and the next one goes on with what other machines do."""
+        self._closing.set()
+        self._wake.set()
+        self._thread.join()
+        self._drop()
+        self._jobs.close(goes_on)
+
+    def _watch(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._follow_queue()
+                for joins in (False, True):
+                    if self._running is not None:
+                        self._give_away(self._running, joins)
+                    if self._jobs.offer(joins, self._running.busy if self._running is not None else set()):
+                        break
+            except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
+                _log.exception("spreading")
+            self._wake.wait(TICK_S)
+            self._wake.clear()
+
+    def _follow_queue(self) -> None:
+        """Begin with the job that the engine runs now; leave the one that it no longer runs."""
+        running = self._keeper.state.job
+        if self._running is not None and self._running.job.id != running:
+            self._drop()
+        if self._running is None and running:
+            self._running = self._jobs.hand_over(running) or self._begin(running)
+
+    def _begin(self, running: str) -> SharedJob | None:
+        job = self._keeper.journal.find(running) if running != self._alone else None
+        if job is None or not is_drawn(job.request, self._keeper.folder(job.id)):
+            return None
+        pieces = find_pieces(self._keeper.home, job.request, self._keeper.folder(job.id))
+        if pieces is None:
+            self._alone = running
+            return None
+        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._wake.set)
+
+    def _give_away(self, shared: SharedJob, joins: bool) -> None:
+        """`joins`: let idle machines make what somebody is at, as no job waits for them."""
+        able = [each for each in self._hub.list_machines() if is_able(each, shared.pieces.model)]
+        shared.give_away(able, self._jobs.busy, here=True, joins=joins)
+
+    def _drop(self) -> None:
+        if self._running is not None:
+            self._running.drop()
+            self._running = None

@@ -1,0 +1,66 @@
+"""Events as JSON between machines. What comes from another machine is checked, field by field: it may say anything."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import asdict
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Step, Stopped, Unloaded
+from app.sentence import Sentence
+
+SENT: Final[dict[str, type]] = {each.__name__: each for each in (Loading, Unloaded, Step, Adjusted, Note, Finished, Stopped, Failed)}
+"""Events that travel. The others name files of the machine where they happen; results travel as files."""
+_SCHEMAS: Final[dict[str, TypeAdapter[Any]]] = {name: TypeAdapter(each) for name, each in SENT.items()}
+TEXT_LETTERS: Final = 2000
+_DEPTH_MOST: Final = 12
+
+
+def to_json(event: Event) -> dict[str, Any] | None:
+    """Return an event without its paths; None for one that does not travel."""
+    name = type(event).__name__
+    if name not in SENT:
+        return None
+    values = asdict(event)
+    if "files" in values:
+        values["files"] = ()
+    return {"event": name, **values}
+
+
+def from_json(given: object) -> Event | None:
+    """Return the event that another machine sent; None if it is none that may be believed."""
+    if not isinstance(given, dict) or not _is_modest(given, _DEPTH_MOST) or str(given.get("event")) not in SENT:
+        return None
+    try:
+        event = _SCHEMAS[str(given["event"])].validate_python({key: value for key, value in given.items() if key != "event"})
+    except (ValidationError, RecursionError):
+        return None
+    sentences = [getattr(event, "sentence", None), *getattr(event, "objections", ())]
+    plain = all(_is_plain(each) for each in sentences if each is not None)
+    return event if plain and not getattr(event, "files", ()) else None
+
+
+def _is_modest(value: object, depth: int) -> bool:
+    """Tell whether texts are short and nothing is nested deep."""
+    match value:
+        case str():
+            return len(value) <= TEXT_LETTERS
+        case dict():
+            return depth > 0 and all(isinstance(key, str) and _is_modest(each, depth - 1) for key, each in value.items())
+        case list() | tuple():
+            return depth > 0 and len(value) <= TEXT_LETTERS and all(_is_modest(each, depth - 1) for each in value)
+    return value is None or isinstance(value, bool | int | float)
+
+
+def _is_plain(sentence: Sentence) -> bool:
+    """Tell whether a template only names values that it has, or chooses words by them: `{a.b}` would look into them, and
+    `{a:9999999}` fill the memory."""
+    values = dict(sentence.values)
+    try:
+        parts = [(name, form, turn) for _, name, form, turn in string.Formatter().parse(sentence.english) if name is not None]
+    except ValueError:
+        return False
+    inner = all(_is_plain(each) for each in values.values() if isinstance(each, Sentence))
+    return inner and all(name in values and name.isidentifier() and (not form or "|" in form) and not turn for name, form, turn in parts)

@@ -1,0 +1,56 @@
+"""The files that a helper fetches for tasks: what a task may make it fetch, and how long they stay."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from app.engine.process.disk_room import MB, ROOM_BYTES
+from app.sentence import Trouble, say
+
+FILES_MOST: Final = 64
+"""Of one task."""
+UNUSED_S: Final = 86_400
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def choose_missing(folder: Path, files: object) -> dict[str, int]:
+    """Return the files that are not here yet, each hash with its size; mark the others as used. Raise Trouble if the main machine asks
+    for what is no hash, or for more than the disk has room for."""
+    if not isinstance(files, Mapping) or len(files) > FILES_MOST or not all(_is_named(name, size) for name, size in files.items()):
+        raise odd_files()
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = {name: size for name, size in files.items() if not (folder / name).is_file()}
+    needed, free = sum(missing.values()) + ROOM_BYTES, shutil.disk_usage(folder).free
+    if missing and needed > free:
+        raise Trouble(
+            say(
+                "machines.no-room",
+                "The other computer has no room for the files of this task: it needs {needed} MB and has {free} MB free.",
+                needed=-(-needed // MB),
+                free=free // MB,
+            )
+        )
+    for name in files.keys() - missing.keys():
+        os.utime(folder / name)
+    return missing
+
+
+def odd_files() -> Trouble:
+    return Trouble(say("machines.odd-files", "The other computer's task needs files that did not arrive as it says."))
+
+
+def tidy(folder: Path) -> None:
+    """Delete what no task needed for a day."""
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if time.time() - file.stat().st_mtime > UNUSED_S:
+            file.unlink(missing_ok=True)
+
+
+def _is_named(name: Any, size: Any) -> bool:
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None and type(size) is int and size >= 0

@@ -1,0 +1,97 @@
+"""Turn a request into one that another machine can carry out: files by hash in place of paths, and back again there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.engine.jobs.creation import read_words
+from app.engine.jobs.request import Request, from_json, to_json
+from app.engine.models.catalog import BY_ID
+from app.sentence import Trouble, say
+
+PREFIX: Final = "sha256:"
+_NAMED: Final = re.compile(r"sha256:(?P<sha256>[0-9a-f]{64})(?P<suffix>\.[a-z0-9]{1,12})?")
+_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,12}")
+_HERE: Final = ("image", "mask")
+
+
+@dataclass(frozen=True, slots=True)
+class Portable:
+    """A request for elsewhere."""
+
+    body: str
+    """As JSON: `request` with files as "sha256:HASH.suffix", and `files`, each hash with its size. How to compute it is no part of it:
+    each machine has its own plan and its owner's choices."""
+    files: Mapping[str, Path]
+    """Where those files are here, by hash."""
+    words: str
+    """The prompt or script, as the list of machines shows it."""
+
+
+def pack(request: Request) -> Portable:
+    """Pack a request; raise OSError if a file that it needs is gone."""
+    files: dict[str, Path] = {}
+
+    def by_hash(path: str) -> str:
+        sha256 = hash_file(Path(path))
+        files[sha256] = Path(path)
+        suffix = Path(path).suffix.lower()
+        return f"{PREFIX}{sha256}{suffix if _SUFFIX.fullmatch(suffix) else ''}"
+
+    values = _map_paths(to_json(request), by_hash)
+    sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
+    return Portable(json.dumps({"request": values, "files": sizes}), files, read_words(request))
+
+
+def unpack(body: str, place: Callable[[str, str], Path]) -> Request:
+    """Unpack a request on the machine that carries it out. `place` says where the file with a hash and a suffix is. Raise Trouble
+    for a path that is no hash: a main machine names no file of this one."""
+
+    def to_path(named: str) -> str:
+        found = _NAMED.fullmatch(named)
+        if found is None:
+            raise Trouble(
+                say(
+                    "machines.names-a-file",
+                    "The other computer asked for a file of this one, {name}, which no task may do.",
+                    name=named[:80],
+                )
+            )
+        return str(place(found["sha256"], found["suffix"] or ""))
+
+    request = from_json(_map_paths(json.loads(body)["request"], to_path))
+    if request.model not in BY_ID:
+        raise Trouble(
+            say(
+                "machines.names-a-file",
+                "The other computer asked for a file of this one, {name}, which no task may do.",
+                name=request.model[:80],
+            )
+        )
+    return request
+
+
+def _map_paths(values: Mapping[str, Any], how: Callable[[str], str]) -> dict[str, Any]:
+    """Replace every path in the output of `to_json`."""
+    mapped = dict(values)
+    for name in _HERE:
+        if mapped.get(name):
+            mapped[name] = how(mapped[name])
+    if mapped.get("voice"):
+        mapped["voice"] = {**mapped["voice"], "path": how(mapped["voice"]["path"])}
+    if mapped.get("keep"):
+        mapped["keep"] = [how(each) for each in mapped["keep"]]
+    if mapped.get("loras"):
+        mapped["loras"] = [{**each, "path": how(each["path"])} for each in mapped["loras"]]
+    return mapped
+
+
+def hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,170 @@
+"""Other machines, as the window switches them: those that help this one, and the one that this one helps. Imports app.machines only where one is on."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from app.disk_faults import word_fault
+from app.engine.process.keeper import Keeper
+from app.extras import require_machines
+from app.sentence import Sentence, Trouble, say
+from app.ui.state.settings import Settings
+
+if TYPE_CHECKING:
+    from app.machines.hub import Hub
+    from app.machines.lending import Lending
+    from app.machines.spreader import Spreader
+
+SAVED: Final = "machines"
+"""In the settings: `uses`, `lends` and `paused`."""
+_log = logging.getLogger("hearth.machines")
+
+
+class OtherMachines:
+    """Any thread may call. What switches takes seconds, and one waits for the other; reading never waits."""
+
+    def __init__(self, keeper: Keeper, settings: Settings) -> None:
+        self._keeper, self._settings, self._switching = keeper, settings, threading.Lock()
+        self._spreader: Spreader | None = None
+        self._closing = False
+        """Nothing is switched on any more."""
+        self.hub: Hub | None = None
+        """While other machines are used."""
+        self.lending: Lending | None = None
+        """While this machine helps."""
+        self.starting = False
+        """What was on is about to be on again."""
+        self.said: Sentence | None = None
+        """Why it is not."""
+
+    def resume(self) -> None:
+        """Switch on what was on when the window was closed, in the background."""
+        kept = self._read()
+        if kept.get("uses") or kept.get("lends"):
+            self.starting = True
+            threading.Thread(target=self._resume, args=(kept,), name="machines", daemon=True).start()
+
+    def _resume(self, kept: dict[str, Any]) -> None:
+        wanted: list[Callable[[], None]] = [self._start_hub] if kept.get("uses") else []
+        wanted += [lambda: self._start_lending(kept.get("paused", False))] if kept.get("lends") else []
+        for start in wanted:
+            try:
+                require_machines()
+                with self._switching:
+                    start()
+            except Trouble as trouble:
+                self.said = trouble.sentence
+            except OSError as fault:  # a full disk, say; the switch is there to try again
+                _log.exception("other machines")
+                self.said = say("machines.not-resumed", "Not switched on again: {fault}. Try the switch.", fault=word_fault(fault))
+        self.starting = False
+
+    def close(self) -> None:
+        """Leave everything for now; the next window goes on."""
+        self._closing = True
+        with self._switching:
+            self._stop_hub(goes_on=True)
+            self._stop_lending()
+
+    # The machines that help this one.
+
+    def use(self) -> None:
+        """Let other machines help; from now on this one listens for those that were let in."""
+        require_machines()
+        with self._switching:
+            self._start_hub()
+        self._keep(uses=True)
+
+    def use_no_more(self) -> None:
+        with self._switching:
+            self._stop_hub()
+        self._keep(uses=False)
+
+    def show_code(self) -> None:
+        """Make a code for one more machine."""
+        if self.hub is not None:
+            self.hub.open_pairing()
+
+    def withdraw_code(self) -> None:
+        if self.hub is not None:
+            self.hub.close_pairing()
+
+    def let_rest(self, machine: str, resting: bool) -> None:
+        if self.hub is not None:
+            self.hub.let_rest(machine, resting)
+
+    def remove(self, machine: str) -> None:
+        if self.hub is not None:
+            self.hub.remove(machine)
+
+    def _start_hub(self) -> None:
+        from app.machines.hub import Hub
+        from app.machines.spreader import Spreader
+
+        if self.hub is None and not self._closing:
+            self.hub = Hub(self._keeper.home)
+            self._spreader = Spreader(self._keeper, self.hub)
+            self._keeper.resume_lent_out()
+
+    def _stop_hub(self, goes_on: bool = False) -> None:
+        hub, self.hub = self.hub, None
+        if self._spreader is not None:
+            self._spreader.close(goes_on)
+            self._spreader = None
+        if hub is not None:
+            hub.close()
+
+    # The machine that this one helps.
+
+    def lend(self, code: str) -> None:
+        """Help the machine that shows this code, from now on and after each start."""
+        require_machines()
+        from app.machines.joining.code import parse_code
+        from app.machines.joining.join import join
+        from app.machines.lending import lending_folder
+
+        parsed = parse_code(code)
+        with self._switching:
+            self._stop_lending()
+            join(parsed, lending_folder(self._keeper.home), socket.gethostname())
+            self._start_lending(paused=False)
+        self._keep(lends=True, paused=False)
+
+    def pause(self, paused: bool) -> None:
+        if self.lending is not None:
+            self.lending.pause(paused)
+            self._keep(paused=paused)
+
+    def lend_no_more(self) -> None:
+        """Help no more, and forget the other machine."""
+        with self._switching:
+            self._stop_lending()
+            if self._read().get("lends"):
+                from app.machines.joining.join import leave
+                from app.machines.lending import lending_folder
+
+                leave(lending_folder(self._keeper.home))
+        self._keep(lends=False, paused=False)
+
+    def _start_lending(self, paused: bool) -> None:
+        from app.machines.lending import Lending
+
+        if self.lending is None and not self._closing:
+            self.lending = Lending(self._keeper, paused=paused)
+
+    def _stop_lending(self) -> None:
+        lending, self.lending = self.lending, None
+        if lending is not None:
+            lending.close()
+
+    def _read(self) -> dict[str, Any]:
+        kept: dict[str, Any] = self._settings.get(SAVED, {})
+        return kept
+
+    def _keep(self, **changes: bool) -> None:
+        self.said = None
+        self._settings.change(SAVED, {}, lambda kept: {**kept, **changes})

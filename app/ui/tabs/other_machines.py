@@ -1,0 +1,132 @@
+"""Several machines, on the Machine tab: the view of those that help and of the one that is helped, and what its buttons do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.extras import has_machines, install_command
+from app.sentence import Sentence, say
+from app.ui.page.qr import draw_qr
+from app.ui.page.translate import Language, language, translate
+from app.ui.page.views import View, step_rate
+from app.ui.state.asked import Asked, Word
+from app.ui.state.desk import Desk
+from app.ui.state.json_routes import owner_route
+from app.ui.state.other_machines import OtherMachines
+
+if TYPE_CHECKING:
+    from app.machines.hub import HelpingMachine, Hub
+    from app.machines.lending import Lending
+
+WORDS_SHOWN: Final = 80
+
+
+class MachineAsked(Asked):
+    act: Word
+    id: Word = ""
+    code: Word = ""
+
+
+def routes(desk: Desk) -> list[Route]:
+    return [owner_route(desk, "/hearth/machines/{act}", act, ["POST"], MachineAsked)]
+
+
+def act(desk: Desk, request: Request, asked: MachineAsked) -> Response:
+    """Switch something, and answer with what is so then."""
+    action = ACTIONS.get(asked.act)
+    if action is None:
+        return Response(status_code=404)
+    action(desk.others, asked)
+    return JSONResponse({"machines": machines_view(desk.others, language(request))}, headers={"Cache-Control": "no-store"})
+
+
+ACTIONS: Final[Mapping[str, Callable[[OtherMachines, MachineAsked], None]]] = {
+    "use": lambda others, _: others.use(),
+    "use-not": lambda others, _: others.use_no_more(),
+    "show-code": lambda others, _: others.show_code(),
+    "withdraw-code": lambda others, _: others.withdraw_code(),
+    "rest": lambda others, asked: others.let_rest(asked.id, True),
+    "work": lambda others, asked: others.let_rest(asked.id, False),
+    "remove": lambda others, asked: others.remove(asked.id),
+    "lend": lambda others, asked: others.lend(asked.code),
+    "pause": lambda others, _: others.pause(True),
+    "help-on": lambda others, _: others.pause(False),
+    "lend-not": lambda others, _: others.lend_no_more(),
+}
+
+
+def machines_view(others: OtherMachines, spoken: Language) -> View:
+    """Show both sides; of an extra that is missing, only how to add it."""
+    if not has_machines():
+        return {"command": install_command("machines")}
+    hub, lending = others.hub, others.lending
+    return {
+        "starting": others.starting,
+        "said": translate(others.said, spoken) if others.said is not None else "",
+        "using": using_view(hub, spoken) if hub is not None else None,
+        "lending": lending_view(lending, spoken) if lending is not None else None,
+    }
+
+
+def using_view(hub: Hub, spoken: Language) -> View:
+    """Show the machines that help, and the code for one more."""
+    pairing = hub.pairing
+    state = pairing.state if pairing is not None else None
+    code: dict[str, Any] | None = None
+    if state is not None and state.code is not None:
+        words = str(state.code)
+        code = {"text": words, "qr": draw_qr(f"hearth://{words}"), "left_s": max(0.0, state.until_s - time.monotonic())}
+    return {
+        "code": code,
+        "said": translate(state.said, spoken) if state is not None and state.said is not None else "",
+        "machines": [machine_view(each, spoken) for each in hub.list_machines()],
+    }
+
+
+def machine_view(machine: HelpingMachine, spoken: Language) -> View:
+    memory = f"{machine.free_bytes / (1 << 30):.1f} GB" if machine.free_bytes else ""
+    speed = step_rate(machine.step, spoken) if machine.step is not None else ""
+    return {
+        "id": machine.id,
+        "name": machine.name,
+        "online": machine.online,
+        "resting": machine.resting,
+        "level": "right" if machine.online and not (machine.resting or machine.paused) else "",
+        "doing": translate(describe_work(machine), spoken),
+        "facts": [each for each in (machine.card, memory, speed) if each],
+        "done": machine.done,
+        "why": translate(machine.why, spoken) if machine.why is not None else "",
+    }
+
+
+def describe_work(machine: HelpingMachine) -> Sentence:
+    """Say what a machine that may help does now."""
+    if not machine.online:
+        return say("helper.offline", "not reachable now")
+    if machine.doing:
+        return say("helper.doing", "working on: {words}", words=" ".join(machine.doing.split())[:WORDS_SHOWN])
+    if machine.resting:
+        return say("helper.resting", "gets no work")
+    if machine.paused:
+        return say("helper.paused", "busy with its owner's work, or paused there")
+    return say("helper.ready", "ready")
+
+
+def lending_view(lending: Lending, spoken: Language) -> View:
+    """Show its owner what this machine does for another one."""
+    from app.machines.lending import describe_state
+
+    state = lending.state
+    return {
+        "main": state.main,
+        "doing": translate(describe_state(state), spoken),
+        "paused": lending.paused_by_owner,
+        "removed": state.removed,
+        "done": state.done,
+    }

@@ -1,0 +1,210 @@
+"""What a stranger, a removed machine and a helper that turned bad can do to the main machine: nothing. A real machines process, attacked over TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra machines is not installed")
+
+import distributed
+from distributed.comm import connect
+from distributed.protocol.serialize import Serialize, ToPickle
+
+from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.roles import ADDRESSED, CLIENT, HELLO, OWN
+from app.machines.hub import Hub, main_folder
+from app.machines.joining import certificates
+from app.machines.joining.certificates import Identity
+from app.machines.joining.versions import read_versions
+from app.paths import home
+from tests.support.waiting import WAIT_S, until
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    hub = Hub(home(tmp_path_factory.mktemp("main")).create(), "127.0.0.1")
+    yield hub
+    hub.close()
+
+
+def let_in(hub: Hub, folder: Path) -> tuple[str, Identity]:
+    """Sign a helper's key and enter it, as pairing does."""
+    main = main_folder(hub._home)
+    id_, certificate = certificates.sign_request(main, certificates.make_request(folder))
+    hub.register.add(id_, folder.name)
+    return id_, certificates.keep_membership(folder, (main / "authority.pem").read_text(), certificate)
+
+
+ANSWERED = "test: wait for an answer"
+
+
+async def talk(hub: Hub, identity: Identity, *messages: dict[str, Any], patience_s: float = WAIT_S) -> list[Any]:
+    """Send messages over one connection; return the answers, up to where it was closed."""
+    comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=patience_s, ssl_context=identity.client_context(), require_encryption=True)
+    answers = []
+    try:
+        for message in messages:
+            answered = message.pop(ANSWERED, True)
+            await comm.write(message)
+            if answered:
+                answers.append(await asyncio.wait_for(comm.read(), WAIT_S))
+        if not answered:
+            await asyncio.sleep(0.2)  # what was written last arrives first
+    except (TimeoutError, OSError) as fault:
+        answers.append(fault)
+    finally:
+        comm.abort()
+    return answers
+
+
+def ask(hub: Hub, identity: Identity, *messages: dict[str, Any], patience_s: float = WAIT_S) -> list[Any]:
+    return asyncio.run(talk(hub, identity, *messages, patience_s=patience_s))
+
+
+def is_refused(answer: Any) -> bool:
+    return isinstance(answer, OSError) or (isinstance(answer, dict) and answer.get("status") == "uncaught-error")
+
+
+def works(hub: Hub, identity: Identity) -> bool:
+    return ask(hub, identity, {"op": HELLO, "versions": read_versions()}) == [{"versions": read_versions()}]
+
+
+class Bomb:
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return os.mkdir, (str(self.file),)
+
+
+def test_whoever_has_no_certificate_of_this_authority_is_refused_in_the_handshake(hub: Hub, tmp_path: Path) -> None:
+    stranger = certificates.make_main(tmp_path / "stranger")
+    with pytest.raises((OSError, ssl.SSLError)):
+        ask(hub, stranger, {"op": HELLO}, patience_s=5)
+    authority, own = main_folder(hub._home) / "authority.pem", certificates.identity_in(tmp_path / "stranger")
+    pretender = Identity(authority, own.certificate, own.key)  # believes the right authority, but has its own certificate
+    with pytest.raises((OSError, ssl.SSLError)):
+        answer = ask(hub, pretender, {"op": HELLO}, patience_s=5)
+        raise answer[0]
+    nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    nobody.check_hostname = False
+    nobody.load_verify_locations(authority)
+    with (
+        pytest.raises(OSError), socket.create_connection(("127.0.0.1", hub.port), 5) as raw, nobody.wrap_socket(raw) as connection
+    ):  # fmt: skip
+        connection.settimeout(WAIT_S)
+        if not connection.recv(1):
+            raise ConnectionResetError
+
+
+def test_a_helper_cannot_pose_as_the_main_machine(hub: Hub, tmp_path: Path) -> None:
+    _, bad = let_in(hub, tmp_path / "bad")
+    _, good = let_in(hub, tmp_path / "good")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(bad.certificate, bad.key)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    victim = good.client_context().wrap_bio(incoming, outgoing)
+    server_in, server_out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    attacker = server.wrap_bio(server_in, server_out, server_side=True)
+    with pytest.raises(ssl.SSLCertVerificationError, match="purpose"):
+        for _ in range(4):
+            for side in (victim, attacker):
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    side.do_handshake()
+                server_in.write(outgoing.read())
+                incoming.write(server_out.read())
+
+
+def test_a_helper_may_ask_only_what_a_worker_needs(hub: Hub, tmp_path: Path) -> None:
+    _, bad = let_in(hub, tmp_path / "bad")
+    assert works(hub, bad)
+    names = dask_operations()
+    assert {"run_function", "register-client", "gather", "broadcast", "proxy", "feed", "register_scheduler_plugin", "terminate"} <= names
+    for name in sorted(names - ADDRESSED):
+        (answer,) = ask(hub, bad, {"op": name, **({"client": "x", "versions": {}} if name == "register-client" else {})})
+        assert answer is None or "PermissionError" in answer["exception_text"], f"{name}: {answer}"
+    assert works(hub, bad)
+
+
+def dask_operations() -> set[str]:
+    """All that the scheduler of this version of dask answers."""
+
+    async def read() -> set[str]:
+        async with distributed.Scheduler(dashboard=False, dashboard_address="127.0.0.1:0", host="127.0.0.1", port=0) as scheduler:
+            return set(scheduler.handlers)
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize("place", ["handshake", "message", "stream", "exception"])
+def test_no_pickle_of_a_helper_is_carried_out(place: str, hub: Hub, tmp_path: Path) -> None:
+    id_, bad = let_in(hub, tmp_path / "bad")
+    bomb = tmp_path / "exploded"
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "control")))
+    assert (tmp_path / "control").exists(), "the bomb is a dud"
+    register = {
+        "op": "register-worker", "reply": False, "address": name_address(id_), "status": "running", "nthreads": 1, "name": id_, "now": 0.0,
+        "resources": {}, "memory_limit": 0, "local_directory": "", "services": {}, "nanny": None, "pid": 1, "versions": {}, "metrics": METRICS,
+        "extra": {}, "stimulus_id": "x", "server_id": "x",
+    }  # fmt: skip
+    payloads: dict[str, list[dict[str, Any]]] = {
+        "handshake": [{"op": HELLO, "versions": ToPickle(Bomb(bomb)), ANSWERED: False}],
+        "message": [{"op": HELLO, "versions": ToPickle(Bomb(bomb))}],
+        "stream": [register, {"op": "log-event", "topic": "hearth", "msg": ToPickle(Bomb(bomb)), ANSWERED: False}],
+        "exception": [
+            register,
+            {"op": "task-erred", "key": "x", "exception": Serialize(Bomb(bomb)), "traceback": None, "stimulus_id": "y", ANSWERED: False},
+        ],
+    }
+    answers = ask(hub, bad, *payloads[place])
+    assert place in ("handshake", "message") or answers[0]["status"] == "OK", f"no worker was let in: {answers}"
+    _, good = let_in(hub, tmp_path / "good")
+    until(lambda: works(hub, good))
+    assert not bomb.exists()
+
+
+METRICS = {
+    "cpu": 0.0, "memory": 0, "time": 0.0, "task_counts": {}, "bandwidth": {"total": 1, "workers": {}, "types": {}}, "digests_total_since_heartbeat": {},
+    "managed_bytes": 0, "spilled_bytes": {"memory": 0, "disk": 0}, "transfer": {}, "event_loop_interval": 0.0, "host_disk_io": {},
+}  # fmt: skip
+
+
+def test_a_removed_machine_learns_that_and_nothing_else(hub: Hub, tmp_path: Path) -> None:
+    id_, bad = let_in(hub, tmp_path / "bad")
+    assert works(hub, bad)
+    hub.remove(id_)
+    assert ask(hub, bad, {"op": HELLO, "versions": read_versions()}) == [{"refused": "removed"}]
+    for name in (ADDRESSED | OWN | CLIENT) - {HELLO}:
+        (answer,) = ask(hub, bad, {"op": name})
+        assert is_refused(answer), f"{name}: {answer}"
+
+
+def test_other_versions_are_refused_with_what_the_main_machine_has(hub: Hub, tmp_path: Path) -> None:
+    _, old = let_in(hub, tmp_path / "old")
+    (answer,) = ask(hub, old, {"op": HELLO, "versions": {**read_versions(), "dask": "2020.1"}})
+    assert answer == {"refused": "versions", "versions": read_versions()}
+
+
+def test_files_of_tasks_that_one_does_not_have_are_not_given(hub: Hub, tmp_path: Path) -> None:
+    _, bad = let_in(hub, tmp_path / "bad")
+    for name in OWN - {HELLO}:
+        asked = {"op": name, "task": "x-1", "sha256": "0" * 64, "offset": 0, "name": "a.png", "data": b"", "last": True, "event": None}
+        assert ask(hub, bad, asked) == [{"refused": "not-yours"}]
+
+
+def test_nothing_listens_but_the_scheduler(hub: Hub) -> None:
+    import psutil
+
+    process = psutil.Process(hub.pid)
+    listening = {each.laddr.port for each in process.net_connections() if each.status == psutil.CONN_LISTEN}
+    assert listening == {hub.port}

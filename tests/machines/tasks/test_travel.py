@@ -1,0 +1,102 @@
+"""Requests and events on their way between machines: whole where they are honest, refused where they are not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from app.compat.machine.meter import Reading
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Step, Stopped, Unloaded
+from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
+from app.machines.tasks.event_json import SENT, from_json, to_json
+from app.machines.tasks.portable import pack, unpack
+from app.sentence import Sentence, Trouble, say
+
+WORDS = say("test.words", "{name} waits for {inner}.", name="x", inner=say("test.inner", "{count} {count:other|others}", count=3))
+EVENTS: list[Event] = [
+    Loading("m", WORDS), Unloaded("m", WORDS, 5), Step(1, 2, 0.5, "steps", None, Reading(process_bytes=7)), Adjusted("f", WORDS, "l"), Note(WORDS),
+    Finished((), 1.0, 2.0, "steps", 3), Stopped((), 1.0), Failed(WORDS, (WORDS,), "cure"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    made = [tmp_path / name for name in ("a.PNG", "b", "c.safetensors", "d.wav")]
+    for each in made:
+        each.write_bytes(each.name.encode())
+    return made
+
+
+def test_a_request_comes_back_with_its_files(files: list[Path], tmp_path: Path) -> None:
+    image, mask, lora, voice = map(str, files)
+    for request in (
+        PictureRequest("p", model="starter-painter", image=image, mask=mask, loras=(Lora(lora, 0.5), Lora(image)), seed=3),
+        SpeechRequest("s", model="starter-voice", voice=VoicePrompt(voice, "words"), keep=(voice,)),
+    ):
+        packed = pack(request)
+        assert not any(str(tmp_path) in text or "a.PNG" in text for text in (packed.body,)), "it names a path of this machine"
+        places = {f"{sha256}{path.suffix.lower()}": path for sha256, path in packed.files.items()}
+        assert unpack(packed.body, lambda sha256, suffix, places=places: places[sha256 + suffix]) == request  # type: ignore[misc]
+        assert {sha256: path.stat().st_size for sha256, path in packed.files.items()} == json.loads(packed.body)["files"]
+    with pytest.raises(OSError):
+        pack(PictureRequest("p", image=str(tmp_path / "gone.png")))
+
+
+@pytest.mark.parametrize("change", [
+    {"image": "/etc/passwd"}, {"image": "sha256:../x"}, {"image": f"sha256:{'0' * 64}/../x"}, {"loras": [{"path": "~/x", "weight": 1.0}]},
+    {"model": "/some/folder"}, {"model": ""}, {"kind": "speech"}, {"unknown": 1}, {"width": 10_000},
+], ids=str)  # fmt: skip
+def test_a_task_names_no_file_of_the_helper(change: dict[str, object]) -> None:
+    body = json.loads(pack(PictureRequest("p", model="starter-painter")).body)
+    body["request"].update(change)
+    with pytest.raises(Trouble):
+        unpack(json.dumps(body), lambda sha256, suffix: Path(sha256))
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_an_event_comes_back_as_it_was(event: Event) -> None:
+    assert from_json(json.loads(json.dumps(to_json(event)))) == event
+
+
+def test_every_event_is_sent_or_left_out_on_purpose() -> None:
+    assert {type(each).__name__ for each in EVENTS} == set(SENT)
+    assert to_json(Preview(1, "/p")) is None and to_json(PartDone(0, 1, "/p", "", 1)) is None
+    told = to_json(Finished(("/secret/path.png",), 1.0, 2.0, "steps", 3))
+    assert told is not None and "secret" not in json.dumps(told)
+
+
+@pytest.mark.parametrize("template", ["{name.__class__}", "{name:999999999}", "{name!r}", "{other}", "{0}", "{", "{name[0]}", "x" * 3000])
+def test_a_template_that_does_more_than_name_its_values_is_refused(template: str) -> None:
+    told = to_json(Note(WORDS))
+    assert told is not None and from_json(told) is not None
+    for place in (("sentence",), ("sentence", "values", 1, 1)):
+        bad = json.loads(json.dumps(told))
+        inner = bad
+        for key in place:
+            inner = inner[key]
+        inner["english"] = template
+        assert from_json(bad) is None, place
+
+
+def test_a_sentence_cannot_break_another_language() -> None:
+    told = from_json(to_json(Note(Sentence("lend.ready", "late {s}", (("s", "x"),)))))
+    assert isinstance(told, Note)
+    for template in ("{name}", "{s:.1f}", "{s:d}"):
+        assert told.sentence.translate({"lend.ready": template}) == "late x"
+
+
+def test_what_is_no_event_is_none() -> None:
+    nested: object = "x"
+    for _ in range(100):
+        nested = [nested]
+    step = to_json(EVENTS[2])
+    finished = {**dataclasses.asdict(EVENTS[5]), "event": "Finished", "files": ["/etc"]}
+    odd_ones = (
+        None, 3, [], {}, {"event": "Preview"}, {"event": "Step"}, {"event": "Note", "sentence": nested}, {**(step or {}), "done": "many"},
+        {**(step or {}), "extra": [0] * 5000}, {"event": ["Step"]}, finished,
+    )  # fmt: skip
+    for odd in odd_ones:
+        assert from_json(odd) is None, odd

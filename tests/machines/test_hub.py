@@ -1,0 +1,41 @@
+"""The port that helpers know: kept over restarts and kills, also of a process that does not listen yet; given up only to another program."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytest.importorskip("distributed", reason="the extra machines is not installed")
+
+from app.machines.hub import Hub
+from app.paths import home
+from tests.support.waiting import LOADING_S, until
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
+    place = home(tmp_path).create()
+    hub = Hub(place, "127.0.0.1")
+    port = hub.port
+    try:
+        for _ in range(2):  # the second time before it listens
+            first = hub.pid
+            assert first is not None
+            psutil.Process(first).kill()
+            until(lambda first=first: hub.pid != first)  # type: ignore[misc]
+        until(lambda: is_listening(port), LOADING_S)
+        assert hub.port == port
+    finally:
+        hub.close()
+    assert not is_listening(port)
+    with socket.create_server(("127.0.0.1", port)):
+        hub = Hub(place, "127.0.0.1")
+        assert hub.port != port and is_listening(hub.port)
+        hub.close()

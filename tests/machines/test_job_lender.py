@@ -1,0 +1,146 @@
+"""Whole jobs that wait go to idle machines: kept once, stopped, and done here where no other machine can."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra machines is not installed")
+
+from app.compat.planning.types import Choice
+from app.engine.jobs.database import Database
+from app.engine.jobs.events import END, Finished, Stopped
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.request import PictureRequest
+from app.paths import home
+from tests.support.lent import Main, open_main, start
+from tests.support.light_painter import PACE, read_made
+from tests.support.waiting import LOADING_S, until
+
+
+@pytest.fixture(scope="module")
+def main(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Main]:
+    folder = tmp_path_factory.mktemp("machines")
+    with open_main(folder / "main") as main:
+        main.start_helper(folder / "helper")
+        yield main
+
+
+def pace(folder: Path, **values: object) -> None:
+    (folder / PACE).write_text(json.dumps(values))
+
+
+def submit(main: Main, seed: int, batch: int = 1) -> str:
+    return main.keeper.submit(PictureRequest("a ball", model="starter-painter", seed=seed, batch=batch)).id
+
+
+def end_of(main: Main, job: str) -> object:
+    return next(event for event in main.keeper.follow(job) if isinstance(event, END))
+
+
+def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
+    pace(main.keeper.home.root, step_s=3.0)
+    here = submit(main, 1)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 10, batch=12)
+    end = end_of(main, there)
+    assert isinstance(end, Finished) and len(end.files) == 12
+    assert main.keeper.journal.get(here).state == "running", "it was done meanwhile"
+    kept = main.keeper.shelf.list_of_job(there)
+    assert [each.path.read_bytes()[:4] for each in kept] == [b"\x89PNG"] * 12 and len({each.path.read_bytes() for each in kept}) == 12
+    assert {(each.plan["machine"] != "", each.model, each.rate, each.whole) for each in kept} == {(True, "starter-painter", 0.0, True)}
+    assert main.keeper.journal.get(there).state == "finished"
+    main.keeper.stop(here)
+    assert isinstance(end_of(main, here), Stopped)
+    made = read_made(main.keeper.home.root)
+    assert {seed for _, seed, _ in made} == {1}
+
+
+def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else_to_do(main: Main, tmp_path: Path) -> None:
+    second = main.start_helper(tmp_path / "second", step_s=0.1)
+    folders = [helper.home for helper in main.helpers]
+    for folder in folders:
+        pace(folder, step_s=0.1)
+    before = [len(read_made(folder)) for folder in (*folders, main.keeper.home.root)]
+    pace(main.keeper.home.root, step_s=0.3)
+    here = submit(main, 4)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 500, batch=16)
+    assert isinstance(end_of(main, here), Finished)
+    pace(main.keeper.home.root, step_s=0.05)
+    end = end_of(main, there)
+    made = [
+        [seed for word, seed, _ in read_made(folder)[since:] if word == "finished"]
+        for folder, since in zip((*folders, main.keeper.home.root), before, strict=True)
+    ]
+    second.end()
+    main.helpers.remove(second)
+    assert isinstance(end, Finished) and len(end.files) == 16
+    assert {seed for each in made for seed in each} == {4, *range(500, 516)}
+    assert made[0] and made[1] and len(made[2]) > 1, f"painted by: {made}"
+    kept = main.keeper.shelf.list_of_job(there)
+    assert len(kept) == 16 and len({each.path.read_bytes() for each in kept}) == 16
+
+
+def test_stop_reaches_it(main: Main) -> None:
+    helper = main.helpers[0].home
+    pace(main.keeper.home.root, step_s=1.0)
+    pace(helper, step_s=0.5)
+    here = submit(main, 2)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 30)
+    until(lambda: any(seed == 30 for _, seed, _ in read_made(helper)), LOADING_S)
+    asked_s = time.time()
+    main.keeper.stop(there)
+    assert isinstance(end_of(main, there), Stopped) and main.keeper.journal.get(there).state == "stopped"
+    until(lambda: any(word == "stopped" and seed == 30 for word, seed, _ in read_made(helper)))
+    assert next(when for word, seed, when in read_made(helper) if (word, seed) == ("stopped", 30)) - asked_s < 2.5
+    pace(helper, step_s=0.01)
+    main.keeper.stop(here)
+    end_of(main, here)  # before the next one waits behind it, and goes to the helper
+
+
+def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> None:
+    helper = main.helpers[0].home
+    pace(main.keeper.home.root, step_s=0.4)
+    pace(helper, step_s=0.5)
+    here = submit(main, 2)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 40)
+    until(lambda: any(seed == 40 for _, seed, _ in read_made(helper)), LOADING_S)
+    database = Database(home(helper).database)
+    try:
+        own = Journal(database).queue(PictureRequest("his own"), Choice())  # as his window would, another process of the same home
+        end = end_of(main, there)
+        assert isinstance(end, Finished) and main.keeper.shelf.list_of_job(there)[0].plan.get("machine") is None
+        Journal(database).withdraw(own.id)
+        until(lambda: not main.hub.list_machines()[0].paused)
+    finally:
+        database.close()
+        pace(helper, step_s=0.01)
+
+
+@pytest.mark.parametrize(("fault", "batch"), [("fails", 1), ("fails", 2), ("killed", 1)])
+def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, main: Main) -> None:
+    helper = main.helpers[0]
+    pace(main.keeper.home.root, step_s=0.4)
+    pace(helper.home, step_s=0.5, fails=fault == "fails")
+    here = submit(main, 3)
+    until(lambda: main.keeper.state.job == here)
+    seed = 60 if fault == "killed" else 50 + 2 * batch
+    there = submit(main, seed, batch)
+    until(lambda: any(seed <= each < seed + batch for _, each, _ in read_made(helper.home)), LOADING_S)
+    if fault == "killed":
+        helper.kill()
+    end = end_of(main, there)
+    kept = main.keeper.shelf.list_of_job(there)
+    assert isinstance(end, Finished) and len(kept) == batch
+    assert [each.plan.get("machine") for each in kept] == [None] * batch
+    pace(helper.home, step_s=0.01)
+    if fault == "killed":
+        main.helpers[0] = start(helper.home)
+        until(lambda: main.hub.list_machines()[0].online, LOADING_S)

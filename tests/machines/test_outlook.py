@@ -1,0 +1,145 @@
+"""What machines say of a request before they get it: the helper's own forecast, what of it is believed, and who comes first."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from app.compat.machine.hardware import Hardware
+from app.duration import word_duration
+from app.engine.jobs.events import Failed, Finished
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt, to_json
+from app.machines import asking
+from app.machines.asking import Asking
+from app.machines.foresight import Foresight
+from app.machines.hub import HelpingMachine
+from app.machines.outlook import LOADING_S, Outlook, ask_about, explain, put_in_order, read_outlook
+from app.paths import home
+from app.sentence import say
+
+GIB = 1 << 30
+PICTURE = PictureRequest("a ball", "starter-painter", steps=10)
+SPEECH = SpeechRequest("[S1] hello. good morning. " * 40, "starter-voice")
+
+
+def foresee(folder: Path, hardware: Hardware | None, loaded: str = "") -> Foresight:
+    state, shelf = SimpleNamespace(hardware=hardware, model=loaded), SimpleNamespace(find=lambda search: [])
+    return Foresight(SimpleNamespace(home=home(folder), state=state, shelf=shelf))  # type: ignore[arg-type]
+
+
+def ask(foresight: Foresight, request: Request) -> object:
+    return foresight.answer(json.dumps({"request": to_json(ask_about(request)), "files": {}}))
+
+
+def test_a_helper_speaks_of_its_own_memory_and_models(tmp_path: Path) -> None:
+    small = Hardware(kind="cpu", name="small", memory_bytes=4 * GIB, free_bytes=2 * GIB, ram_bytes=4 * GIB)
+    big = PictureRequest("a ball", "flux1-schnell")
+    assert ask(foresee(tmp_path, small, "starter-painter"), PICTURE) == {"fit": "fits", "loaded": True, "seconds": None}
+    assert ask(foresee(tmp_path, small), PICTURE) == {"fit": "fits", "loaded": False, "seconds": None}
+    assert read_outlook(ask(foresee(tmp_path, small), big)) == Outlook("no")
+    assert ask(foresee(tmp_path, None), PICTURE) == {"fit": "fits", "loaded": False, "seconds": None}, "its engine is starting"
+
+
+@pytest.mark.parametrize("body", ["", "{}", "[]", '{"request": 5}', json.dumps({"request": to_json(PictureRequest("a", "no-such-model"))})])
+def test_an_odd_question_has_no_answer(body: str, tmp_path: Path) -> None:
+    assert foresee(tmp_path, Hardware(kind="cpu", name="x")).answer(body) is None
+
+
+def test_it_learns_its_speed_from_what_it_makes_for_others(tmp_path: Path) -> None:
+    foresight = foresee(tmp_path, Hardware(kind="cpu", name="x"))
+    foresight.note(PICTURE, Finished((), 9.0, 2.0, "steps", 0))
+    foresight.note(SPEECH, Finished((), 9.0, 40.0, "frames", 0))
+    for useless in (Finished((), 1.0, 0.0, "steps", 0), Finished((), 1.0, math.inf, "steps", 0), Failed(say("test.fails", "it fails"))):
+        foresight.note(PICTURE, useless)
+    assert read_outlook(ask(foresight, PICTURE)) == Outlook(seconds=5.0)
+    assert read_outlook(ask(foresight, PictureRequest("a", "starter-painter", steps=20, batch=3))) == Outlook(seconds=30.0)
+    whole, part = (read_outlook(ask(foresight, each)) for each in (SPEECH, SpeechRequest(SPEECH.text, SPEECH.model, only_parts=(1,))))
+    assert whole is not None and part is not None and whole.seconds is not None and part.seconds is not None
+    assert 0 < part.seconds < whole.seconds / 5
+
+
+def test_a_question_names_no_file() -> None:
+    asked = ask_about(PictureRequest("a ball", image="/home/me/secret.png", mask="/home/me/mask.png"))
+    assert "/home/me" not in json.dumps(to_json(asked))
+    assert "clip" not in json.dumps(to_json(ask_about(SpeechRequest("[S1] hello.", voice=VoicePrompt("clip.wav", "hello.")))))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        5,
+        [],
+        {"fit": "perhaps"},
+        {"seconds": -1},
+        {"seconds": 1e308},
+        {"seconds": math.inf},
+        {"seconds": math.nan},
+        {"seconds": "soon"},
+        {"more": 1},
+    ],
+)
+def test_odd_answers_are_not_believed(given: object) -> None:
+    assert read_outlook(given) is None
+    assert read_outlook({"fit": "tight", "loaded": True, "seconds": 3}) == Outlook("tight", True, 3.0)
+
+
+def name(*outlooks: Outlook | None) -> list[str]:
+    machines = [HelpingMachine(str(place), "") for place in range(len(outlooks))]
+    return [each.id for each in put_in_order(machines, {str(place): each for place, each in enumerate(outlooks) if each is not None})]
+
+
+def test_the_one_that_would_be_done_first_comes_first() -> None:
+    assert name(Outlook(loaded=True, seconds=9), Outlook(loaded=True, seconds=3), Outlook("tight", True, 5)) == ["1", "2", "0"]
+    assert name(Outlook("no", True, 1), Outlook(loaded=True, seconds=50)) == ["1"], "what does not fit is not asked for"
+    assert name(Outlook(seconds=3), Outlook(loaded=True, seconds=3 + LOADING_S - 1)) == ["1", "0"], "loading takes time"
+    assert name(Outlook(seconds=3), Outlook(loaded=True, seconds=3 + LOADING_S + 1)) == ["0", "1"]
+    assert name(Outlook(loaded=True, seconds=9), None, Outlook(loaded=True), Outlook(loaded=True, seconds=10)) == ["0", "2", "3", "1"]
+    assert name(None, Outlook(), Outlook(loaded=True)) == ["2", "0", "1"]
+
+
+def test_each_choice_has_its_sentence() -> None:
+    said = [explain(each) for each in (None, Outlook(), Outlook(loaded=True), Outlook(seconds=2.1), Outlook(loaded=True, seconds=2.1))]
+    assert len({each.key for each in said}) == 5 and all(dict(each.values) == {"time": word_duration(2.1)} for each in said[3:])
+
+
+class Switchboard:
+    """A hub that notes what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.tell: Callable[[str, str, object], None]
+
+    def ask(self, machine: str, question: str, body: str, answered: Callable[[str, str, object], None]) -> None:
+        self.asked.append((machine, question))
+        self.tell = answered
+
+
+def test_nobody_is_chosen_before_it_has_answered_or_was_silent_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, woken = SimpleNamespace(now_s=100.0), list[int]()
+    monkeypatch.setattr(asking.time, "monotonic", lambda: clock.now_s)
+    hub, machines = Switchboard(), [HelpingMachine(each, "") for each in ("a", "b")]
+    board = Asking(hub, lambda: woken.append(1))  # type: ignore[arg-type]
+
+    def choose() -> list[str]:
+        return [each.id for each in board.choose("job", PICTURE, machines)]
+
+    assert choose() == [] == choose() and hub.asked == [("a", "job"), ("b", "job")], "each is asked once"
+    hub.tell("b", "job", {"fit": "fits", "loaded": True, "seconds": 3})
+    hub.tell("c", "job", {"fit": "fits"})
+    hub.tell("a", "other", {"fit": "fits"})
+    assert choose() == ["b"] and woken and board.find("job", "b") == Outlook(loaded=True, seconds=3.0) and board.find("job", "a") is None
+    clock.now_s += asking.PATIENCE_S + 0.1
+    assert choose() == ["b", "a"]
+    clock.now_s += asking.AGAIN_S
+    assert choose() == ["b", "a"] and len(hub.asked) == 4, "asked again, and used meanwhile"
+    hub.tell("b", "job", {"fit": "no"})
+    assert choose() == ["a"]
+    for number in range(asking.KEPT_MOST + 1):
+        board.choose(str(number), PICTURE, machines)
+    assert board.find("job", "b") is None

@@ -1,0 +1,85 @@
+"""The real painter and voice, in the engines of helpers: the same request gives the same picture on each, and as here."""
+
+from __future__ import annotations
+
+import json
+import queue
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="the extra machines is not installed")
+
+from app.engine.files import sound
+from app.engine.jobs.events import END, Event, Finished, Step
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.process.job_folder import MACHINES
+from app.engine.process.keeper import Keeper
+from app.machines.hub import Hub, TaskEnd
+from app.machines.spreader import Spreader
+from app.machines.tasks.portable import pack
+from app.paths import home
+from tests.support.lent import Main, open_main
+from tests.support.waiting import LOADING_S, until
+
+pytestmark = pytest.mark.slow
+
+
+def have_made(main: Main, place: int, request: Request) -> tuple[bytes, list[Event]]:
+    """Have one helper make something; return its file and what it told on its way."""
+    machine, told = main.hub.list_machines()[place].id, list[Event]()
+    ends: queue.SimpleQueue[tuple[TaskEnd, list[bytes]]] = queue.SimpleQueue()
+
+    def take(end: TaskEnd) -> None:
+        ends.put((end, [file.read_bytes() for file in end.files.values()]))
+
+    main.hub.submit(f"{place}-{type(request).__name__}", pack(request), [machine], lambda _, event: told.append(event), take)
+    end, files = ends.get(timeout=250)
+    assert isinstance(end.event, Finished) and end.machine == machine and len(files) == 1, (end, main.helpers[place].log)
+    return files[0], told
+
+
+def test_the_same_picture_on_every_machine(tmp_path: Path) -> None:
+    picture = PictureRequest("a red ball on grass", model="starter-painter", seed=5, steps=3)
+    speech = SpeechRequest("[S1] The red boat is near the bridge.", model="starter-voice", seed=5)
+    with open_main(tmp_path / "main", spreads=False) as main:
+        for name in ("one", "two"):
+            main.start_helper(tmp_path / name, module="app", words=("lend",))
+        until(lambda: not any(each.paused for each in main.hub.list_machines()), LOADING_S)
+        first, told = have_made(main, 0, picture)
+        assert first == have_made(main, 1, picture)[0] and first.startswith(b"\x89PNG")
+        assert [event.done for event in told if isinstance(event, Step)][-1] == 3, "progress did not arrive while it happened"
+        assert have_made(main, 0, speech)[0].startswith(b"RIFF")
+    keeper = Keeper(home(tmp_path / "here"))
+    try:
+        end = next(event for event in keeper.follow(keeper.submit(picture).id) if isinstance(event, END))
+        assert Path(end.files[0]).read_bytes() == first
+    finally:
+        keeper.close()
+
+
+def test_a_script_is_spoken_by_two_machines_as_by_one(tmp_path: Path) -> None:
+    request = SpeechRequest("[S1] hello. good morning. " * 24, model="starter-voice", seed=5)
+    spoken, made_by = list[sound.Samples](), dict[str, str]()
+    for helped in (True, False):
+        keeper = Keeper(home(tmp_path / f"helped-{helped}"))
+        main = Main(keeper, Hub(keeper.home, "127.0.0.1"))
+        try:
+            if helped:
+                main.start_helper(tmp_path / "helper", module="app", words=("lend",))
+                main.spreader = Spreader(keeper, main.hub)
+            job = keeper.submit(request).id
+            end = next(event for event in keeper.follow(job) if isinstance(event, END))
+            assert isinstance(end, Finished), end
+            spoken.append(sound.read(Path(end.files[0]))[0])
+            made_by |= json.loads((keeper.folder(job) / MACHINES).read_text()) if helped else {}
+        finally:
+            for helper in main.helpers:
+                helper.end()
+            if main.spreader is not None:
+                main.spreader.close()
+            main.hub.close()
+            keeper.close()
+    assert any(each.endswith(".wav") for each in made_by), "the helper spoke nothing"
+    assert np.array_equal(*spoken)

@@ -1,0 +1,258 @@
+"""A batch over several machines, for real: helpers in processes of their own, TLS on, killed, stopped, removed; each picture once on the shelf."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from queue import SimpleQueue
+from statistics import median
+from unittest import mock
+
+import psutil
+import pytest
+
+pytest.importorskip("distributed", reason="the extra machines is not installed")
+
+from app.compat.planning.types import Choice
+from app.engine.files import sound
+from app.engine.jobs.database import Database
+from app.engine.jobs.events import END, Finished, PartDone, Stopped
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.machines import spreader
+from app.machines.hub import TaskEnd
+from app.machines.tasks.portable import pack
+from app.paths import home
+from tests.support.lent import SLOW_S, Main, open_main, start
+from tests.support.light_painter import PACE, read_made
+from tests.support.waiting import LOADING_S, until
+
+MODEL = "starter-painter"
+
+
+@pytest.fixture(scope="module")
+def main(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Main]:
+    """With two helpers that every test finds at work again."""
+    folder = tmp_path_factory.mktemp("machines")
+    with open_main(folder / "main") as main:
+        for name in ("one", "two"):
+            main.start_helper(folder / name)
+        yield main
+
+
+def pace(folder: Path, **values: object) -> None:
+    (folder / PACE).write_text(json.dumps(values))
+
+
+def submit(main: Main, batch: int, seed: int, step_s: float = SLOW_S, **more: object) -> str:
+    pace(main.keeper.home.root, step_s=step_s)
+    return main.keeper.submit(PictureRequest("a red ball", model=MODEL, batch=batch, seed=seed, **more)).id  # type: ignore[arg-type]
+
+
+def end_of(main: Main, job: str) -> object:
+    return next(event for event in main.keeper.follow(job) if isinstance(event, END))
+
+
+def finished(folder: Path, since: int) -> list[int]:
+    return [seed for word, seed, _ in read_made(folder)[since:] if word == "finished"]
+
+
+def test_a_batch_is_painted_by_all_and_each_picture_is_kept_once(main: Main) -> None:
+    folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
+    before = [len(read_made(folder)) for folder in folders]
+    job = submit(main, 8, 1000)
+    events = list(main.keeper.follow(job))
+    assert isinstance(events[-1], Finished) and len(events[-1].files) == 8
+    assert {event.index for event in events if isinstance(event, PartDone)} == set(range(8))
+    made = [finished(folder, since) for folder, since in zip(folders, before, strict=True)]
+    assert {seed for each in made for seed in each} == set(range(1000, 1008)), f"painted by: {made}"
+    assert made[1] and made[2], "a helper did nothing"
+    kept = main.keeper.shelf.list_of_job(job)
+    assert len(kept) == 8 and len({each.path.read_bytes() for each in kept}) == 8
+    assert main.keeper.journal.get(job).state == "finished"
+    by = [each.plan.get("machine", "here") for each in kept]
+    assert by.count("here") <= len(made[0]) and len({*by} - {"here"}) == 1, "both helpers run on this computer, so they have one name"
+    for helper in main.helpers:
+        assert not list((helper.home / "creations").iterdir()), "a helper keeps no picture of another's"
+
+
+def test_a_slow_machine_holds_nothing_up(main: Main) -> None:
+    one = main.helpers[0].home
+    pace(one, step_s=5.0)
+    try:
+        began_s = time.monotonic()
+        job = submit(main, 4, 1500, step_s=2.0)  # here a picture takes 20 s, on one helper 50, on the other a moment
+        end = end_of(main, job)
+        assert isinstance(end, Finished) and len(end.files) == 4
+        assert time.monotonic() - began_s < 20, "a slow machine was waited for"
+        assert set(finished(main.helpers[1].home, 0)) >= set(range(1500, 1504))
+        assert len(main.keeper.shelf.list_of_job(job)) == 4
+    finally:
+        pace(one, step_s=0.01)
+
+
+def test_a_machine_that_has_ended_a_task_waits_for_no_tick(main: Main) -> None:
+    one, two = (helper.home for helper in main.helpers)
+    pace(two, step_s=5.0)
+    before = len(read_made(one))
+    with mock.patch.object(spreader, "TICK_S", 4.0):
+        job = submit(main, 8, 1700, step_s=4.0)
+        assert isinstance(end_of(main, job), Finished)
+    pace(two, step_s=0.01)
+    made_s = [when for word, _, when in read_made(one)[before:] if word == "finished"]
+    assert len(made_s) >= 6 and median(later - earlier for earlier, later in pairwise(made_s)) < 2.0
+
+
+def test_the_parts_of_a_script_are_spoken_by_all(main: Main) -> None:
+    folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
+    before = [len(read_made(folder)) for folder in folders]
+    pace(main.keeper.home.root, step_s=SLOW_S)
+    job = main.keeper.submit(SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=3000)).id
+    events = list(main.keeper.follow(job))
+    assert isinstance(events[-1], Finished) and len(events[-1].files) == 1, events[-1]
+    told = {event.index: event.total for event in events if isinstance(event, PartDone)}
+    total = told[0]
+    assert total >= 6 and set(told) == set(range(total))
+    made = [finished(folder, since) for folder, since in zip(folders, before, strict=True)]
+    assert {seed for each in made for seed in each} == set(range(3000, 3000 + total)), f"spoken by: {made}"
+    assert made[1] and made[2] and len(made[0]) < total, f"spoken by: {made}"
+    (kept,) = main.keeper.shelf.list_of_job(job)
+    samples, _ = sound.read(kept.path)
+    levels = [samples[int((index + 0.5) * len(samples) / total)] for index in range(total)]
+    assert levels == pytest.approx([0.1 + index / 100 for index in range(total)], abs=1e-3), "each part once, in its place"
+
+
+def test_stop_reaches_a_helper_within_two_seconds(main: Main) -> None:
+    one = main.helpers[0].home
+    before = len(read_made(one))
+    for helper in main.helpers:
+        pace(helper.home, step_s=1.0)
+    try:
+        job = submit(main, 4, 2000, step_s=1.0)
+        until(lambda: any(word == "began" for word, *_ in read_made(one)[before:]), LOADING_S)
+        asked_s = time.time()
+        main.keeper.stop(job)
+        assert isinstance(end_of(main, job), Stopped)
+        until(lambda: any(word == "stopped" for word, *_ in read_made(one)[before:]))
+        stopped_s = next(when for word, _, when in read_made(one)[before:] if word == "stopped")
+        assert stopped_s - asked_s < 1.0 + 2.0, "a step of a second, and two"
+    finally:
+        for helper in main.helpers:
+            pace(helper.home, step_s=0.01)
+
+
+def test_a_helper_that_fails_holds_nothing_up(main: Main) -> None:
+    for helper in main.helpers:
+        pace(helper.home, step_s=0.01, fails=True)
+    try:
+        job = submit(main, 4, 3000, step_s=0.05)
+        end = end_of(main, job)
+        assert isinstance(end, Finished) and len(end.files) == 4
+    finally:
+        for helper in main.helpers:
+            pace(helper.home, step_s=0.01)
+
+
+def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path) -> None:
+    from PIL import Image
+
+    start = tmp_path / "start.png"
+    Image.frombytes("RGB", (1000, 1000), random.Random(3).randbytes(3_000_000)).save(start)
+    assert start.stat().st_size > 2 << 20, "more than one piece"
+    job = submit(main, 4, 4000, image=str(start))
+    end = end_of(main, job)
+    assert isinstance(end, Finished) and len(end.files) == 4
+    colours = {Image.open(file).getpixel((3, 3)) for file in end.files}
+    assert len(colours) == 1, "one of them did not start from the picture"
+    assert any(finished(helper.home, 0)[-1] >= 4000 for helper in main.helpers)
+
+
+def test_the_helpers_own_job_goes_first(main: Main) -> None:
+    one = main.helpers[0]
+    before = len(read_made(one.home))
+    pace(one.home, step_s=0.5)
+    job = submit(main, 4, 4500)
+    until(lambda: any(word == "began" for word, *_ in read_made(one.home)[before:]), LOADING_S)
+    database = Database(home(one.home).database)
+    try:
+        own = Journal(database).queue(PictureRequest("his own"), Choice())  # as his window would, another process of the same home
+        until(lambda: main.hub.list_machines()[0].paused)
+        until(lambda: read_made(one.home)[-1][0] in ("stopped", "overtaken"))
+        end = end_of(main, job)
+        assert isinstance(end, Finished) and len(end.files) == 4
+        Journal(database).withdraw(own.id)
+        until(lambda: not main.hub.list_machines()[0].paused)
+    finally:
+        database.close()
+        pace(one.home, step_s=0.01)
+
+
+def test_a_task_goes_on_elsewhere_when_its_machine_is_killed(main: Main) -> None:
+    for helper in main.helpers:
+        pace(helper.home, step_s=0.3)
+    ends: SimpleQueue[TaskEnd] = SimpleQueue()
+    task = pack(PictureRequest("a ball", model=MODEL, seed=4900))
+    machines = [each.id for each in main.hub.list_machines()]
+    for _ in range(2):
+        main.hub.submit("task", task, machines, lambda machine, event: None, ends.put)
+    until(lambda: any(each.tasks for each in main.hub.list_machines()))
+    place = next(place for place, each in enumerate(main.hub.list_machines()) if each.tasks)
+    until(lambda: main.hub.list_machines()[place].step is not None)
+    main.helpers[place].kill()
+    end = ends.get(timeout=LOADING_S)
+    assert isinstance(end.event, Finished) and end.machine == machines[1 - place] and [*end.files] == ["picture-0.png"]
+    assert ends.empty(), "the same task twice"
+    main.helpers[place] = start(main.helpers[place].home)
+    for helper in main.helpers:
+        pace(helper.home, step_s=0.01)
+    until(lambda: all(each.online and not each.paused for each in main.hub.list_machines()), LOADING_S)
+
+
+def test_a_helper_killed_in_the_middle_and_started_again(main: Main) -> None:
+    one = main.helpers[0]
+    before = len(read_made(one.home))
+    pace(one.home, step_s=0.5)
+    job = submit(main, 6, 5000)
+    until(lambda: any(word == "began" for word, *_ in read_made(one.home)[before:]), LOADING_S)
+    one.kill()
+    until(lambda: not main.find(one).online)
+    end = end_of(main, job)
+    assert isinstance(end, Finished) and len(end.files) == 6 and len(main.keeper.shelf.list_of_job(job)) == 6
+    pace(one.home, step_s=0.01)
+    main.helpers[0] = start(one.home)
+    until(lambda: main.hub.list_machines()[0].online, LOADING_S)
+
+
+def test_a_killed_machines_process_comes_back_on_either_side(main: Main) -> None:
+    for pid in (main.hub.pid, None):
+        process = psutil.Process(pid) if pid is not None else find_machines_process(main)
+        process.kill()
+        process.wait(20)
+        until(lambda: not all(each.online for each in main.hub.list_machines()))
+        until(lambda: all(each.online for each in main.hub.list_machines()), LOADING_S)
+    job = submit(main, 4, 6000)
+    end = end_of(main, job)
+    assert isinstance(end, Finished) and len(end.files) == 4
+
+
+def find_machines_process(main: Main) -> psutil.Process:
+    """The helper's child that holds a connection to the main machine."""
+    below = psutil.Process(main.helpers[0].process.pid).children()
+    return next(each for each in below if any(c.raddr and c.raddr.port == main.hub.port for c in each.net_connections()))
+
+
+def test_a_removed_machine_is_dropped_at_once_and_told(main: Main) -> None:
+    two = main.helpers[1]
+    removed = main.find(two)
+    began_s = time.monotonic()
+    main.hub.remove(removed.id)
+    until(lambda: two.said("no longer uses this computer"), LOADING_S)
+    assert removed.id not in {each.id for each in main.hub.list_machines()}
+    assert time.monotonic() - began_s < LOADING_S
+    job = submit(main, 3, 7000, step_s=0.05)
+    assert isinstance(end_of(main, job), Finished)
+    assert not any(seed >= 7000 for seed in finished(two.home, 0))

@@ -1,0 +1,112 @@
+"""A main machine in this process, and helpers in processes of their own, on the loopback with TLS."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from app.engine.process import child
+from app.engine.process.keeper import Keeper
+from app.machines.hub import HelpingMachine, Hub
+from app.machines.spreader import Spreader
+from app.paths import home
+from tests.support import light_painter
+from tests.support.places import TOP
+from tests.support.waiting import LOADING_S, until
+
+SLOW_S = 0.3
+"""Of a step: a picture of ten takes three seconds."""
+
+
+@dataclass
+class Helper:
+    home: Path
+    process: subprocess.Popen[str]
+    log: list[str] = field(default_factory=list)
+
+    def said(self, words: str) -> bool:
+        return any(words in line for line in self.log)
+
+    def find_below(self, words: str) -> psutil.Process:
+        """Return the process below this one whose command line has these words."""
+        return next(each for each in psutil.Process(self.process.pid).children() if words in " ".join(each.cmdline()))
+
+    def kill(self) -> None:
+        """All of it at once, as if unplugged."""
+        family = [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+        for each in family:
+            each.kill()
+        psutil.wait_procs(family, timeout=20)
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.kill()
+        self.process.wait()
+
+
+@dataclass
+class Main:
+    keeper: Keeper
+    hub: Hub
+    spreader: Spreader | None = None
+    helpers: list[Helper] = field(default_factory=list)
+
+    def start_helper(
+        self, folder: Path, step_s: float = 0.01, module: str = "tests.support.light_helper", words: tuple[str, ...] = ()
+    ) -> Helper:
+        """Pair a new helper and wait until it can work."""
+        known = {each.id for each in self.hub.list_machines()}
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+        code = self.hub.open_pairing().state.code
+        helper = start(folder, module, (*words, str(code)))
+        self.helpers.append(helper)
+        until(
+            lambda: any(each.id not in known and each.online and each.models and not each.paused for each in self.hub.list_machines()),
+            LOADING_S,
+        )
+        return helper
+
+    def find(self, helper: Helper) -> HelpingMachine:
+        return self.hub.list_machines()[self.helpers.index(helper)]
+
+
+def start(folder: Path, module: str = "tests.support.light_helper", words: tuple[str, ...] = ()) -> Helper:
+    command = [sys.executable, "-m", module, *words, "--home", str(folder)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), os.environ.get("PYTHONPATH", "")]), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, cwd=TOP, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    helper = Helper(folder, process)
+    assert process.stdout is not None
+    threading.Thread(target=helper.log.extend, args=(process.stdout,), daemon=True).start()
+    return helper
+
+
+@contextmanager
+def open_main(folder: Path, spreads: bool = True) -> Iterator[Main]:
+    """`spreads`: the light painter paints here too, and its batches are spread."""
+    patched = child.worker.main
+    child.worker.main = light_painter.main
+    main = None
+    try:
+        keeper = Keeper(home(folder))
+        main = Main(keeper, Hub(keeper.home, "127.0.0.1"))
+        main.spreader = Spreader(keeper, main.hub) if spreads else None
+        yield main
+    finally:
+        child.worker.main = patched
+        if main is not None:
+            for helper in main.helpers:
+                helper.end()
+            if main.spreader is not None:
+                main.spreader.close()
+            main.hub.close()
+        keeper.close()

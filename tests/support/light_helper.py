@@ -1,0 +1,13 @@
+"""`hearth lend` with the light painter: a helper's own process, and its engine's and machines processes below it."""
+
+from __future__ import annotations
+
+import sys
+
+from app.__main__ import main
+from app.engine.process import child
+from tests.support import light_painter
+
+if __name__ == "__main__":
+    child.worker.main = light_painter.main
+    sys.exit(main(["lend", *sys.argv[1:]]))

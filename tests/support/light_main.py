@@ -1,0 +1,32 @@
+"""A main machine that is to be killed: it says its code, waits for a helper, paints one thing here, and says the job that the helper has then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from app.engine.jobs.request import PictureRequest
+from app.engine.process import child
+from app.engine.process.keeper import Keeper
+from app.paths import home
+from app.ui.state.other_machines import OtherMachines
+from app.ui.state.settings import Settings
+from tests.support import light_painter
+from tests.support.waiting import LOADING_S, until
+
+if __name__ == "__main__":
+    child.worker.main = light_painter.main
+    place = home(Path(sys.argv[1])).create()
+    keeper = Keeper(place)
+    others = OtherMachines(keeper, Settings(place.settings))
+    others.use()
+    others.show_code()
+    hub = others.hub
+    assert hub is not None and hub.pairing is not None
+    print(hub.pairing.state.code, flush=True)
+    until(lambda: any(each.online and not each.paused and each.models for each in hub.list_machines()), LOADING_S)
+    here = keeper.submit(PictureRequest("a cube", model="starter-painter", seed=1)).id
+    until(lambda: keeper.state.job == here, LOADING_S)
+    print(keeper.submit(PictureRequest("a ball", model="starter-painter", batch=8, seed=100)).id, flush=True)
+    time.sleep(600)

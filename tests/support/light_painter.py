@@ -1,0 +1,169 @@
+"""An engine's process without torch: a colour or a level for each seed, in steps of a length that the home's folder names. It stops, and it can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.meter import Reading
+from app.engine.files import join_sound, spoken_parts
+from app.engine.files.join_sound import Finish, Piece
+from app.engine.files.spoken_parts import SpokenPart
+from app.engine.jobs.events import Event, Failed, Finished, PartDone, Step, Stopped
+from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
+from app.engine.jobs.messages import Stop as StopOrder
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, to_json
+from app.engine.jobs.seed import draw_seed
+from app.engine.process.delivery import find_limits
+from app.engine.text import script
+from app.paths import Home
+from app.sentence import say
+
+PACE = "pace.json"
+"""In the home: seconds of a step, and "fails" for one whose every picture fails."""
+STEPS = 10
+MADE = "made.txt"
+"""In the home: a line for each picture that was begun, finished or stopped, with the time."""
+
+
+def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
+    sending, stopping, orders = threading.Lock(), set[str](), list[Run | Quit]()
+    arrived = threading.Condition()
+
+    def tell(report: Report) -> None:
+        with sending:
+            pipe.send(report)
+
+    def beat() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                tell(Beat(Reading(), "", None))
+                time.sleep(0.5)
+
+    def listen() -> None:
+        while True:
+            try:
+                order = pipe.recv()
+            except (EOFError, OSError):
+                order = Quit()
+            if isinstance(order, StopOrder):
+                stopping.add(order.job)
+            elif isinstance(order, Run | Quit):
+                with arrived:
+                    orders.append(order)
+                    arrived.notify()
+
+    tell(Ready(Hardware(kind="cpu", name=f"light {home.root.name}")))
+    for needed in (beat, listen):
+        threading.Thread(target=needed, daemon=True).start()
+    while True:
+        with arrived:
+            arrived.wait_for(lambda: bool(orders))
+            order = orders.pop(0)
+        if isinstance(order, Quit):
+            return
+        stopping.discard(order.job)
+        for event in carry_out(home, order, stopping):
+            tell(JobEvent(order.job, event))
+
+
+def note(home: Home, word: str, seed: int) -> None:
+    with (home.root / MADE).open("a") as file:
+        file.write(f"{word} {seed} {time.time()}\n")
+
+
+def read_made(home: Path) -> list[tuple[str, int, float]]:
+    """What an engine did, in order: (word, seed, time)."""
+    file = home / MADE
+    lines = [line.split() for line in file.read_text().splitlines()] if file.is_file() else []
+    return [(word, int(seed), float(when)) for word, seed, when in lines]
+
+
+def carry_out(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+    yield from (speak if isinstance(order.request, SpeechRequest) else paint)(home, order, stopping)
+
+
+def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+    """Each part in steps as a picture has; one that lies in the folder, made of the same, is taken as it is."""
+    request, folder = order.request, Path(order.folder)
+    assert isinstance(request, SpeechRequest)
+    folder.mkdir(parents=True, exist_ok=True)
+    first, parts, made = (
+        draw_seed(request, folder),
+        script.parse_script(request.text, find_limits(home, request.model)).parts,
+        list[Piece](),
+    )
+    for index in request.only_parts or range(len(parts)):
+        path, seed, text = spoken_parts.sound_path(folder, index), (first + index) % SEED_LIMIT, parts[index].text
+        key, found = spoken_parts.hash_inputs(request.model, text, seed), spoken_parts.find(path)
+        if found is None or found.key != key:
+            note(home, "began", seed)
+            pace = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
+            for step in range(STEPS):
+                time.sleep(pace.get("step_s", 0.01))
+                yield Step(step + 1, STEPS, 1.0, "frames", None, Reading(), part=index, parts=len(parts))
+                if order.job in stopping:
+                    note(home, "stopped", seed)
+                    yield Stopped((), 1.0)
+                    return
+            codes = np.full((8, 1), index, np.int16)
+            spoken_parts.save(SpokenPart(text, seed, key, 0.5, True, codes, path), np.full(4000, 0.1 + index / 100, np.float32), 8000)
+            note(home, "finished", seed)
+        made.append(Piece(path, 0.0))
+        yield PartDone(index, len(parts), str(path), text, seed, 0.5)
+    target = folder / f"speech.{request.format}"
+    join_sound.join(made, target, Finish(request.format, 1.0, None, 0.0), to_json(request))
+    yield Finished((str(target),), 1.0, 1.0, "frames", 0, 0.5 * len(made))
+
+
+def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+    request, folder = order.request, Path(order.folder)
+    assert isinstance(request, PictureRequest)
+    folder.mkdir(parents=True, exist_ok=True)
+    first, files = draw_seed(request, folder), list[str]()
+    for index in range(request.batch):
+        path, seed = folder / f"picture-{index}.png", (first + index) % SEED_LIMIT
+        if not path.is_file():
+            note(home, "began", seed)
+            pace = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
+            for step in range(STEPS):
+                time.sleep(pace.get("step_s", 0.01))
+                yield Step(step + 1, STEPS, 1.0, "steps", None, Reading(), part=index, parts=request.batch)
+                if order.job in stopping:
+                    note(home, "stopped", seed)
+                    yield Stopped(tuple(files), 1.0)
+                    return
+                if path.is_file():
+                    break
+            if path.is_file():
+                note(home, "overtaken", seed)
+                files.append(str(path))
+                continue
+            if pace.get("fails"):
+                yield Failed(say("test.fails", "it fails"))
+                return
+            draw(request, seed, path)
+            note(home, "finished", seed)
+        files.append(str(path))
+        yield PartDone(index, request.batch, str(path), request.prompt, seed)
+    yield Finished(tuple(files), 1.0, 1.0, "steps", 0)
+
+
+def draw(request: PictureRequest, seed: int, path: Path) -> None:
+    """The same bytes for the same seed, prompt and starting picture, on every machine."""
+    picture = Image.new("RGB", (64, 64), (seed % 256, seed // 256 % 256, len(request.prompt) % 256))
+    if request.image:
+        with Image.open(request.image) as start:
+            picture.paste(start.convert("RGB").resize((32, 32)))
+    unfinished = path.with_suffix(".part")
+    picture.save(unfinished, "PNG")
+    unfinished.replace(path)

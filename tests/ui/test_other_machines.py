@@ -1,0 +1,193 @@
+"""Other machines as the window switches them: what was on goes on after a restart, on both sides; without the extra there is only its command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import psutil
+import pytest
+
+from app import extras
+from app.engine.jobs.events import END, Finished
+from app.engine.jobs.request import PictureRequest
+from app.engine.process import child, disk_room
+from app.engine.process.keeper import Keeper
+from app.extras import has_machines
+from app.paths import home
+from app.sentence import Trouble
+from app.ui.state.desk import Desk
+from app.ui.state.other_machines import OtherMachines
+from app.ui.state.settings import Settings
+from app.ui.tabs.other_machines import machines_view
+from tests.support import light_painter
+from tests.support.guests import desk_at
+from tests.support.places import TOP
+from tests.support.waiting import LOADING_S, until
+
+needs_extra = pytest.mark.skipif(not has_machines(), reason="the extra machines is not installed")
+
+
+@pytest.fixture
+def light_engine() -> Iterator[None]:
+    with patch.object(child.worker, "main", light_painter.main):
+        yield
+
+
+def open_desk(folder: Path) -> Desk:
+    place = home(folder)
+    return Desk(Keeper(place), Settings(place.create().settings))
+
+
+def close(desk: Desk) -> None:
+    desk.others.close()
+    desk.keeper.close()
+
+
+def is_ready(others: OtherMachines) -> bool:
+    return others.hub is not None and any(each.online and not each.paused and each.models for each in others.hub.list_machines())
+
+
+@needs_extra
+def test_both_sides_go_on_after_a_restart(tmp_path: Path, light_engine: None) -> None:
+    main, helper = open_desk(tmp_path / "main"), open_desk(tmp_path / "helper")
+    try:
+        main.others.use()
+        main.others.show_code()
+        assert main.others.hub is not None and main.others.hub.pairing is not None
+        helper.others.lend(str(main.others.hub.pairing.state.code))
+        until(lambda: is_ready(main.others), LOADING_S)
+        for name in ("helper", "main"):
+            close({"main": main, "helper": helper}[name])
+            again = open_desk(tmp_path / name)
+            again.others.resume()
+            main, helper = (again, helper) if name == "main" else (main, again)
+            until(lambda: is_ready(main.others), LOADING_S)  # noqa: B023 (asked at once)
+            assert main.others.said is None and helper.others.said is None
+        with patch.object(disk_room, "read_free_bytes", return_value=0):
+            until(lambda: not is_ready(main.others))
+        until(lambda: is_ready(main.others))
+        job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=6, seed=1)).id
+        assert isinstance(next(event for event in main.keeper.follow(job) if isinstance(event, END)), Finished)
+
+        helper.others.pause(True)
+        close(helper)
+        helper = open_desk(tmp_path / "helper")
+        helper.others.resume()
+        until(lambda: helper.others.lending is not None and helper.others.lending.state.online, LOADING_S)
+        assert helper.others.lending is not None and helper.others.lending.state.paused, "a pause outlasts a restart"
+        helper.others.lend_no_more()
+        close(helper)
+        helper = open_desk(tmp_path / "helper")
+        helper.others.resume()
+        assert helper.others.lending is None and not helper.others.starting
+    finally:
+        close(main)
+        close(helper)
+
+
+@needs_extra
+def test_a_machine_is_lent_by_one_window_or_command_only(tmp_path: Path, light_engine: None) -> None:
+    from app.machines.lending import Lending
+
+    main, helper = open_desk(tmp_path / "main"), open_desk(tmp_path / "helper")
+    try:
+        main.others.use()
+        main.others.show_code()
+        assert main.others.hub is not None and main.others.hub.pairing is not None
+        helper.others.lend(str(main.others.hub.pairing.state.code))
+        with pytest.raises(Trouble, match="already helps"):
+            Lending(helper.keeper)
+    finally:
+        close(main)
+        close(helper)
+
+
+def test_without_the_extra_there_is_only_its_command(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk, patch.object(extras, "MACHINES", ("no_such_module",)):
+        assert machines_view(desk.others, "en") == {"command": extras.install_command("machines")}
+        with pytest.raises(Trouble, match="Install it with"):
+            desk.others.use()
+        with pytest.raises(Trouble, match="Install it with"):
+            desk.others.lend("192.0.2.1:1/AAAA-AAAA-AAAA-AAAA")
+        desk.settings.put({"machines": {"uses": True}})  # it was there before
+        desk.others.resume()
+        until(lambda: not desk.others.starting)
+        assert desk.others.said is not None and desk.others.said.key == "machines.extra"
+
+
+def test_a_window_that_is_closing_switches_nothing_on(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk, patch.object(extras, "MACHINES", ()):
+        desk.settings.put({"machines": {"uses": True, "lends": True}})
+        desk.others.close()
+        desk.others.resume()
+        until(lambda: not desk.others.starting)
+        desk.others.use()
+        assert (desk.others.hub, desk.others.lending, desk.others.said) == (None, None, None)
+
+
+def test_a_window_imports_nothing_of_it_until_it_is_switched_on(tmp_path: Path) -> None:
+    asked = """
+import sys
+from tests.support.guests import desk_at
+from app.ui.live_view import owner_view
+from app.ui.state.person import OWNER
+from app.ui import launch
+from pathlib import Path
+with desk_at(Path(sys.argv[1])) as desk:
+    desk.others.resume()
+    owner_view(desk, OWNER, "en", with_charts=True)
+    print([each for each in sys.modules if each.startswith(("app.machines", "dask", "distributed", "cryptography"))])
+"""
+    done = subprocess.run([sys.executable, "-c", asked, str(tmp_path)], cwd=TOP, capture_output=True, text=True, check=False)
+    assert done.stdout.strip().splitlines()[-1] == "[]", done.stderr
+
+
+def finished_at(folder: Path) -> list[int]:
+    return [seed for word, seed, _ in light_painter.read_made(folder) if word == "finished"]
+
+
+def killed_at_once(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        for each in family:
+            each.kill()
+        psutil.wait_procs(family, timeout=20)
+        process.wait()
+
+
+@needs_extra
+def test_what_another_machine_was_at_goes_on_after_a_crash_here(tmp_path: Path, light_engine: None) -> None:
+    for name, step_s in (("main", 9.0), ("helper", 0.05)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+    command = [sys.executable, "-m", "tests.support.light_main", str(tmp_path / "main")]
+    helper = open_desk(tmp_path / "helper")
+    killed = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout is not None
+    try:
+        helper.others.lend(killed.stdout.readline().strip())
+        job = killed.stdout.readline().strip()
+        until(lambda: len(finished_at(tmp_path / "helper")) >= 3, LOADING_S)
+        killed_at_once(killed)
+        main = open_desk(tmp_path / "main")
+        (tmp_path / "main" / light_painter.PACE).write_text(json.dumps({"step_s": 0.01}))
+        try:
+            both = main.keeper.interrupted
+            assert len(both) == 2
+            other = next(each.id for each in both if each.id != job)
+            main.others.resume()
+            until(lambda: all(each.id != job for each in main.keeper.interrupted), LOADING_S)
+            end = next(event for event in main.keeper.follow(job) if isinstance(event, END))
+            assert isinstance(end, Finished) and len(main.keeper.shelf.list_of_job(job)) == 8
+            assert [each.id for each in main.keeper.interrupted] == [other], "what ran here waits for the person"
+        finally:
+            close(main)
+    finally:
+        killed_at_once(killed)
+        killed.stdout.close()
+        close(helper)
