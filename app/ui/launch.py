@@ -130,17 +130,12 @@ def open_once(options: LaunchOptions) -> int:
 
 
 def choose_opening(options: LaunchOptions) -> choice.Opens:
-    return choice.choose(
-        choice.Circumstances(
-            opens_nothing=not options.browser,
-            wants_browser=not options.own_window,
-            on_network=not is_loopback(options.host),
-            has_certificate=options.certificate is not None,
-            shared=bool(options.share_hours),
-            has_web_view=choice.has_web_view(),
-            has_display=choice.has_display(),
-        )
-    )
+    there = choice.Circumstances(
+        opens_nothing=not options.browser, wants_browser=not options.own_window, on_network=not is_loopback(options.host),
+        has_certificate=options.certificate is not None, shared=bool(options.share_hours),
+        has_web_view=choice.has_web_view(), has_display=choice.has_display(),
+    )  # fmt: skip
+    return choice.choose(there)
 
 
 def name_serving_options(options: LaunchOptions) -> list[str]:
@@ -168,7 +163,9 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     desk = Desk(keeper, Settings(place.settings))
     sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
     try:
-        more_routes = [single_instance.ping_route(instance.id), *share.routes(sharing), *(own_window.routes(own) if own else [])]
+        more_routes = [single_instance.ping_route(instance.id), *share.routes(sharing)]
+        if own is not None:
+            more_routes += [*own_window.routes(own), own_window.front_route(own)]
         address = start_server(options, desk, tls, more_routes, middleware)
         with suppress(OSError):  # On a full disk a second start does not find this window.
             instance.publish(address)

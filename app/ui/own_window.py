@@ -39,6 +39,8 @@ LOOK_S: Final = 1.0
 """Between looks at what goes on; the title tells it."""
 STANDS_S: Final = 60.0
 """How long a window may take until its page is there; then the browser serves."""
+ACTS: Final = ("stay", "background", "quit")
+"""Answers to the question whether to close."""
 ICONS: Final = {"darwin": "hearth.icns", "win32": "hearth.ico"}
 TOP: Final = Path(__file__).parents[2]
 RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from app.launcher.window.process import main; sys.exit(main())"
@@ -95,7 +97,9 @@ class OwnWindow:
 
     def start(self) -> None:
         """Start the process, which loads its engine while the server is built."""
-        options: dict[str, Any] = {"creationflags": subprocess.CREATE_NO_WINDOW} if sys.platform == "win32" else {"start_new_session": True}
+        options: dict[str, Any] = {"start_new_session": True}  # Ctrl+C is for the server, which closes the window
+        if sys.platform == "win32":
+            options = {"creationflags": subprocess.CREATE_NO_WINDOW}
         command = [sys.executable, "-I", "-X", "utf8", "-c", RUN, str(TOP)]
         try:
             with (self._place.logs / "window.log").open("wb") as log:
@@ -240,12 +244,16 @@ class WindowAsked(Asked):
 
 
 def routes(own: OwnWindow) -> list[Route]:
-    """Return the routes of the question whether to close, and of a second start."""
+    """Return the routes of the question whether to close."""
     return [
         owner_route(own, "/hearth/window", answer_question),
         owner_route(own, "/hearth/window/{act}", answer_act, ["POST"], WindowAsked),
-        owner_route(own, f"/{FRONT_PATH}", answer_front, ["POST"]),
     ]
+
+
+def front_route(own: OwnWindow) -> Route:
+    """Return the route by which a second start asks for the window."""
+    return owner_route(own, f"/{FRONT_PATH}", answer_front, ["POST"])
 
 
 def answer_question(own: OwnWindow, request: Request) -> Response:
@@ -253,7 +261,7 @@ def answer_question(own: OwnWindow, request: Request) -> Response:
 
 
 def answer_act(own: OwnWindow, request: Request, asked: WindowAsked) -> Response:
-    if asked.act not in ("stay", "background", "quit"):
+    if asked.act not in ACTS:
         return Response(status_code=404)
     own.answer(asked.act)
     return JSONResponse({})

@@ -181,7 +181,9 @@ def test_a_window_that_dies_leaves_the_page_to_the_browser(stage: Stage) -> None
 
 
 def test_the_routes(stage: Stage) -> None:
-    app = Starlette(routes=own_window.routes(stage.own), middleware=[Middleware(Guard), Middleware(OwnerOnly)])
+    app = Starlette(
+        routes=[*own_window.routes(stage.own), own_window.front_route(stage.own)], middleware=[Middleware(Guard), Middleware(OwnerOnly)]
+    )
     with TestClient(app, base_url="http://127.0.0.1") as client:
         assert client.get("/hearth/window").json() == {"text": ""}
         assert client.post("/hearth/front", json={}).json() == {"window": False}

@@ -212,14 +212,19 @@ def test_routes_are_the_servers_with_their_fields() -> None:
 
 
 def test_deeds_are_the_servers_and_the_scripts() -> None:
-    queue, engine, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
+    queue, engine, leaving, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
-    assert (shelved, models_, machines) == (set(shelf.ACTIONS), set(models.ACTIONS), set(other_machines.ACTIONS))
+    assert (leaving, shelved, models_, machines) == (
+        set(own_window.ACTS),
+        set(shelf.ACTIONS),
+        set(models.ACTIONS),
+        set(other_machines.ACTIONS),
+    )
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
         ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("shelf.js",): shelved, ("share.js",): shared,
-        ("machines.js",): machines,
+        ("machines.js",): machines, ("leave.js",): leaving,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
