@@ -228,7 +228,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
-    assert used == {"cures.js", "machines.js", "models.js", "queue.js", "shelf.js", "share.js"}
+    assert used == {"cures.js", "leave.js", "machines.js", "models.js", "queue.js", "shelf.js", "share.js"}
 
 
 def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:
