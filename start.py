@@ -2,7 +2,7 @@
 
     python3 start.py            open Hearth; where that fails, a page with the reason and Repair
     python3 start.py test ...   add what the tests need and run them; what follows goes to pytest
-    python3 start.py add NAME   add an extra of pyproject.toml (aac, keyring, mcp, quantised); it stays over updates and repairs
+    python3 start.py add NAME   add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs
     python3 start.py repair     make the environment anew
     python3 start.py update     newer code and its environment beside the old one, swapped in once proven
     python3 start.py back       one step back, to what was there before the last update

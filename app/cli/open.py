@@ -13,7 +13,9 @@ from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="by default the first free one from 7860 on")
-    parser.add_argument("--no-browser", action="store_true", help="do not open the page in a browser")
+    shows = parser.add_mutually_exclusive_group()
+    shows.add_argument("--browser", action="store_true", help="open the page in the browser rather than in a window of its own")
+    shows.add_argument("--no-browser", action="store_true", help="open neither a window nor a browser")
     parser.add_argument("--lang", choices=list(languages()), help="by default the browser's language")
     parser.add_argument(
         "--share",
@@ -40,6 +42,7 @@ def main(args: argparse.Namespace) -> int:
             host=args.listen,
             port=args.port,
             browser=not args.no_browser,
+            own_window=not args.browser,
             language=args.lang,
             share_hours=args.share,
             certificate=args.certificate,

@@ -43,7 +43,7 @@ def start_command(system: str) -> list[str]:
 
 
 def mac_bundle(command: list[str], icon: bytes, log: Path) -> list[AppFile]:
-    """Make Hearth.app. It stays out of the Dock, because its window is the browser's."""
+    """Make Hearth.app. It stays out of the Dock, where the process of the window stands."""
     about = {
         "CFBundleName": "Hearth",
         "CFBundleDisplayName": "Hearth",
@@ -58,6 +58,7 @@ def mac_bundle(command: list[str], icon: bytes, log: Path) -> list[AppFile]:
         "LSArchitecturePriority": ["arm64"],  # else a script may be started as an Intel program
         "LSUIElement": True,
         "NSHighResolutionCapable": True,
+        "NSMicrophoneUsageDescription": "Hearth records a clip of a voice when you press Record. It stays on this computer.",
     }
     quoted_log = shlex.quote(str(log))
     script = f"""#!/bin/bash
@@ -99,6 +100,7 @@ def desktop_entry(command: list[str], icon: Path) -> str:
             "Categories=Graphics;",
             "Keywords=speech;voice;tts;pictures;diffusion;",
             "StartupNotify=true",
+            "StartupWMClass=hearth",
             "",
         )
     )

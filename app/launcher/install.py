@@ -25,6 +25,8 @@ from app.sentence import Sentence, say
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
 SPACE = {"cu": CUDA_BYTES, "ro": 20 << 30}  # by a build's first letters; ROCm brings kernels for all cards
+BY_ITSELF = frozenset({"window"})
+"""Extras that every environment gets. They are no dependencies: where one cannot be installed, Hearth works without it."""
 TIME_WIDTH = len("9 min 59 s")  # so that what stands behind it keeps its place
 REASONS = (
     (r"No space left|not enough space|Errno 28", say("pip.disk", "The disk is full. Free some space and start again; downloads are kept.")),
@@ -289,7 +291,7 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
     if new == old and old.exists():
         tell(say("start.interrupted", "An earlier installation was interrupted; starting it again."))
     make_environment(new, want)
-    for name in sorted(slots.read_extras(slots.read_stamp(old)).keys() & want.extras.keys() - {"test"}):
+    for name in sorted((slots.read_extras(slots.read_stamp(old)).keys() | BY_ITSELF) & want.extras.keys() - {"test"}):
         try:
             add(new, want, name)
         except Refused as fault:

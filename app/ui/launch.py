@@ -21,10 +21,11 @@ from app.duration import word_duration
 from app.engine.jobs import backups
 from app.engine.process.keeper import Keeper
 from app.languages import word_for
+from app.launcher.window import choice
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
+from app.ui import own_window, share, single_instance, start_failure
 from app.ui import routes as page_routes
-from app.ui import share, single_instance, start_failure
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guesses import require_hard_to_guess, require_text
 from app.ui.access.login import LoginRequired, Logins, digest_key, digest_password, make_password
@@ -33,6 +34,7 @@ from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
 from app.ui.api.pacing import Pacing
+from app.ui.own_window import OwnWindow
 from app.ui.page.translate import Language
 from app.ui.share import Share
 from app.ui.single_instance import Instance
@@ -68,6 +70,8 @@ class LaunchOptions:
     host: str = "127.0.0.1"
     port: int | None = None
     browser: bool = True
+    """Show the page: in a window of its own where that can be had, else in the browser."""
+    own_window: bool = True
     language: Language | None = None
     share_hours: float | None = None
     certificate: Path | None = None
@@ -115,13 +119,23 @@ def open_once(options: LaunchOptions) -> int:
                     options=", ".join(dropped),
                 )
             )
-        if options.browser:
+        opens = choose_opening(options)
+        if opens != "nothing" and not (opens == "window" and single_instance.bring_to_front(address)):
             webbrowser.open(address)
         return 0
     try:
         return serve(options, instance)
     finally:
         instance.release()
+
+
+def choose_opening(options: LaunchOptions) -> choice.Opens:
+    there = choice.Circumstances(
+        opens_nothing=not options.browser, wants_browser=not options.own_window, on_network=not is_loopback(options.host),
+        has_certificate=options.certificate is not None, shared=bool(options.share_hours),
+        has_web_view=choice.has_web_view(), has_display=choice.has_display(),
+    )  # fmt: skip
+    return choice.choose(there)
 
 
 def name_serving_options(options: LaunchOptions) -> list[str]:
@@ -140,23 +154,36 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     middleware, password = build_guards(place, options.host, tls)
     prepare_environment(place)
     allow_many_files()
+    opens = choose_opening(options)
+    own = OwnWindow(place, options.language) if opens == "window" else None
+    if own is not None:
+        own.start()
     rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
     keeper = Keeper(place, options.pretend, rest_s=rest_s)
     desk = Desk(keeper, Settings(place.settings))
     sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
     try:
-        address = start_server(options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware)
+        more_routes = [single_instance.ping_route(instance.id), *share.routes(sharing)]
+        if own is not None:
+            more_routes += [*own_window.routes(own), own_window.front_route(own)]
+        address = start_server(options, desk, tls, more_routes, middleware)
         with suppress(OSError):  # On a full disk a second start does not find this window.
             instance.publish(address)
         announce(options, address, password)
+        if own is not None:
+            own.open(address, desk, sharing.is_open)
+        elif opens == "browser":
+            webbrowser.open(address)
         desk.others.resume()
         if options.share_hours:
             start_sharing(sharing, options.share_hours)
         back_up_until_left(desk)
-        return 1
+        return 0 if own is not None and own.ended else 1
     except KeyboardInterrupt:
         return 0
     finally:
+        if own is not None:
+            own.close()
         sharing.end()
         gr.close_all(verbose=False)
         desk.others.close()
@@ -191,14 +218,12 @@ def start_server(
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
-    """Print the address, and the password if one was generated; open the browser if asked."""
+    """Print the address, and the password if one was generated."""
     tell(say("open.at", "Hearth is open at {address}", address=address))
     if options.assistants:
         tell(say("open.mcp", "Assistants (MCP): {address}", address=f"{address}gradio_api/mcp/"))
     if password:
         tell(say("open.password", "Log in with: {password}", password=password))
-    if options.browser:
-        webbrowser.open(address)
 
 
 def start_sharing(sharing: Share, hours: float) -> None:

@@ -107,6 +107,10 @@ class Share:
             ended.tunnel.close()
             ended.server.close(verbose=False)
 
+    def is_open(self) -> bool:
+        now = self._open
+        return now is not None and not now.logins.closed
+
     def view(self, spoken: Language = "en") -> dict[str, Any]:
         """Describe the share for the owner's panel. Include the password the first time only."""
         now, limits = self._open, dataclasses.asdict(read_allowance(self._desk.settings.get(SAVED, {})))

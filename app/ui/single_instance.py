@@ -24,6 +24,7 @@ from app.stored_json import is_right
 START_S: Final = 20.0
 """How long a running instance may take from its lock to its first answer."""
 PING_PATH: Final = "hearth/ping"
+FRONT_PATH: Final = "hearth/front"
 
 
 class StoredFacts(TypedDict):
@@ -88,6 +89,15 @@ def is_answering(address: str, id_: str) -> bool:
         # Its certificate names the public host, not loopback; the id proves that it is this Hearth.
         answer = httpx.get(f"{address.rstrip('/')}/{PING_PATH}", timeout=2, trust_env=False, verify=False)
         return answer.status_code == 200 and answer.json().get("id") == id_
+    except (httpx.HTTPError, ValueError):
+        return False
+
+
+def bring_to_front(address: str) -> bool:
+    """Ask the running instance to show its own window; return False where it has none."""
+    try:
+        answer = httpx.post(f"{address.rstrip('/')}/{FRONT_PATH}", json={}, timeout=10, trust_env=False)
+        return answer.status_code == 200 and bool(answer.json().get("window"))
     except (httpx.HTTPError, ValueError):
         return False
 

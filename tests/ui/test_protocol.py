@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 from starlette.routing import Route
 
-from app.ui import routes, share
+from app.ui import own_window, routes, share
 from app.ui.page import protocol
 from app.ui.page.protocol import CURES, DEEDS, FUNCTIONS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
 from app.ui.state.jobs_desk import JobsDesk
@@ -127,7 +127,8 @@ def schema_of(route: Route) -> Any:
 
 
 SERVED: list[Route] = [
-    *routes.routes(None), *shelf.routes(None), *models.routes(None), *welcome.routes(None), *other_machines.routes(None), *share.routes(None)  # type: ignore[arg-type]
+    *routes.routes(None), *shelf.routes(None), *models.routes(None), *welcome.routes(None), *other_machines.routes(None), *share.routes(None),
+    *own_window.routes(None),  # type: ignore[arg-type]
 ]  # fmt: skip
 
 
@@ -211,18 +212,23 @@ def test_routes_are_the_servers_with_their_fields() -> None:
 
 
 def test_deeds_are_the_servers_and_the_scripts() -> None:
-    queue, engine, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
+    queue, engine, leaving, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
-    assert (shelved, models_, machines) == (set(shelf.ACTIONS), set(models.ACTIONS), set(other_machines.ACTIONS))
+    assert (leaving, shelved, models_, machines) == (
+        set(own_window.ACTS),
+        set(shelf.ACTIONS),
+        set(models.ACTIONS),
+        set(other_machines.ACTIONS),
+    )
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
         ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("shelf.js",): shelved, ("share.js",): shared,
-        ("machines.js",): machines,
+        ("machines.js",): machines, ("leave.js",): leaving,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
-    assert used == {"cures.js", "machines.js", "models.js", "queue.js", "shelf.js", "share.js"}
+    assert used == {"cures.js", "leave.js", "machines.js", "models.js", "queue.js", "shelf.js", "share.js"}
 
 
 def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:

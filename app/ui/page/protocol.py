@@ -19,7 +19,7 @@ Place = Literal[
 ]  # fmt: skip
 """Elements that the window places; a script fills them."""
 
-Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure"]
+Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave"]
 """Elements that a script makes."""
 
 Field = Literal[
@@ -74,6 +74,8 @@ ROUTES: Final = (
     Address("hearth/notices", "POST", ("id",)),
     Address("hearth/engine/{act}", "POST"),
     Address("hearth/chunk", "POST", ("size",)),
+    Address("hearth/window"),
+    Address("hearth/window/{act}", "POST"),
     Address("hearth/greeting"),
     Address("hearth/greeting", "POST"),
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip")),
@@ -92,11 +94,12 @@ ROUTES: Final = (
         "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
     ),
 )
-"""All of Hearth's own routes that the page uses. Logging in and the ping of a second start are not the page's."""
+"""All of Hearth's own routes that the page uses. Logging in and what a second start asks are not the page's."""
 
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "up", "go-on", "let-go"),
     "hearth/engine/{act}": ("again", "repair"),
+    "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "where", "creations", "free", "token", "token-away"),
     "hearth/machines/{act}": (

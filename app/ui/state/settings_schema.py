@@ -54,6 +54,17 @@ class Presets(TypedDict, total=False):
     paint: dict[str, PaintValues]
 
 
+class WindowValues(TypedDict, total=False):
+    """Where Hearth's own window stood, as app/launcher/window/geometry.py has it, and the page's colour."""
+
+    x: int | None
+    y: int | None
+    width: Annotated[int, _range(1, 100_000)]
+    height: Annotated[int, _range(1, 100_000)]
+    maximized: bool
+    ground: Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")]
+
+
 class MachinesValues(TypedDict, total=False):
     uses: bool
     """Others help this one."""
@@ -75,6 +86,7 @@ class SettingsValues(TypedDict, total=False):
     presets: Presets
     drafts: dict[str, Words]
     greeted: bool
+    window: WindowValues
 
 
 SETTINGS: Final[TypeAdapter[SettingsValues]] = TypeAdapter(SettingsValues)
