@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from app import notices
 from app.fast_import import pausing_collector
 
 # Where PYTHONDONTWRITEBYTECODE is set, each of the hundred engines and windows that the tests start would compile torch and Gradio
@@ -36,7 +37,8 @@ LONGEST = (
     "test_starter_painter", "test_placement", "test_seam_cases", "test_session", "test_deaths", "test_painter", "test_speaking",
     "test_selftest", "test_supervisor", "test_api", "test_worker", "test_request_guard", "test_planned", "test_share_looks",
     "test_starter_voice", "test_bench", "test_families", "test_house", "test_decoder", "test_speak_and_paint", "test_step_aside",
-    "test_painter_runs", "test_launch",
+    "test_painter_runs", "test_launch", "test_spreading", "test_job_lender", "test_window_machines", "test_other_machines",
+    "test_small_things",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
@@ -44,7 +46,7 @@ BY_THE_CLOCK = frozenset({
     "test_downloads", "test_download_refusals", "test_request_guard", "test_supervisor", "test_models_tab", "test_launch",
     "test_foreign_bodies", "test_fuzz_routes", "test_pairing", "test_attacks", "test_spreading", "test_job_lender", "test_hub", "test_lent",
     "test_keeper", "test_share", "test_tunnel", "test_tunnel_program", "test_share_looks", "test_start", "test_window", "test_window_looks",
-    "test_window_machine", "test_window_seldom", "test_window_settings", "test_worker",
+    "test_window_machine", "test_window_machines", "test_other_machines", "test_window_seldom", "test_window_settings", "test_worker",
 })  # fmt: skip
 """Files whose tests wait for a browser, a server or another process. On a busy machine such a wait can be too short, so each
 has a second try, which the end of the run tells. All others have one."""
@@ -81,6 +83,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--fast"):
         sys.meta_path.insert(0, SkipHeavy())
     config.option.loadscopereorder = False  # xdist would begin with the files that hold the most tests: the quickest
+
+
+@pytest.fixture(autouse=True)
+def no_notices_left() -> Iterator[None]:
+    """What a test's damaged file gave to tell is not told by the session of another test."""
+    yield
+    notices.take_all()
 
 
 @pytest.hookimpl(wrapper=True)

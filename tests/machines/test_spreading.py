@@ -174,8 +174,9 @@ def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path)
 def test_the_helpers_own_job_goes_first(main: Main) -> None:
     one = main.helpers[0]
     before = len(read_made(one.home))
-    pace(one.home, step_s=0.5)
-    job = submit(main, 4, 4500)
+    for helper in main.helpers:  # so slow that each gets a picture before another has made all
+        pace(helper.home, step_s=0.5)
+    job = submit(main, 4, 4500, step_s=0.5)
     until(lambda: any(word == "began" for word, *_ in read_made(one.home)[before:]), LOADING_S)
     database = Database(home(one.home).database)
     try:
@@ -188,7 +189,8 @@ def test_the_helpers_own_job_goes_first(main: Main) -> None:
         until(lambda: not main.hub.list_machines()[0].paused)
     finally:
         database.close()
-        pace(one.home, step_s=0.01)
+        for helper in main.helpers:
+            pace(helper.home, step_s=0.01)
 
 
 def test_a_task_goes_on_elsewhere_when_its_machine_is_killed(main: Main) -> None:

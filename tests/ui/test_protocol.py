@@ -26,6 +26,8 @@ SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted(STATIC.rglob("*
 STYLES = {path.name: path.read_text("utf-8") for path in sorted(STATIC.rglob("*.css"))}
 PYTHON = {path.relative_to(TOP).as_posix(): path.read_text("utf-8") for path in sorted(UI.rglob("*.py")) if path.name != "protocol.py"}
 TREES = {name: ast.parse(source) for name, source in PYTHON.items()}
+EVERYWHERE = [ast.parse(path.read_text("utf-8")) for path in sorted((TOP / "app").rglob("*.py"))]
+"""Before any thread runs: Python 3.11 counts the depth of trees for all threads together (SystemError in ast.parse)."""
 
 TABS, PLACES, MADE, FIELDS, PRESSES, CALLS = (
     set(get_args(each)) for each in (protocol.Tab, protocol.Place, protocol.Made, protocol.Field, protocol.Press, protocol.Call)
@@ -239,10 +241,9 @@ def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:
 
 
 def test_every_cure_has_its_button_and_every_button_its_cure() -> None:
-    everywhere = [ast.parse(path.read_text("utf-8")) for path in sorted((TOP / "app").rglob("*.py"))]
     given = {
         text.partition(":")[0]
-        for tree in everywhere
+        for tree in EVERYWHERE
         for node in ast.walk(tree)
         if isinstance(node, ast.keyword) and node.arg == "cure"
         for text in text_of(node.value)
