@@ -15,7 +15,7 @@ from tests.support.places import TOP
 from tests.support.sentences import ENGLISH, SCRIPTS, SPOKEN
 
 CATALOG = TOP / "app" / "locale" / "zh.json"
-UNTRANSLATED = {"paint.loras", "strip.model", "strip.machine", "selftest.part", "word.comma"}
+UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "selftest.part", "word.comma"}
 """A name, the same in both languages; and what differs in its marks alone."""
 TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
 """A number with a unit of time; rates such as s/step are none."""

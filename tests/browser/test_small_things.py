@@ -118,7 +118,7 @@ def test_named_speakers_get_a_voice_each_at_a_click(page: Page) -> None:
     expect(box).to_have_value("[S1] Did you sleep well?\n[S2] Like a stone.\n[S1] Good.")
     expect(page.locator("#h-script .h-turns .h-badge")).to_have_text(["S1", "S2", "S1"])
     told = page.locator(".h-rewritten")
-    expect(told).to_contain_text("Anna: [S1], Ben: [S2]")
+    expect(told).to_contain_text("Anna speaks as [S1]. Ben speaks as [S2].")
     assert not shut_out(page)
     told.get_by_role("button", name="Undo").click()
     expect(box).to_have_value(said)

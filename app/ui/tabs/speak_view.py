@@ -104,13 +104,11 @@ def named_view(script_text: str, named: NamedSpeakers, spoken: Language) -> View
     """Offer to give speakers who are named in the script a voice each."""
     first, second = (", ".join(name for name, voice in named.voices.items() if voice == each) for each in (1, 2))
     if len(named.voices) == 2:
-        sentence = say(
-            "script.named", "{first} and {second} speak here. As it stands, their names are read aloud.", first=first, second=second
-        )
+        sentence = say("script.named", "{first} and {second} speak here. Now their names are read aloud.", first=first, second=second)
     else:
         sentence = say(
             "script.named-many",
-            "{count} people speak here, and there are two voices: {first} would have the first, {second} the second. As it stands, their names are read aloud.",
+            "{count} {count:person speaks|people speak} here, with two voices: {first} would get the first, {second} the second. Now the names are read aloud.",
             count=len(named.voices), first=first, second=second,
         )  # fmt: skip
     places = [Unknown(begin, end) for begin, end, _ in named.tags]

@@ -36,7 +36,7 @@
     const { name } = file, most = Hearth.state.charts ? MOST : GUESTS_MOST;
     const strange = { trouble: t("drop.strange", "{name} is not a plain text. Save it as a .txt file and drop that.", { name }) };
     if (!/\.(txt|text|md)$/i.test(name) && file.type !== "text/plain") return strange;
-    const long = { trouble: t("drop.long", "{name} is longer than {most} characters. Split it, and speak one piece after the other.", { name, most }) };
+    const long = { trouble: t("drop.long", "{name} is longer than {most} {most:character|characters}. Split it, and speak one piece after the other.", { name, most }) };
     if (file.size > 4 * most) return long;
     const words = decode(new Uint8Array(await file.arrayBuffer()))?.replace(/\r\n?/g, "\n").trim();
     if (words == null) return strange;

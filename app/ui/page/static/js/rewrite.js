@@ -43,7 +43,7 @@
     if (!tags.every(({ begin, end }) => /[:\uff1a]\s*$/.test(words.slice(begin, end)))) return; // it was typed on; the next answer knows
     const names = new Map(tags.map(({ begin, end, speaker }) => [words.slice(begin, end).replace(/[:\uff1a]\s*$/, ""), speaker]));
     for (const { begin, end, speaker } of [...tags].reverse()) words = `${words.slice(0, begin)}[S${speaker}] ${words.slice(end)}`;
-    const said = [...names].map(([name, speaker]) => t("rewritten.voice", "{name}: [S{speaker}]", { name, speaker })).join(", ");
-    Hearth.rewrite("speak-text", words, said);
+    const said = [...names].map(([name, speaker]) => t("rewritten.voice", "{name} speaks as [S{speaker}].", { name, speaker }));
+    Hearth.rewrite("speak-text", words, Hearth.sentences(said));
   };
 })();
