@@ -127,8 +127,9 @@ def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> Non
 @pytest.mark.parametrize(("fault", "batch"), [("fails", 1), ("fails", 2), ("killed", 1)])
 def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, main: Main) -> None:
     helper = main.helpers[0]
-    pace(main.keeper.home.root, step_s=0.4)
-    pace(helper.home, step_s=0.5, fails=fault == "fails")
+    before = len(read_made(helper.home))
+    pace(main.keeper.home.root, step_s=0.6)
+    pace(helper.home, step_s=0.1 if fault == "fails" else 0.5, fails=fault == "fails")
     here = submit(main, 3)
     until(lambda: main.keeper.state.job == here)
     seed = 60 if fault == "killed" else 50 + 2 * batch
@@ -140,6 +141,8 @@ def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, mai
     kept = main.keeper.shelf.list_of_job(there)
     assert isinstance(end, Finished) and len(kept) == batch
     assert [each.plan.get("machine") for each in kept] == [None] * batch
+    asked = [each for word, each, _ in read_made(helper.home)[before:] if word == "began" and seed <= each < seed + batch]
+    assert len(asked) <= batch, "again and again"
     pace(helper.home, step_s=0.01)
     if fault == "killed":
         main.helpers[0] = start(helper.home)
