@@ -110,8 +110,8 @@ def test_a_machine_that_has_ended_a_task_waits_for_no_tick(main: Main) -> None:
 def test_the_parts_of_a_script_are_spoken_by_all(main: Main) -> None:
     folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
     before = [len(read_made(folder)) for folder in folders]
-    for folder in folders:  # all alike, and slow beside the time that asking and sending take
-        pace(folder, step_s=SLOW_S)
+    for folder in folders:  # all alike, and slow beside the second that a machine which is asked may take to answer
+        pace(folder, step_s=1.0)
     job = main.keeper.submit(SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=3000)).id
     events = list(main.keeper.follow(job))
     assert isinstance(events[-1], Finished) and len(events[-1].files) == 1, events[-1]
