@@ -73,6 +73,7 @@ def run_script(script: str) -> object:
         const body = { classList: { add() {} } };
         const none = () => ({ querySelector: () => null, querySelectorAll: () => [], addEventListener() {}, documentElement: {}, body });
         globalThis.window = globalThis; globalThis.document = none(); globalThis.fetch = () => new Promise(() => {});
+        globalThis.MutationObserver = class { observe() {} };
     """
     done = subprocess.run([NODE, "-"], input=page + HEARTH.read_text("utf-8") + script, capture_output=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr
