@@ -20,11 +20,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.home_address import find_home_address, find_way_out
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist
-from app.ui.access.home_address import find_home_address
 from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
 from app.ui.access.request_guard import GUEST_BYTES, Guard, is_address, is_loopback, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
@@ -75,7 +75,7 @@ class Share:
         with self._lock:
             if self._open is not None:
                 raise Trouble(say("share.already", "Hearth is already shared. End that share first."))
-            host = find_home_address() if at_home and is_loopback(self._host) else self._host
+            host = require_home_address() if at_home and is_loopback(self._host) else self._host
             words = make_password()
             logins = Logins(
                 digest_password(words),
@@ -164,8 +164,17 @@ class Share:
         port = server.server_port
         if is_loopback(host):
             return self._open_tunnel(port)
-        named = find_home_address() if host in ("0.0.0.0", "::") else host
+        everywhere = host in ("0.0.0.0", "::")
+        named = (find_home_address() or find_way_out() or socket.gethostname()) if everywhere else host
         return OpenTunnel(f"{'https' if self._tls else 'http'}://{named}:{port}/", find_fault=partial(find_move, named))
+
+
+def require_home_address() -> str:
+    if found := find_home_address():
+        return found
+    raise Trouble(
+        say("share.no-network", "This machine is in no network at home. Connect it to your Wi-Fi or router, then create the link again.")
+    )
 
 
 def find_move(address: str) -> Sentence | None:

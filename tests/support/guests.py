@@ -12,25 +12,16 @@ from typing import Any
 import gradio as gr
 import httpx
 
+from app.home_address import find_home_address
 from app.paths import home
-from app.sentence import Trouble
-from app.ui.access.home_address import find_home_address
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.waiting import Idle
 
-
-def find_any_address() -> str:
-    """The machine's own at home; without a network Linux has a second one on loopback."""
-    try:
-        return find_home_address()
-    except Trouble:
-        return "127.0.0.2"
-
-
-AT_HOME = find_any_address()
+AT_HOME = find_home_address() or "127.0.0.2"
+"""Without a network Linux has a second one on loopback."""
 
 CONFIGS: dict[httpx.Client, Any] = {}
 """What a page asks once."""

@@ -105,6 +105,18 @@ def test_on_the_network_the_link_is_in_digits_too(desk: Desk, monkeypatch: pytes
     sharing.end()
 
 
+def test_without_a_network_at_home(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is begun at home; a machine that is on the network by --listen is shared by the address that it has."""
+    monkeypatch.setattr(share, "find_home_address", lambda: "")
+    monkeypatch.setattr(share, "find_way_out", lambda: "8.8.4.4")
+    with pytest.raises(Trouble, match="in no network at home"):
+        Share(desk, no_tunnel_is_asked).begin(1, at_home=True)
+    listening = Share(desk, no_tunnel_is_asked, "0.0.0.0")
+    listening.begin(1)
+    assert urlsplit(listening.view()["address"]).hostname == "8.8.4.4"
+    listening.end()
+
+
 def test_one_guest_who_logs_in_again_takes_no_more_places(desk: Desk) -> None:
     def speak(guest: httpx.Client) -> str:
         return press(guest, "speak-go", {"speak-text": "[S1] Hello."}).text

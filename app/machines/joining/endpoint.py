@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from app.home_address import find_home_address
 from app.machines.joining import certificates
 from app.machines.joining.code import Code, digest_secret, draw_secret
 from app.machines.joining.frames import Broken, Channel
@@ -68,7 +69,7 @@ class Pairing:
         family = socket.AF_INET6 if six or ":" in self._host else socket.AF_INET
         listener = socket.create_server((self._host, 0), family=family, dualstack_ipv6=six)
         listener.settimeout(TICK_S)
-        code = Code(self._shown_host or self._host or find_own_address(), listener.getsockname()[1], draw_secret())
+        code = Code(self._shown_host or self._host or find_home_address() or "127.0.0.1", listener.getsockname()[1], draw_secret())
         self.state = PairingState(code, self._clock() + self._valid_s)
         self._thread = threading.Thread(target=self._listen, args=(listener, context), name="pairing", daemon=True)
         self._thread.start()
@@ -151,12 +152,3 @@ class Pairing:
 
 def _name_refused(name: str, difference: Sentence) -> Sentence:
     return say("machines.refused", "{name} could not join. {reason}", name=name, reason=difference)
-
-
-def find_own_address() -> str:
-    """Return the address by which this computer's network knows it; nothing is sent to find it."""
-    for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((elsewhere, 9))
-            return str(probe.getsockname()[0])
-    return "127.0.0.1"

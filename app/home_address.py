@@ -11,8 +11,6 @@ from typing import Final
 
 import psutil
 
-from app.sentence import Trouble, say
-
 NOT_AT_HOME: Final = re.compile(
     r"(?i)lo\d*$|loopback|docker|br-|veth|virbr|vmnet|vboxnet|virtualbox|vmware|vethernet|utun|tun|tap|wg|tailscale|zt|ppp|awdl|llw|bridge"
 )
@@ -22,20 +20,14 @@ ELSEWHERE: Final = "192.0.2.1"
 
 
 def find_home_address() -> str:
+    """Return this machine's address in its own network; "" where it is in none."""
     up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
     known = {
         name: [each.address for each in addresses if each.family == socket.AF_INET]
         for name, addresses in psutil.net_if_addrs().items()
         if name in up
     }
-    found = choose_home_address(known, find_way_out())
-    if not found:
-        raise Trouble(
-            say(
-                "share.no-network", "This machine is in no network at home. Connect it to your Wi-Fi or router, then create the link again."
-            )
-        )
-    return found
+    return choose_home_address(known, find_way_out())
 
 
 def choose_home_address(known: Mapping[str, Iterable[str]], way_out: str) -> str:
