@@ -6,12 +6,15 @@ from app.sentence import Sentence, say
 
 
 def word_duration(seconds: float, exact: bool = False) -> Sentence:
-    """Word seconds in the two largest units that still tell something. `exact`: measured, so that tenths count below 10 s."""
+    """Word seconds in the two largest units that still tell something. `exact`: measured, so that tenths count below 10 s;
+    a guess is told to ten seconds from a minute on."""
     tenths, whole, minutes, hours = (int(max(0.0, seconds) / unit + 0.5) for unit in (0.1, 1, 60, 3600))
     if exact and tenths < 100:
         return say("time.seconds", "{s} s", s=f"{tenths / 10:.1f}")
     if whole < 60:
         return say("time.seconds", "{s} s", s=max(1, whole))
+    if not exact:
+        whole = 10 * int(seconds / 10 + 0.5)
     if whole < 600 and whole % 60:
         return say("time.minutes-seconds", "{m} min {s} s", m=whole // 60, s=whole % 60)
     if minutes < 60:

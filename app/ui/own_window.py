@@ -53,6 +53,7 @@ class Work:
     jobs: int = 0
     downloads: int = 0
     shared: bool = False
+    lent: bool = False
 
     def describe(self) -> tuple[Sentence, ...]:
         """Say what goes on, and ask; nothing where nothing does."""
@@ -60,6 +61,7 @@ class Work:
             (self.jobs, say("leave.jobs", "{count} {count:job is|jobs are} not finished.", count=self.jobs)),
             (self.downloads, say("leave.downloads", "{count} {count:download is|downloads are} running.", count=self.downloads)),
             (self.shared, say("leave.shared", "Hearth is shared with guests.")),
+            (self.lent, say("leave.lent", "This computer helps another one.")),
         )
         told = tuple(sentence for holds, sentence in facts if holds)
         return (*told, say("leave.ask", "Continue in the background? Starting Hearth again brings the window back.")) if told else ()
@@ -67,7 +69,8 @@ class Work:
 
 def find_work(desk: Desk, is_shared: Callable[[], bool]) -> Work:
     jobs = len(desk.keeper.journal.list_waiting()) + bool(desk.keeper.state.job)
-    return Work(jobs, sum(each.state in ("queued", "running") for each in desk.downloads.list_status()), is_shared())
+    downloads = sum(each.state in ("queued", "running") for each in desk.downloads.list_status())
+    return Work(jobs, downloads, is_shared(), desk.others.lending is not None)
 
 
 def measure_percent(progress: Progress | None) -> int | None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from starlette.applications import Starlette
@@ -94,6 +95,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         (Work(jobs=3), "3 jobs are not finished."),
         (Work(downloads=1), "1 download is running."),
         (Work(jobs=2, downloads=2, shared=True), "2 jobs are not finished. 2 downloads are running. Hearth is shared with guests."),
+        (Work(lent=True), "This computer helps another one."),
     ],
 )
 def test_what_the_question_says(work: Work, said: str) -> None:
@@ -114,6 +116,13 @@ def test_what_the_question_says(work: Work, said: str) -> None:
 )
 def test_the_title_shows_progress(progress: Progress | None, title: str) -> None:
     assert write_title(measure_percent(progress)) == title
+
+
+def test_help_for_another_computer_counts(stage: Stage) -> None:
+    assert own_window.find_work(stage.desk, lambda: False) == Work()
+    stage.desk.others.lending = cast(Any, "a lending")
+    assert own_window.find_work(stage.desk, lambda: False) == Work(lent=True)
+    stage.desk.others.lending = None
 
 
 def test_its_place_is_kept_and_opened_again(stage: Stage) -> None:

@@ -183,7 +183,7 @@ def digest_token(token: str) -> bytes:
 
 
 def too_many_tries(wait_s: float) -> Sentence:
-    return say("login.wait", "Too many tries. Wait {time}, then try again.", time=word_duration(wait_s))
+    return say("login.wait", "Too many tries. Wait {time}, then try again.", time=word_duration(wait_s, exact=True))
 
 
 class LoginRequired:

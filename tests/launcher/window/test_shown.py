@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -23,6 +25,8 @@ THEMES = (
     [("Adwaita", PALETTE["ground"][:1]), ("Adwaita:dark", PALETTE["ground"][1:])] if sys.platform == "linux" else [("", PALETTE["ground"])]
 )
 """GTK's theme, and the colours that the page may have in it; elsewhere the system's own decides."""
+QUITS_S = 15.0
+"""From the answer "Quit" to the end, with a job running on a busy machine; each wait in it is bounded, at 10 s in all."""
 pytestmark = pytest.mark.slow
 
 
@@ -72,6 +76,29 @@ def test_the_page_stands_in_the_systems_light(tmp_path: Path, screen: dict[str, 
         assert "the browser serves" not in (folder / "logs" / "hearth.log").read_text()
         httpx.post(f"{address}hearth/window/quit", json={}, trust_env=False)
         assert child.wait(timeout=LOADING_S) == 0
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_it_quits_in_the_middle_of_a_job(tmp_path: Path, screen: dict[str, str]) -> None:
+    folder = tmp_path / "home"
+    child = subprocess.Popen([*OPEN, str(folder)], cwd=TOP, env=screen, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        address = child.stdout.readline().split()[-1]
+        asked = {"model": "starter", "input": "[S1] It is warm today. [S2] The sea is calm. " * 60, "voice": "alloy"}
+
+        def speak() -> None:
+            with suppress(httpx.HTTPError):
+                httpx.post(f"{address}v1/audio/speech", json=asked, timeout=600, trust_env=False)
+
+        threading.Thread(target=speak, daemon=True).start()
+        until(lambda: list((folder / "scratch" / "jobs").glob("*/part-*.json")), LOADING_S)
+        question = httpx.get(f"{address}hearth/window", trust_env=False).json()["text"]
+        assert "1 job is not finished." in question
+        httpx.post(f"{address}hearth/window/quit", json={}, trust_env=False)
+        assert child.wait(timeout=QUITS_S) == 0
     finally:
         child.kill()
         child.wait()

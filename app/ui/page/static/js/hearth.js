@@ -82,9 +82,10 @@
   Hearth.time = (seconds, exact = false) => {
     if (seconds == null) return "";
     const { t } = Hearth;
-    const [tenths, s, m, h] = [0.1, 1, 60, 3600].map((unit) => Math.floor(Math.max(0, seconds) / unit + 0.5));
+    let [tenths, s, m, h] = [0.1, 1, 60, 3600].map((unit) => Math.floor(Math.max(0, seconds) / unit + 0.5));
     if (exact && tenths < 100) return t("time.seconds", "{s} s", { s: (tenths / 10).toFixed(1) });
     if (s < 60) return t("time.seconds", "{s} s", { s: Math.max(1, s) });
+    if (!exact) s = 10 * Math.floor(seconds / 10 + 0.5);
     if (s < 600 && s % 60) return t("time.minutes-seconds", "{m} min {s} s", { m: Math.floor(s / 60), s: s % 60 });
     if (m < 60) return t("time.minutes", "{m} min", { m });
     if (m < 600 && m % 60) return t("time.hours-minutes", "{h} h {m} min", { h: Math.floor(m / 60), m: m % 60 });
