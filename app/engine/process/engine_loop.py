@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from app.compat.machine.hardware import with_room
-from app.compat.planning.plan_words import word_chunk
 from app.disk_faults import is_disk_full
 from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.messages import Beat, Died, JobEvent, Planned, Ready, Report, Run, Stop
 from app.engine.jobs.tasks import is_journalled, is_lent, is_task
+from app.engine.process.charts import Charts
 from app.engine.process.child import Child
 from app.engine.process.deaths import DeathRecord, measure_progress
 from app.engine.process.disk_room import FULL_MET, DiskRoom
@@ -27,9 +27,8 @@ from app.engine.process.job_end import JobEnds, Stores
 from app.engine.process.job_folder import End, drop_sounds, remove_old_folders
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import Death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
-from app.engine.process.state import EngineState, Sample
+from app.engine.process.state import EngineState
 from app.engine.process.work_queue import WorkQueue
-from app.sentence import Sentence, say
 
 STUMBLES = 5
 """After this many faults of the loop in a row, waiting commands are told to end."""
@@ -41,7 +40,6 @@ LISTENED_S = 60.0
 """Time for a listening page to fetch the last pieces of sound after its job ended."""
 STORE_AGAIN_S = 1.0
 """The wait before the end of a job is stored again: joining a long script's sound takes a moment each time."""
-HISTORY = 600
 _log = logging.getLogger("hearth.keeper")
 
 
@@ -53,7 +51,7 @@ class EngineLoop:
         self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, *, quiet_s: float, rest_s: float, patient: bool
     ) -> None:
         self.state = EngineState()
-        self.history: deque[Sample] = deque(maxlen=HISTORY)
+        self.charts = Charts(engine.chunk)
         self.interrupted = stores.journal.mark_interrupted()
         """Jobs that a person may resume or discard."""
         self._stores, self._engine, self._queue, self._board = stores, engine, queue, board
@@ -72,9 +70,6 @@ class EngineLoop:
         self._ends = JobEnds(stores, patient)
         self._room = DiskRoom(stores.home, waits=patient)
         self._stumbles = 0
-        self._marks: list[Sentence] = []
-        self._marked_chunk = engine.chunk
-        """Fallbacks since the last point of the charts, and the chunk size in force then."""
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
         self._thread = threading.Thread(target=self._loop, name="keeper", daemon=True)
@@ -233,23 +228,15 @@ class EngineLoop:
             hardware = with_room(hardware, beat.reading, beat.held_bytes)
         self._set(reading=beat.reading, model=beat.model, hardware=hardware, checked=beat.checked)
         step = self._board.get(self._run.job).step if self._run is not None else None
-        self.history.append(Sample(step.rate if step else 0.0, step.unit if step else "", beat.reading, self._take_marks()))
+        self.charts.add(step, beat.reading, self._engine.chunk)
         if self._engine.child is not None and beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
             self._reap(self._engine.child, wedged=True)
-
-    def _take_marks(self) -> tuple[Sentence, ...]:
-        """Return what changed since the last point of the charts."""
-        marks, self._marks = self._marks, []
-        before, self._marked_chunk = self._marked_chunk, self._engine.chunk
-        if self.history and self._marked_chunk != before:  # what is in force at the start did not change
-            marks.append(say("chart.chunk", "chunk size {chunk}", chunk=word_chunk(self._marked_chunk)))
-        return tuple(marks)
 
     def _handle_event(self, job: str, event: Event) -> None:
         if isinstance(event, Step):
             self._set(reading=event.memory)
         if isinstance(event, Adjusted):
-            self._marks.append(event.sentence)
+            self.charts.mark(event.sentence)
         if not isinstance(event, END):
             self._board.post(job, event)
         elif self._filled_disk(job, event) and isinstance(event, Failed) and self._run is not None:
@@ -328,7 +315,7 @@ class EngineLoop:
             self._stores.journal.put_back(run.job)
         self._deaths[run.job] = record
         self._board.post(run.job, Adjusted(RESTART, death.sentence, death.quirk))
-        self._marks.append(death.sentence)
+        self.charts.mark(death.sentence)
         if run.job in self._stopping:
             self.stop(run.job)
 

@@ -90,7 +90,7 @@ class Keeper:
 
     @property
     def history(self) -> deque[Sample]:
-        return self._loop.history
+        return self._loop.charts.points
 
     @property
     def interrupted(self) -> list[Job]:
