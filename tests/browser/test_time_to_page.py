@@ -16,6 +16,7 @@ from playwright.sync_api import Browser
 
 from tests.support.window import TOP, needs_chromium
 
+pytest_plugins = ["tests.support.window"]
 pytestmark = [needs_chromium, pytest.mark.slow]
 
 ROUNDS = 5
