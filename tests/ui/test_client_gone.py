@@ -125,6 +125,20 @@ def test_who_stays_is_answered(served: tuple[Desk, str], tmp_path: Path) -> None
     assert known is not None and known.state == "finished"
 
 
+def test_who_waits_when_hearth_closes_is_told_and_the_job_is_kept(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        place = desk.keeper.home
+        address = start_server(LaunchOptions(place), desk, None, [], build_guards(place)[0])
+        with calling(desk, address, "/v1/audio/speech", json.dumps(SPEECH).encode()) as (line, job):
+            gr.close_all(verbose=False)
+            line.settimeout(30)
+            told = b""
+            while b"keeps the job" not in told and (more := line.recv(4096)):
+                told += more
+        assert told.startswith(b"HTTP/1.1 503") and b"Hearth was closed" in told
+        assert desk.jobs.is_waiting(job)
+
+
 @pytest.mark.parametrize("path", [*PATHS, "/gradio_api/queue/join", "/gradio_api/call/speak"])
 def test_a_burst_of_any_of_them_takes_turns(path: str) -> None:
     """Without, each of 40 edits at once would begin to read and write its pictures, and the page would wait for all."""

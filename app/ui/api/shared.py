@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import io
@@ -25,7 +26,9 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person, who
 
-STATUS: Final = {"api.no-model": 404, "programs.owner": 401, "queue.full": 503, "keeper.database": 507, "keeper.database-broken": 507}
+STATUS: Final = {
+    "api.no-model": 404, "programs.owner": 401, "queue.full": 503, "programs.closed": 503, "keeper.database": 507, "keeper.database-broken": 507,
+}  # fmt: skip
 """HTTP status by the sentence; any other error is 400."""
 RETRY: Final = {"Retry-After": "10"}
 """In seconds: a job takes longer, but clients give up after a few tries."""
@@ -61,9 +64,13 @@ async def begin_job(desk: Desk, request: Request, person: Person) -> str:
 
 
 async def wait_while_heard(desk: Desk, asked: Asked, job: str, enough: Callable[[Progress], bool]) -> Progress:
-    """Wait until there is enough of a job, or its end; stop it if the client that waits for it goes away."""
+    """Wait until there is enough of a job, or its end; stop it if the client that waits for it goes away. The end of Hearth
+    interrupts it: the window offers to resume it."""
     try:
         return await stay(asked, wait_for(desk.keeper, job, enough))
+    except asyncio.CancelledError as ending:  # by the server, which ends
+        closed = say("programs.closed", "Hearth was closed while the job was waiting or running. Start Hearth, which keeps the job.")
+        raise Trouble(closed) from ending
     except BaseException:
         WORKERS.submit(desk.keeper.stop, job)
         raise
