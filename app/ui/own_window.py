@@ -75,8 +75,8 @@ def find_work(desk: Desk, is_shared: Callable[[], bool]) -> Work:
 
 def measure_percent(progress: Progress | None) -> int | None:
     """Return how far a job is, as the page's bar shows it; None where that is not known."""
-    step = progress.step if progress is not None and progress.end is None else None
-    return min(100, 100 * step.done // step.total) if step is not None and step.total else None
+    known = progress is not None and progress.end is None and progress.step is not None
+    return int(100 * progress.share) if known and progress is not None else None
 
 
 def write_title(percent: int | None) -> str:

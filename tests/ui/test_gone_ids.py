@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import END, Finished, Stopped
+from app.engine.jobs.owners import new_guest
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.tasks import SelfTest
 from app.engine.process.progress_board import REMEMBERED
@@ -96,3 +97,13 @@ def test_one_damaged_row_leaves_the_others_on_the_shelf(desk: Desk, page: TestCl
     assert page.get(f"/hearth/creation/{second.id}").status_code < 500
     assert page.post(f"/hearth/shelf/{second.id}/favourite").status_code < 500
     desk.keeper.shelf.list_of_job(job.id)
+
+
+def test_what_a_guest_made_is_marked_on_the_shelf(desk: Desk, page: TestClient, tmp_path: Path) -> None:
+    makers = {}
+    for owner in (OWNER.name, new_guest("ten")):
+        (file := tmp_path / f"{owner}.png").write_bytes(owner.encode())
+        job = desk.keeper.journal.queue(PictureRequest("hills"), desk.machine.read_choice(OWNER), owner)
+        (made,) = desk.keeper.shelf.keep(job, [file], RunSummary("starter-painter"))
+        makers[made.id] = "" if owner == OWNER.name else "by a guest"
+    assert {each["id"]: each["maker"] for each in page.get("/hearth/shelf").json()["creations"] if each["id"] in makers} == makers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
 from app.sentence import say
 from app.ui.live_view import owner_view
-from app.ui.page.views import chunk_now_text, chunk_text
+from app.ui.page.views import chunk_now_text, chunk_text, machine_text
 from app.ui.state.person import OWNER
 from tests.support.guests import desk_at
 
@@ -45,6 +46,13 @@ def test_the_strip_says_what_ran_and_what_is_asked_for_now(ran: Ran | None, aske
     step = Step(1, 20, 2.0, "steps", 9.0, Reading(), ran=ran)
     assert chunk_text(decide(CARD, SD15, Choice()), step, asked, "en") == words
     assert ("requested" in words) == ("要求" in chunk_text(decide(CARD, SD15, Choice()), step, asked, "zh"))
+
+
+def test_a_simulated_machine_is_called_that_in_the_strip() -> None:
+    real = dataclasses.replace(CARD, pretended="")
+    assert machine_text(real, None, None, AUTO, "en") == CARD.name
+    assert machine_text(CARD, None, None, AUTO, "en") == f"{CARD.name} (simulated)"
+    assert machine_text(CARD, decide(CARD, SD15, Choice()), None, AUTO, "zh").startswith(f"{CARD.name}（模拟）")
 
 
 def test_the_line_below_the_slider_names_both() -> None:

@@ -35,6 +35,16 @@ class Progress:
     model: str = ""
     plan: Plan | None = None
 
+    @property
+    def share(self) -> float:
+        """How much of the job is done, from 0 to 1. Frames are counted over all parts of a script, steps within one picture."""
+        step = self.step
+        if step is None or not step.total:
+            return len(self.parts) / max(1, self.parts[0].total) if self.parts else 0.0
+        here = min(1.0, step.done / step.total)
+        before = sum(part.index != step.part for part in self.parts)
+        return min(1.0, (before + here) / step.parts) if step.unit == "steps" else here
+
     def add(self, event: Event) -> Progress:
         match event:
             case Loading():

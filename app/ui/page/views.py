@@ -123,9 +123,10 @@ def memory_view(reading: Reading) -> View:
 def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, asked: Chunk, spoken: Language) -> str:
     if hardware is None:
         return ""
+    known = translate(say("strip.simulated", "{name} (simulated)", name=hardware.name), spoken) if hardware.pretended else hardware.name
     if plan is None:
-        return hardware.name
-    name = hardware.name if plan.device != "cpu" or hardware.kind == "cpu" else text("strip.processor", "the processor", spoken)
+        return known
+    name = known if plan.device != "cpu" or hardware.kind == "cpu" else text("strip.processor", "the processor", spoken)
     words = say("strip.machine", "{name}, {gqa}, {chunk}", name=name, gqa=GQA_WORDS[plan.gqa], chunk=chunk_text(plan, step, asked, spoken))
     return translate(words, spoken)
 

@@ -79,7 +79,7 @@ def measuring_view(desk: Desk, spoken: Language) -> View:
         "kind": desk.measuring.kind,
         "done": step.done if step else 0,
         "total": step.total if step else 0,
-        "share": step.done / step.total if step and step.total else 0.0,
+        "share": progress.share,
         "eta_s": step.eta_s if step else None,
         "said": remarks_view(progress, spoken),
         "end": end_view(progress, spoken),

@@ -27,7 +27,7 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
     step = progress.step
     done = [{"index": part.index, "url": job_file_url(job, part.path)} for part in progress.parts]
     return {
-        "job": job, "parts": done, "share": step.done / step.total if step is not None and step.total else 0.0,
+        "job": job, "parts": done, "share": progress.share,
         "preview": preview_url(job, progress), "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
         "doing": loading_text(progress, spoken),
         "rate": step_rate(step, spoken) if step is not None and not progress.end else "",

@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.jobs.creation import Creation
+from app.engine.jobs.owners import is_guest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.models.catalog import name_model
 from app.engine.text.model_names import word_name
@@ -124,6 +125,7 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "id": creation.id, "kind": creation.kind, "title": translate(word_name(name_model(creation.model)), spoken), "text": creation.text,
         "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "favourite": creation.favourite, "binned": creation.binned,
         "seconds": creation.seconds, "speed": speed, "highest": creation.highest_bytes, "created_s": creation.created_s,
+        "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "",
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
         "peaks": views.read_peaks(str(creation.path)) if playable else (),
     }  # fmt: skip

@@ -45,9 +45,8 @@ def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Lan
         else:
             view |= {"state": "waits"}
         parts.append(view)
-    share = min(1.0, step.done / step.total) if step is not None and step.total else 0.0
     return {
-        "job": job, "parts": parts, "share": share, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "job": job, "parts": parts, "share": progress.share, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
         "doing": loading_text(progress, spoken),
     }  # fmt: skip
 

@@ -1,7 +1,8 @@
 // An audio player whose waveform is its seek bar. One plays at a time.
 (() => {
   const { t, text, el, time, wave } = Hearth;
-  const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+  // Rounded as lengths are told elsewhere.
+  const clock = (exact, seconds = Math.round(exact)) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
   const FLAT = Array(96).fill(0);
 
   Hearth.player = ({ url, peaks, seconds, label }) => {
