@@ -44,6 +44,8 @@
     const names = new Map(tags.map(({ begin, end, speaker }) => [words.slice(begin, end).replace(/[:\uff1a]\s*$/, ""), speaker]));
     for (const { begin, end, speaker } of [...tags].reverse()) words = `${words.slice(0, begin)}[S${speaker}] ${words.slice(end)}`;
     const said = [...names].map(([name, speaker]) => t("rewritten.voice", "{name} speaks as [S{speaker}].", { name, speaker }));
+    const narrated = words.slice(words.indexOf("[S")).split("\n").some((each) => each.trim() && !/^\s*\[S\d\]/.test(each));
+    if (narrated) said.push(t("rewritten.narrated", "Lines without a name go to the one who spoke before."));
     Hearth.rewrite("speak-text", words, Hearth.sentences(said));
   };
 })();
