@@ -32,6 +32,7 @@ def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Lan
                 "state": "done",
                 "text": part.text,
                 "seconds": part.seconds,
+                "whole": part.whole,
                 "url": job_file_url(job, part.path),
                 "peaks": read_peaks(part.path),
             }
