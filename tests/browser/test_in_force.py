@@ -89,7 +89,7 @@ def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: t
     files = page.locator("#paint-settings input[type=file]")
     (tmp_path / "junk.safetensors").write_bytes(b"no weights at all")
     files.set_input_files(tmp_path / "junk.safetensors")
-    expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors cannot be used here."))
+    expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors is damaged, incomplete or not what its name says."))
     files.set_input_files(lora(tmp_path / "ink.safetensors"))
     expect(chips(page)).to_have_text(re.compile("^with LoRA ink.safetensors"))
     page.get_by_label("LoRA weights").fill("much")
