@@ -66,7 +66,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     )  # fmt: skip
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
-        "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken), "eta_s": seconds,
+        "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken) if found.parts else "", "eta_s": seconds,
         "nonverbals": sorted(limits.nonverbals),
     }  # fmt: skip
 
