@@ -98,6 +98,10 @@ def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tupl
 def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     unfold(page, "Settings")
     files = page.locator("#paint-settings input[type=file]")
+    box, icon = (
+        page.locator(f"#paint-settings {each}").first.bounding_box() for each in (".upload-container", "[data-testid=upload-icon]")
+    )
+    assert box and icon and icon["y"] > box["y"] + 4, "the arrow lies on its frame"
     (tmp_path / "junk.safetensors").write_bytes(b"no weights at all")
     files.set_input_files(tmp_path / "junk.safetensors")
     expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors is damaged, incomplete or not what its name says."))
