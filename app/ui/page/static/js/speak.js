@@ -243,7 +243,7 @@
       event.preventDefault();
       const answer = await Hearth.post("hearth/voices", { id: result.id, name: name.value });
       const { trouble } = await answer.json();
-      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it above.", { name: name.value }));
+      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it under Voice.", { name: name.value }));
       naming.hidden = !trouble;
       if (!trouble) Hearth.call("speak.voices");
     });
