@@ -18,6 +18,7 @@ from app.ui.access.request_guard import limit_idle_connections
 from app.ui.page.bundle import head
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n, word
+from app.ui.patient_start import patient_start, require_port
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import answer_full_disk
 from app.ui.tabs import machine, models, paint, shelf, speak, welcome
@@ -111,16 +112,20 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
     """Serve a window in the background, and return its address."""
     icon = assets() / "icons" / "icon-256.png"
     middleware = [*how.middleware, Middleware(HeadInjection)]
-    _, address, _ = window.launch(
-        server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
-        favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-        strict_cors=True, share=False, state_session_capacity=SESSIONS_MOST, max_file_size=how.most_bytes, ssl_verify=False,
-        ssl_certfile=how.tls and how.tls[0], ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.places,
-        app_kwargs={
-            "routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None,
-            "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},
-        },
-    )  # fmt: skip
+    if how.port is not None:
+        require_port(how.host, how.port)
+    with patient_start():
+        _, address, _ = window.launch(
+            server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
+            favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
+            strict_cors=True, share=False, state_session_capacity=SESSIONS_MOST, max_file_size=how.most_bytes, ssl_verify=False,
+            ssl_certfile=how.tls and how.tls[0], ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.places,
+            _frontend=False,  # Else the page has to come within three seconds.
+            app_kwargs={
+                "routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None,
+                "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},
+            },
+        )  # fmt: skip
     limit_idle_connections(window.server)
     return str(address)
 

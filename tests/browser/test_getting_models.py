@@ -58,3 +58,17 @@ def test_a_download_is_agreed_to_where_the_person_is(page: Page, opened: tuple[D
         expect(asked).to_have_count(0)
     until(lambda: page.wait_for_timeout(50) is None and begun.called)
     assert begun.call_args.args[0].id == "sd15"
+
+
+def test_what_is_wrong_with_a_path_stands_beside_it(page: Page) -> None:
+    """It stood at the top of a page longer than the screen: Add seemed to do nothing."""
+    go(page, "models")
+    path = page.locator("#h-models .h-add input")
+    path.fill("/nowhere/at all")
+    path.press("Enter")
+    told = page.locator("#h-models [role=alert]").locator("visible=true")
+    expect(told).to_have_count(1)
+    expect(told).to_contain_text("/nowhere/at all")
+    expect(told).to_be_in_viewport()
+    expect(path).to_be_in_viewport()
+    assert not shut_out(page)

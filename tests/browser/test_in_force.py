@@ -58,6 +58,16 @@ def asked(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> PictureReq
     return request
 
 
+TOOLS_ON_TOP = """() => {
+  const tools = document.querySelector("#paint-image .toolbar-wrap"), bar = document.querySelector(".h-going:has(#paint-go)");
+  scrollBy(0, tools.getBoundingClientRect().bottom - innerHeight + 20);
+  const { left, right } = tools.getBoundingClientRect(), { top, bottom } = bar.getBoundingClientRect();
+  const seen = [];
+  for (let x = left + 4; x < right; x += 8) for (let y = top + 4; y < Math.min(bottom, innerHeight); y += 8) seen.push(document.elementFromPoint(x, y));
+  return seen.filter((each) => tools.contains(each)).map((each) => each.outerHTML.slice(0, 80));
+}"""
+
+
 def lora(path: Path) -> Path:
     header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
@@ -70,6 +80,7 @@ def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tupl
     expect(chips(page)).to_have_text(re.compile("^starting from b.png"))
     expect(page.locator("#paint-image")).to_be_visible()  # its drawer is open
     expect(chips(page).locator("img")).to_have_attribute("src", re.compile("^blob:"))
+    assert page.evaluate(TOOLS_ON_TOP) == [], "the editor's tools lie over the bar of Paint and Stop"
     assert asked(page, opened[0], monkeypatch).image
     assert not shut_out(page)
     chips(page).get_by_role("button", name="Remove").click()
@@ -87,9 +98,13 @@ def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tupl
 def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     unfold(page, "Settings")
     files = page.locator("#paint-settings input[type=file]")
+    box, icon = (
+        page.locator(f"#paint-settings {each}").first.bounding_box() for each in (".upload-container", "[data-testid=upload-icon]")
+    )
+    assert box and icon and icon["y"] > box["y"] + 4, "the arrow lies on its frame"
     (tmp_path / "junk.safetensors").write_bytes(b"no weights at all")
     files.set_input_files(tmp_path / "junk.safetensors")
-    expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors cannot be used here."))
+    expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors is damaged, incomplete or not what its name says."))
     files.set_input_files(lora(tmp_path / "ink.safetensors"))
     expect(chips(page)).to_have_text(re.compile("^with LoRA ink.safetensors"))
     page.get_by_label("LoRA weights").fill("much")

@@ -141,3 +141,17 @@ def test_the_owners_panel(desk: Desk, browser: Browser, monkeypatch: pytest.Monk
     finally:
         sharing.end()
         blocks.close(verbose=False)
+
+
+def test_a_guest_whose_share_has_ended_is_not_told_to_start_hearth(desk: Desk, browser: Browser) -> None:
+    with shared(desk) as (address, words, _):
+        page = look(browser, address, "light", "en-US", 390)
+        enter(page, words)
+        page.wait_for_function("window.Hearth?.state")
+    note = page.locator(".h-away-note")
+    expect(note).to_have_text("Hearth cannot be reached. If sharing has ended, ask for a new link; else this page reconnects by itself.")
+    page.locator("#speak-text textarea").fill("Hello.")
+    page.evaluate("Hearth.press('speak-go')")
+    page.locator(".toast-body").first.wait_for(state="attached")
+    expect(page.locator(".toast-body").first).to_be_hidden()  # Gradio's own words for it
+    assert not shut_out(page)

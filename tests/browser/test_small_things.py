@@ -176,6 +176,18 @@ def test_what_is_no_text_or_too_long_is_refused_in_a_sentence(page: Page) -> Non
     expect(chip).to_have_count(0)
 
 
+def test_what_is_dropped_on_another_tab_is_taken_or_told_of(page: Page) -> None:
+    """On Paint a text or a PDF vanished without a word."""
+    go(page, "paint")
+    drop(page, "#h-canvas", "a.pdf", b"%PDF-1.7", "application/pdf")
+    chip = page.locator(".h-force").locator("visible=true").locator("li")
+    expect(chip).to_contain_text("Not used: a.pdf is not a picture.")
+    chip.get_by_role("button", name="Close").click()
+    drop(page, "#h-canvas", "a.txt", b"[S1] From Paint.")
+    expect(page.locator(SCRIPT)).to_be_visible()
+    expect(page.locator(SCRIPT)).to_have_value("[S1] From Paint.")
+
+
 def test_sizes_have_names(page: Page) -> None:
     go(page, "paint")
     expect(page.locator("#paint-size input")).to_have_value("Square 1:1 (256 x 256)")

@@ -196,3 +196,25 @@ def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> Non
     expect(page.locator("#h-parts .h-now")).to_have_text("done in 2.0 s")
     heard = page.evaluate("window.heard")
     assert [each for each in heard if each] == ["Part 1 of 2 is ready to play.", "done in 2.0 s"], heard
+
+
+def test_a_part_that_stop_cut_off_does_not_look_finished(page: Page) -> None:
+    go(page, "speak")
+    parts = [
+        {
+            "index": index,
+            "state": "done",
+            "text": f"[S1] Part {index}.",
+            "seconds": 1.0,
+            "whole": not index,
+            "url": "data:,",
+            "peaks": [0.5],
+        }
+        for index in range(2)
+    ]
+    alter(page, **job("speech", parts=parts, end={"kind": "stopped", "seconds": 2.0, "elapsed_s": 2.0}))
+    rows = page.locator("#h-parts .h-part")
+    expect(rows.locator("p")).to_have_text(["S1 Part 0.", "cut off by the stop: S1 Part 1."])
+    for row, look in ((0, "right"), (1, "careful")):
+        expect(rows.nth(row).locator(".h-number")).to_contain_class(look)
+    assert not shut_out(page)

@@ -70,6 +70,8 @@ class PartDone:
     text: str
     seed: int
     seconds: float = 0.0
+    whole: bool = True
+    """False for speech that Stop cut off."""
 
 
 RESTART = "restart"

@@ -60,7 +60,7 @@ class SpeechRun:
                 break
             self._spoken[index] = saved
             pace.record_finished(index, saved.frames)
-            yield PartDone(index, len(parts), str(saved.path), parts[index].text, saved.seed, saved.seconds)
+            yield PartDone(index, len(parts), str(saved.path), parts[index].text, saved.seed, saved.seconds, saved.whole)
         if not self._spoken:
             yield Stopped((), time.monotonic() - began_s)
             return

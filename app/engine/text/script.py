@@ -64,9 +64,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     marks = tuple(_split_marks(_clean(text, limits, problems), limits, problems))
     parts, pause_s = gather_parts(marks, limits)
     if not parts:
-        problems.append(
-            Problem("fatal", say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak."))
-        )
+        problems.append(Problem("fatal", _name_lack(problems, limits)))
     seconds = sum(part.seconds + part.pause_before_s for part in parts) + pause_s
     if parts and seconds < limits.part_least_s:
         problems.append(
@@ -94,6 +92,13 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
             )
         )
     return ParsedScript(tuple(parts), _shorten_list(problems), seconds, pause_s)
+
+
+def _name_lack(problems: list[Problem], limits: VoiceLimits) -> Sentence:
+    """Say why nothing is left to speak: no words at all, or none that this voice reads."""
+    if any(each.sentence.key == "script.skipped" for each in problems):
+        return say("script.no-english", "{name} can read none of this script. Write it in English.", name=word_name(limits.name))
+    return say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak.")
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:

@@ -35,6 +35,8 @@ from app.ui.state.person import who_in
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0
 PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
+PROMISES: Final = frozenset({".png", ".jpg", ".jpeg", ".webp", ".wav", ".flac", ".mp3", ".ogg"})
+"""Endings of names that promise a picture or a sound."""
 SPOOL_BYTES: Final = 1 << 20
 CHECKS_AT_ONCE, CHECK_S = 2, 30.0
 """Threads that check uploads, apart from those that serve the page; and how long one may take."""
@@ -49,6 +51,10 @@ def check_upload(path: Path, weights: bool) -> None:
         raise Trouble(say("upload.none", "This file no longer exists. Send it again."))
     if is_picture(path) or is_sound(path) or (weights and is_safetensors(path)):
         return
+    if path.suffix.lower() in PROMISES | ({".safetensors"} if weights else set()):
+        raise Trouble(
+            say("upload.broken", "{name} is damaged, incomplete or not what its name says. Send another copy of it.", name=path.name)
+        )
     kinds = "PNG, JPEG, WebP, WAV, FLAC, MP3, OGG" + (", safetensors" if weights else "")
     raise Trouble(say("upload.kind", "{name} cannot be used here. Send one of: {kinds}.", name=path.name, kinds=kinds))
 

@@ -214,7 +214,7 @@ def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
             info=word("paint.quicker-how", "Steps reuse earlier ones: less time, slightly different pictures."),
         )  # fmt: skip
         loras = gr.File(
-            file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not guest
+            file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=110, visible=not guest
         )
         weights = gr.Textbox(
             "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not guest

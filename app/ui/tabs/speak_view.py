@@ -32,6 +32,7 @@ def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Lan
                 "state": "done",
                 "text": part.text,
                 "seconds": part.seconds,
+                "whole": part.whole,
                 "url": job_file_url(job, part.path),
                 "peaks": read_peaks(part.path),
             }
@@ -64,7 +65,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     )  # fmt: skip
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
-        "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken), "eta_s": seconds,
+        "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken) if found.parts else "", "eta_s": seconds,
         "nonverbals": sorted(limits.nonverbals),
     }  # fmt: skip
 

@@ -19,7 +19,7 @@ from app.compat.planning.types import Plan
 from app.engine.files import sound, spoken_parts
 from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Finished, Sound, Step, Stopped
+from app.engine.jobs.events import Finished, PartDone, Sound, Step, Stopped
 from app.engine.jobs.events import PartDone as Spoken
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
@@ -163,6 +163,8 @@ def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(speakers: dict[str
         for event in speakers["dia"].run(request, control, seam, tmp_path / "job"):
             if isinstance(event, Sound):
                 control.stop()
+            if isinstance(event, PartDone):
+                assert not event.whole, "the page would show it as finished"
     assert isinstance(event, Stopped)
     assert np.array_equal(sound.read(find_result(run(speakers["dia"], tmp_path / "job", max_frames=200)))[0], sound.read(whole)[0])
 

@@ -163,6 +163,11 @@ def test_a_voice_that_reads_sounds_tells_what_it_reads_aloud_and_skips(text: str
     assert keys(text, STARTER) == ({key: "warning"} if key else {})
 
 
+def test_a_script_in_another_writing_is_not_called_empty() -> None:
+    assert keys("小明：今天天气真好。", STARTER)["script.no-english"] == "fatal"
+    assert keys("[S1] ...", STARTER)["script.no-words"] == "fatal"
+
+
 def test_a_voice_that_reads_sounds_gets_words_alone() -> None:
     checked = parse_script("[S1] Hello (laughs)! [S2] I see 2 elephants; 21 mice.", STARTER)
     assert checked.parts[0].text == "[S1] Hello, laughs! [S2] I see two elephants, twenty one mice."

@@ -13,8 +13,15 @@
     if (picture) {
       Hearth.openTab("paint");
       give(picture);
-    } else if (files.length && document.querySelector("button#speak-go")?.offsetParent) takeScript(files[0]);
+    } else if (files.length && document.querySelector("button#paint-go")?.offsetParent && !isText(files[0])) {
+      Hearth.inForce("paint", "refused", t("drop.no-picture", "{name} is not a picture. A file for a field belongs on that field.", { name: files[0].name }));
+    } else if (files.length) {
+      Hearth.openTab("speak");
+      takeScript(files[0]);
+    }
   });
+
+  const isText = ({ name, type }) => /\.(txt|text|md)$/i.test(name) || type === "text/plain";
 
   // Fields of a tab never opened are not there yet.
   function give(file, tries = 100) {
@@ -35,7 +42,7 @@
   async function read(file) {
     const { name } = file, most = Hearth.state.charts ? MOST : GUESTS_MOST;
     const strange = { trouble: t("drop.strange", "{name} is not a plain text. Save it as a .txt file and drop that.", { name }) };
-    if (!/\.(txt|text|md)$/i.test(name) && file.type !== "text/plain") return strange;
+    if (!isText(file)) return strange;
     const long = { trouble: t("drop.long", "{name} is longer than {most} {most:character|characters}. Split it, and speak one piece after the other.", { name, most }) };
     if (file.size > 4 * most) return long;
     const words = decode(new Uint8Array(await file.arrayBuffer()))?.replace(/\r\n?/g, "\n").trim();

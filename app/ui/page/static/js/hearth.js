@@ -171,7 +171,9 @@
       Hearth.state = await Hearth.ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
       document.body.classList.remove("h-away");
     } catch ({ status }) {
-      const away = Hearth.t("page.away", "Hearth is not responding. It may have been closed. Start it again; this page reconnects by itself.");
+      const closed = Hearth.t("page.away", "Hearth is not responding. It may have been closed. Start it again; this page reconnects by itself.");
+      const ended = Hearth.t("page.away-guest", "Hearth cannot be reached. If sharing has ended, ask for a new link; else this page reconnects by itself.");
+      const away = Hearth.state && !Hearth.state.charts ? ended : closed; // only the owner sees charts
       const out = Hearth.t("page.out", "You have been logged out. Reload this page to log in again.");
       Hearth.text(document.querySelector(".h-away-note"), status === 401 ? out : away);
       document.body.classList.add("h-away");

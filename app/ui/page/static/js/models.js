@@ -14,9 +14,9 @@
     const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
     return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}). Reload the page and try again.", { status: answer.status }));
   };
-  const act = async (name, value) => {
+  const act = async (name, value, form = null) => {
     const trouble = await Hearth.deed(name, value);
-    say(trouble);
+    say(trouble, form);
     await look();
     if (name !== "pause") await refresh();
     return trouble;
@@ -41,11 +41,13 @@
   };
   Hearth.openTab = (id) => document.querySelector(`button[role="tab"][data-tab-id="${id}"]`)?.click();
 
-  function say(words) {
-    const trouble = document.querySelector("#h-models .h-wrong-now");
-    if (!trouble) return;
-    trouble.hidden = !words;
-    text(trouble, words);
+  // What went wrong stands in the form it was asked in, else above the cards: the page is longer than a screen.
+  function say(words, form) {
+    for (const line of document.querySelectorAll("#h-models .h-wrong-now")) {
+      line.hidden = !words || line.closest("form") !== form;
+      text(line, line.hidden ? "" : words);
+      if (!line.hidden) line.scrollIntoView({ block: "nearest" });
+    }
   }
 
   async function refresh() {
@@ -61,8 +63,8 @@
 
   function frame(element) {
     element.innerHTML = `<h2 class="h-heard"></h2><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><ul class="h-models"></ul>
-      <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><ul class="h-list"></ul></form>
-      <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-soft h-has" role="status"></p></form></div>`;
+      <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><ul class="h-list"></ul></form>
+      <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-has" role="status"></p></form></div>`;
     text(element.querySelector("h2"), t("tab.models", "Models"));
     const [add, token] = [element.querySelector(".h-add"), element.querySelector(".h-token")];
     text(add.querySelector("h2"), t("models.own", "Add your own model"));
@@ -73,7 +75,7 @@
     add.addEventListener("submit", async (event) => {
       event.preventDefault();
       const input = add.querySelector("input");
-      if (!(await act("add", input.value))) input.value = "";
+      if (!(await act("add", input.value, add))) input.value = "";
     });
     text(token.querySelector("h2"), t("token.title", "Access token for gated models"));
     token.querySelector("p").innerHTML = `<span></span> <a href="https://huggingface.co/settings/tokens" target="_blank" rel="noreferrer">huggingface.co/settings/tokens</a>`;
@@ -84,9 +86,9 @@
       event.preventDefault();
       const input = token.querySelector("input"), value = input.value;
       input.value = "";
-      if (value) await act("token", value);
+      if (value) await act("token", value, token);
     });
-    token.addEventListener("click", (event) => event.target.closest(".h-forget") && act("token-away"));
+    token.addEventListener("click", (event) => event.target.closest(".h-forget") && act("token-away", "", token));
   }
 
   function draw() {

@@ -180,8 +180,8 @@
 
   function drawPart(row, part, end) {
     row.spoken = part;
-    const done = part.state === "done", now = part.state === "now";
-    row.querySelector(".h-number").className = `h-badge h-number ${done ? "right" : now ? "careful" : ""}`;
+    const done = part.state === "done", now = part.state === "now", cut = done && !part.whole;
+    row.querySelector(".h-number").className = `h-badge h-number ${cut || now ? "careful" : done ? "right" : ""}`;
     if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
     if (done && !row.querySelector(".h-player")) {
       const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
@@ -190,7 +190,8 @@
     const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
     const words = row.querySelector("p");
     words.classList.toggle("h-soft", !done);
-    Hearth.script(words, done || !part.text ? part.text || under_way : `${under_way}: ${part.text}`);
+    const before = cut ? t("part.cut", "cut off by the stop") : done ? "" : under_way;
+    Hearth.script(words, [before, part.text].filter(Boolean).join(": "));
     drawLive(row);
     const again = row.querySelector(".h-again");
     again.hidden = !done || !end;
