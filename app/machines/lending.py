@@ -210,7 +210,7 @@ class Lending:
             if task in self._withdrawn or attempt != self._attempts[task]:
                 return
             job = self._tasks[task] = self._keeper.run_lent(task, request)
-            if task in self._withdrawn:  # meanwhile
+            if task in self._withdrawn or attempt != self._attempts[task]:  # meanwhile
                 self._keeper.stop(job)
             self._set(doing=read_words(request))
             for event in self._keeper.follow(job):

@@ -29,7 +29,7 @@ from app.machines.tasks.portable import pack
 from app.paths import home
 from tests.support.lent import SLOW_S, Main, open_main, start
 from tests.support.light_painter import PACE, read_made
-from tests.support.waiting import LOADING_S, until
+from tests.support.waiting import LOADING_S, WAIT_S, until
 
 MODEL = "starter-painter"
 
@@ -146,6 +146,21 @@ def test_stop_reaches_a_helper_within_two_seconds(main: Main) -> None:
     finally:
         for helper in main.helpers:
             pace(helper.home, step_s=0.01)
+
+
+@pytest.mark.slow
+def test_a_task_that_is_stopped_at_its_beginning_is_not_left_to_itself(main: Main) -> None:
+    one, task, ends = main.helpers[0].home, pack(PictureRequest("a ball", model=MODEL, seed=2900)), SimpleQueue[TaskEnd]()
+    machine = main.hub.list_machines()[0].id
+    pace(one, step_s=9.0)  # a picture takes 90 s, and a step is waited for when it is stopped
+    for number in range(60):
+        main.hub.submit(f"brief-{number}", task, [machine], lambda machine, event: None, ends.put)
+        time.sleep(number * 0.001)
+        main.hub.stop(f"brief-{number}")
+    pace(one, step_s=0.01)
+    main.hub.submit("last", task, [machine], lambda machine, event: None, ends.put)
+    end = ends.get(timeout=WAIT_S)
+    assert end.id == "last" and isinstance(end.event, Finished)
 
 
 def test_a_helper_that_fails_holds_nothing_up(main: Main) -> None:

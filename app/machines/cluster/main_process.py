@@ -86,6 +86,8 @@ class TaskDesk:
         task = self._tasks.get(id_)
         if task is None or self.scheduler.find_place(id_) != machine:
             return {"refused": "not-yours"}
+        if operation == "hearth_begin":
+            return {}
         if operation == "hearth_end":
             self._end(id_, machine, message.get("event"), {name: str(task.incoming / name) for name in task.kept})
             return {}
