@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from app import atomic_write
 from app.engine.jobs.events import END, Event, Failed, Finished, Step
+from app.machines.helping_machine import HelpingMachine, read_facts
 from app.machines.joining.certificates import make_main
 from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register
@@ -33,30 +34,6 @@ End = Callable[["TaskEnd"], None]
 
 def main_folder(home: Home) -> Path:
     return home.root / "machines" / "main"
-
-
-@dataclass(frozen=True, slots=True)
-class HelpingMachine:
-    id: str
-    name: str
-    online: bool = False
-    resting: bool = False
-    """It gets no work, as the owner of this machine wants."""
-    paused: bool = False
-    """By its own owner, or while work of his goes first."""
-    card: str = ""
-    free_bytes: int = 0
-    models: frozenset[str] = frozenset()
-    tasks: tuple[str, ...] = ()
-    """What it has now."""
-    doing: str = ""
-    """The prompt or script of the first of them."""
-    done: int = 0
-    """Tasks that it finished since this machine's start."""
-    step: Step | None = None
-    """How far it is."""
-    why: Sentence | None = None
-    """Why it was given that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +119,8 @@ class Hub:
         if first is not None:
             found = replace(found, doing=first.portable.words, why=first.why)
         found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id], step=step)
-        return replace(found, card=facts.get("card", ""), free_bytes=facts.get("free_bytes", 0), models=frozenset(facts.get("models", ())))
+        named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
+        return replace(found, models=frozenset(facts.get("models", ())), **named)
 
     # Joining.
 
@@ -201,6 +179,10 @@ class Hub:
         nothing."""
         self._answered = answered
         self._side.tell("ask", machine=machine, question=question, body=body)
+
+    def want(self, machine: str, model: str, body: str, files: Mapping[str, Path]) -> None:
+        """Ask a machine to fetch a model. `files`: by hash, what it may have of this one's."""
+        self._side.tell("want", machine=machine, model=model, body=body, files={sha256: str(path) for sha256, path in files.items()})
 
     def stop(self, id_: str) -> None:
         """Forget a task, and stop it where it runs."""
@@ -283,15 +265,3 @@ class Hub:
         except (OSError, ValueError):
             return 0
         return port if isinstance(port, int) and 0 < port < 1 << 16 else 0
-
-
-def read_facts(given: object) -> dict[str, Any]:
-    """Return what a helper says of itself, with what is odd left out."""
-    values = given if isinstance(given, dict) else {}
-    models, free_bytes = values.get("models"), values.get("free_bytes")
-    return {
-        "paused": values.get("paused") is True,
-        "card": str(values.get("card", ""))[:100],
-        "free_bytes": free_bytes if isinstance(free_bytes, int) else 0,
-        "models": [each[:100] for each in (models if isinstance(models, list | tuple) else ())[:1000] if isinstance(each, str)],
-    }

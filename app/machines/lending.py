@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,14 +21,15 @@ from app.engine.jobs.creation import read_words
 from app.engine.jobs.events import END, Event, Failed, Finished
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import is_lent
-from app.engine.models.catalog import CATALOG
-from app.engine.models.on_disk import locate
+from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.process.keeper import Keeper
 from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.machines.lending_state import LendingState
 from app.machines.side_process import HELPER, SideProcess
 from app.machines.tasks import event_json, portable
+from app.machines.wanted_models import WantedModels
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -47,29 +48,17 @@ def lending_folder(home: Home) -> Path:
     return home.root / "machines" / "lending"
 
 
-@dataclass(frozen=True, slots=True)
-class LendingState:
-    """What the owner of a helper sees."""
-
-    main: str = ""
-    """The name of the machine that is helped."""
-    online: bool = False
-    paused: bool = False
-    """By the owner, while work of his own waits or runs, until the engine is ready, or while the disk is full."""
-    doing: str = ""
-    """The prompt or script of the task that runs now."""
-    done: int = 0
-    """Tasks finished since the start."""
-    said: Sentence | None = None
-    """Why it is not online."""
-    removed: bool = False
-    """By the main machine: only a new code helps."""
-
-
 class Lending:
-    def __init__(self, keeper: Keeper, changed: Callable[[LendingState], None] = lambda state: None, paused: bool = False) -> None:
+    def __init__(
+        self,
+        keeper: Keeper,
+        changed: Callable[[LendingState], None] = lambda state: None,
+        paused: bool = False,
+        fetches: bool = False,
+        downloads: Downloads | None = None,
+    ) -> None:
         """Raise Trouble if this machine is not paired, or is lent by another program already. `changed` is called in a thread of its
-        own. `paused`: by the owner."""
+        own. `paused`: by the owner, and `fetches`: he lets it fetch the models that the other machine uses. `downloads`: the window's."""
         found = find_membership(lending_folder(keeper.home))
         if found is None:
             raise Trouble(say("machines.not-paired", "This computer helps no other one yet. Give the code that the other computer shows."))
@@ -88,7 +77,8 @@ class Lending:
         """What the engine does, and what is no longer wanted of it, by task."""
         self._attempts: Counter[str] = Counter()
         """Of each task: what an earlier one has to say is no longer asked for."""
-        self._foresight = Foresight(keeper)
+        self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
+        self._foresight = Foresight(keeper, self._models.find)
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
         self._closing = threading.Event()
@@ -106,12 +96,26 @@ class Lending:
     def pause(self, paused: bool) -> None:
         """Give the task back that runs, and take none until told so."""
         self._by_owner = paused
+        if paused:
+            self._models.stop()
         self._apply_pause()
+
+    def let_fetch(self, fetches: bool) -> None:
+        """Let the other machine have this one fetch the models that it uses, or no longer."""
+        self._models.allowed = fetches
+        if not fetches:
+            self._models.stop()
+        self._send_facts()
+
+    @property
+    def fetches(self) -> bool:
+        return self._models.allowed
 
     def close(self) -> None:
         """End lending for now; the pairing stays."""
         self._closing.set()
         self._thread.join()
+        self._models.stop()
         if self._side is not None:
             self._side.close()
         self._alone.release()
@@ -130,6 +134,7 @@ class Lending:
     def _side_ended(self) -> None:
         for task in list(self._tasks):
             self._keeper.stop(self._tasks[task])
+        self._models.lose()
         self._set(online=False)
 
     def _watch(self) -> None:
@@ -139,7 +144,7 @@ class Lending:
             try:
                 self._apply_pause()
                 waited_s += TICK_S
-                if waited_s >= FACTS_S and self.state.online:
+                if self._note_fetching() or (waited_s >= FACTS_S and self.state.online):
                     waited_s = 0.0
                     self._send_facts()
             except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
@@ -170,6 +175,10 @@ class Lending:
                 self._set(online=False, said=said, removed=self._again_s == math.inf)
             case "ask":
                 threading.Thread(target=self._answer, args=(message["question"], message["body"]), daemon=True).start()
+            case "want" if not self._by_owner:
+                threading.Thread(target=self._models.want, args=(message["body"],), daemon=True).start()
+            case "model-step" | "model-here" | "model-lost":
+                self._models.hear(message)
             case "run":
                 self._withdrawn.discard(message["id"])
                 self._attempts[message["id"]] += 1
@@ -197,7 +206,7 @@ class Lending:
     def _run(self, task: str, body: str, attempt: int) -> None:
         """Have the engine carry out a task; tell its events and its end."""
         try:
-            request = portable.unpack(body, self._place)
+            request = portable.unpack(body, self._place, self._models.find)
         except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
             sentence = (
                 fault.sentence
@@ -239,7 +248,28 @@ class Lending:
         return named if named.is_file() else Path(shutil.copy2(fetched, named))
 
     def _send_facts(self) -> None:
-        self._tell("facts", facts=describe(self._keeper, self.state.paused))
+        """Tell the main machine what it may know of this one: its card, its memory, and the models that are here."""
+        state, fetching = self._keeper.state, self._models.fetching
+        facts = {
+            "card": state.hardware.name if state.hardware else "",
+            "free_bytes": state.hardware.free_bytes if state.hardware else 0,
+            "models": self._models.list_names(),
+            "paused": self.state.paused,
+            "fetches": self._models.allowed and not self._by_owner,
+            "fetching": fetching.name if fetching.under_way else "",
+            "fetched": fetching.done_bytes / fetching.total_bytes if fetching.total_bytes else 0.0,
+            "lack": fetching.lack,
+        }
+        self._tell("facts", facts=facts)
+
+    def _note_fetching(self) -> bool:
+        """Show how far a model is; tell whether it has come or not come, which the main machine waits for."""
+        now, before = self._models.fetching, self.state
+        title = now.title if now.under_way else ""
+        fetched = round(now.done_bytes / now.total_bytes, 2) if now.total_bytes else 0.0
+        if (title, fetched, now.said) != (before.fetching, before.fetched, before.lacked):
+            self._set(fetching=title, fetched=fetched, lacked=now.said)
+        return title != before.fetching
 
     def _tell(self, op: str, **values: Any) -> None:
         if self._side is not None:
@@ -259,31 +289,3 @@ def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
         sounds = [spoken_parts.sound_path(folder, place) for place in request.only_parts]
         return [file for sound in sounds for file in (sound, sound.with_suffix(".json")) if file.is_file()]
     return [Path(file) for file in event.files]
-
-
-def describe(keeper: Keeper, paused: bool) -> dict[str, Any]:
-    """Return what the main machine may know of this one: its card, its memory, and the models that are here."""
-    state = keeper.state
-    models = [model.id for model in CATALOG if locate(keeper.home, model) is not None]
-    return {
-        "card": state.hardware.name if state.hardware else "",
-        "free_bytes": state.hardware.free_bytes if state.hardware else 0,
-        "model": state.model,
-        "models": models,
-        "paused": paused,
-    }
-
-
-def describe_state(state: LendingState) -> Sentence:
-    """Say what this computer does for the other one."""
-    if state.said is not None:
-        return state.said
-    if not state.online:
-        return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
-    if state.doing:
-        return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
-    if state.paused:
-        return say(
-            "lend.paused", "Not helping now: paused, or this computer's own work goes first, its engine is starting, or its disk is full."
-        )
-    return say("lend.ready", "Ready to help {name}.", name=state.main)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from distributed.core import Status, rpc
 
 from app.machines.cluster import dask_settings
+from app.machines.cluster.model_fetch import ModelFetch
 from app.machines.cluster.pipe import Listener, Message, Pipe
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.cluster.worker import Errands, HelperWorker
@@ -28,6 +29,7 @@ class Helper:
         self._id, self._security = read_id(identity.certificate.read_text()), dask_settings.make_security(identity)
         self._main, self._scratch = arguments["main"], Path(arguments["scratch"])
         self._pipe, self._errands = pipe, Errands(pipe, self._scratch / "files")
+        self._models = ModelFetch(pipe, self._ask_for_piece)
         self._closing, self._paused = asyncio.Event(), False
         self._facts: Any = None
         self._worker: HelperWorker | None = None
@@ -45,11 +47,22 @@ class Helper:
             case "answer":
                 if self._worker is not None:
                     self._worker.log_event(EVENT_TOPIC, {"question": message["question"], "answer": message["answer"]})
+            case "fetch-model":
+                self._models.start(message)
+            case "leave-model":
+                self._models.leave()
             case "close":
                 self._closing.set()
                 self._errands.give_all_back()
             case _:
                 self._errands.hear(message)
+
+    def _ask_for_piece(self, **values: Any) -> dict[str, Any]:
+        """Called in the thread that fetches a model."""
+        worker = self._worker
+        if worker is None:
+            raise ConnectionError
+        return worker.ask(lambda: worker.scheduler.hearth_fetch(**values))
 
     def _apply_pause(self) -> None:
         if self._worker is not None and self._worker.status in (Status.running, Status.paused):

@@ -61,6 +61,10 @@ class Errands:
         """Pass on what the main machine asks; the answer comes back through the helper."""
         self._pipe.tell("ask", question=question, body=body)
 
+    def want(self, body: str) -> None:
+        """Pass on which model the main machine wants here."""
+        self._pipe.tell("want", body=body)
+
     def give_all_back(self) -> None:
         with self._lock:
             waiting = list(self._inboxes)
@@ -151,6 +155,7 @@ class HelperWorker(Worker):
         self._errands = errands
         self.stream_handlers["hearth-stop"] = self._stop_task
         self.stream_handlers["hearth-ask"] = self._ask
+        self.stream_handlers["hearth-want"] = self._want
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """Start none, as on the main machine."""
@@ -165,6 +170,9 @@ class HelperWorker(Worker):
 
     def _ask(self, question: str, body: str) -> None:
         self._errands.ask(question, body)
+
+    def _want(self, body: str) -> None:
+        self._errands.want(body)
 
     def carry_out(self, task: str, body: str) -> None:
         """Called in the thread that runs tasks."""

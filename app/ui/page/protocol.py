@@ -113,6 +113,8 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "lend",
         "pause",
         "help-on",
+        "fetch",
+        "fetch-not",
         "lend-not",
     ),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from app.disk_faults import word_fault
+from app.engine.models.downloads import Downloads
 from app.engine.process.keeper import Keeper
 from app.extras import require_machines
 from app.sentence import Sentence, Trouble, say
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
     from app.machines.spreader import Spreader
 
 SAVED: Final = "machines"
-"""In the settings: `uses`, `lends` and `paused`."""
+"""In the settings: `uses`, `lends`, `paused` and `fetches`."""
 _log = logging.getLogger("hearth.machines")
 
 
 class OtherMachines:
     """Any thread may call. What switches takes seconds, and one waits for the other; reading never waits."""
 
-    def __init__(self, keeper: Keeper, settings: Settings) -> None:
-        self._keeper, self._settings, self._switching = keeper, settings, threading.Lock()
-        self._spreader: Spreader | None = None
+    def __init__(self, keeper: Keeper, settings: Settings, downloads: Downloads | None = None) -> None:
+        """`downloads`: where the models show that this machine fetches for another one."""
+        self._keeper, self._settings, self._switching, self._downloads = keeper, settings, threading.Lock(), downloads
+        self.spreader: Spreader | None = None
         self._closing = False
         """Nothing is switched on any more."""
         self.hub: Hub | None = None
@@ -101,20 +103,24 @@ class OtherMachines:
         if self.hub is not None:
             self.hub.remove(machine)
 
+    def name_model(self, name: str) -> str:
+        """Return what people call a model that machines know by this name."""
+        return self.spreader.models.title(name) if self.spreader is not None and name else ""
+
     def _start_hub(self) -> None:
         from app.machines.hub import Hub
         from app.machines.spreader import Spreader
 
         if self.hub is None and not self._closing:
             self.hub = Hub(self._keeper.home)
-            self._spreader = Spreader(self._keeper, self.hub)
+            self.spreader = Spreader(self._keeper, self.hub)
             self._keeper.resume_lent_out()
 
     def _stop_hub(self, goes_on: bool = False) -> None:
         hub, self.hub = self.hub, None
-        if self._spreader is not None:
-            self._spreader.close(goes_on)
-            self._spreader = None
+        if self.spreader is not None:
+            self.spreader.close(goes_on)
+            self.spreader = None
         if hub is not None:
             hub.close()
 
@@ -139,6 +145,12 @@ class OtherMachines:
             self.lending.pause(paused)
             self._keep(paused=paused)
 
+    def let_fetch(self, fetches: bool) -> None:
+        """Let this machine fetch the models that the other one uses, or no longer."""
+        if self.lending is not None:
+            self.lending.let_fetch(fetches)
+            self._keep(fetches=fetches)
+
     def lend_no_more(self) -> None:
         """Help no more, and forget the other machine."""
         with self._switching:
@@ -148,13 +160,13 @@ class OtherMachines:
                 from app.machines.lending import lending_folder
 
                 leave(lending_folder(self._keeper.home))
-        self._keep(lends=False, paused=False)
+        self._keep(lends=False, paused=False, fetches=False)
 
     def _start_lending(self, paused: bool) -> None:
         from app.machines.lending import Lending
 
         if self.lending is None and not self._closing:
-            self.lending = Lending(self._keeper, paused=paused)
+            self.lending = Lending(self._keeper, paused=paused, fetches=self._read().get("fetches", False), downloads=self._downloads)
 
     def _stop_lending(self) -> None:
         lending, self.lending = self.lending, None

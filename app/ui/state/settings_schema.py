@@ -72,6 +72,8 @@ class MachinesValues(TypedDict, total=False):
     """This one helps another."""
     paused: bool
     """Its help."""
+    fetches: bool
+    """This one fetches the models that the other uses."""
 
 
 class SettingsValues(TypedDict, total=False):

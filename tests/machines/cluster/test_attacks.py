@@ -152,11 +152,7 @@ def test_no_pickle_of_a_helper_is_carried_out(place: str, hub: Hub, tmp_path: Pa
     bomb = tmp_path / "exploded"
     pickle.loads(pickle.dumps(Bomb(tmp_path / "control")))
     assert (tmp_path / "control").exists(), "the bomb is a dud"
-    register = {
-        "op": "register-worker", "reply": False, "address": name_address(id_), "status": "running", "nthreads": 1, "name": id_, "now": 0.0,
-        "resources": {}, "memory_limit": 0, "local_directory": "", "services": {}, "nanny": None, "pid": 1, "versions": {}, "metrics": METRICS,
-        "extra": {}, "stimulus_id": "x", "server_id": "x",
-    }  # fmt: skip
+    register = {**REGISTER, "address": name_address(id_), "name": id_}
     payloads: dict[str, list[dict[str, Any]]] = {
         "handshake": [{"op": HELLO, "versions": ToPickle(Bomb(bomb)), ANSWERED: False}],
         "message": [{"op": HELLO, "versions": ToPickle(Bomb(bomb))}],
@@ -176,6 +172,11 @@ def test_no_pickle_of_a_helper_is_carried_out(place: str, hub: Hub, tmp_path: Pa
 METRICS = {
     "cpu": 0.0, "memory": 0, "time": 0.0, "task_counts": {}, "bandwidth": {"total": 1, "workers": {}, "types": {}}, "digests_total_since_heartbeat": {},
     "managed_bytes": 0, "spilled_bytes": {"memory": 0, "disk": 0}, "transfer": {}, "event_loop_interval": 0.0, "host_disk_io": {},
+}  # fmt: skip
+REGISTER: dict[str, Any] = {
+    "op": "register-worker", "reply": False, "status": "running", "nthreads": 1, "now": 0.0, "resources": {}, "memory_limit": 0,
+    "local_directory": "", "services": {}, "nanny": None, "pid": 1, "versions": {}, "metrics": METRICS, "extra": {}, "stimulus_id": "x",
+    "server_id": "x",
 }  # fmt: skip
 
 
@@ -200,6 +201,43 @@ def test_files_of_tasks_that_one_does_not_have_are_not_given(hub: Hub, tmp_path:
     for name in OWN - {HELLO}:
         asked = {"op": name, "task": "x-1", "sha256": "0" * 64, "offset": 0, "name": "a.png", "data": b"", "last": True, "event": None}
         assert ask(hub, bad, asked) == [{"refused": "not-yours"}]
+
+
+def test_only_what_a_machine_was_asked_to_fetch_is_given(hub: Hub, tmp_path: Path) -> None:
+    id_, bad = let_in(hub, tmp_path / "bad")
+    _, other = let_in(hub, tmp_path / "other")
+    file = tmp_path / "weights"
+    file.write_bytes(b"weights")
+    asked = {"op": "hearth_fetch", "model": "files:x", "sha256": "1" * 64, "offset": 0}
+    hub.want(id_, "files:x", "{}", {"1" * 64: file})
+    assert ask(hub, bad, asked) == [{"refused": "not-yours"}], "it is not at work, so nothing was offered to it"
+    register = {**REGISTER, "address": name_address(id_), "name": id_}
+
+    async def attack() -> list[Any]:
+        stream = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
+        try:
+            await stream.write(register)
+            await asyncio.wait_for(stream.read(), WAIT_S)
+            hub.want(id_, "files:x", "{}", {"1" * 64: file})
+            while not any(
+                each.get("op") == "hearth-want" for each in await asyncio.wait_for(stream.read(), WAIT_S) if isinstance(each, dict)
+            ):
+                pass
+            odd = [
+                {"offset": -1},
+                {"offset": "0"},
+                {"sha256": str(file)},
+                {"sha256": "2" * 64},
+                {"model": "files:y"},
+                {"model": ["files:x"]},
+            ]
+            given = await talk(hub, bad, dict(asked), *({**asked, **each} for each in odd))
+            return [*given, *await talk(hub, other, dict(asked))]
+        finally:
+            stream.abort()
+
+    given = asyncio.run(attack())
+    assert given[0] == {"data": b"weights"} and given[1:] == [{"refused": "not-yours"}] * 7
 
 
 def test_nothing_listens_but_the_scheduler(hub: Hub) -> None:

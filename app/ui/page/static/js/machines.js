@@ -52,7 +52,7 @@
         <div class="h-code" role="group"><p></p><div class="h-link"><div class="h-qr" role="img"></div><div><p><code></code></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p><p class="h-soft h-left"></p></div></div></div>
         <p class="h-chips"><button type="button" class="h-chip h-more"></button></p></div>
       <h3></h3><form class="h-lend"><p class="h-one"><input type="text" class="h-field" autocomplete="off" autocapitalize="characters" spellcheck="false"> <button class="h-chip"></button></p></form>
-      <div class="h-lending"><p class="h-doing" role="status"></p><p class="h-soft h-done"></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p></div>`;
+      <div class="h-lending"><p class="h-doing" role="status"></p><p class="h-soft h-done"></p><p><label><input type="checkbox" class="h-fetch"> <span></span></label></p><p class="h-soft h-lacked"></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p></div>`;
     head(element);
     const part = (selector) => element.querySelector(selector);
     text(part("label span"), t("machines.use", "Use other computers"));
@@ -76,6 +76,8 @@
       event.preventDefault();
       if (code.value.trim() && (await act("lend", { code: code.value }))) code.value = "";
     });
+    text(part(".h-fetch + span"), t("machines.fetch", "Fetch the models that it uses, while 10 GB stay free here"));
+    part(".h-fetch").addEventListener("change", (event) => act(event.target.checked ? "fetch" : "fetch-not"));
     const [pause, end] = part(".h-lending").querySelectorAll("button");
     pause.addEventListener("click", () => act(Hearth.state.machines.lending?.paused ? "help-on" : "pause"));
     text(end, t("machines.end", "Help no more"));
@@ -135,7 +137,9 @@
     text(part(".h-doing"), lending.doing);
     text(part(".h-done"), lending.done ? t("machines.done", "{n} {n:task|tasks} done", { n: lending.done }) : "");
     const [pause, end] = part(".h-lending").querySelectorAll("button");
-    pause.hidden = end.hidden = !helps;
+    pause.hidden = end.hidden = part(".h-fetch").closest("p").hidden = !helps;
+    part(".h-fetch").checked = waiting.startsWith("fetch") ? waiting === "fetch" : lending.fetches;
+    text(part(".h-lacked"), lending.lacked);
     text(pause, lending.paused ? t("machines.help-on", "Go on helping") : t("machines.pause", "Pause"));
   }
 
