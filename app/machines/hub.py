@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import threading
@@ -13,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from app import atomic_write
 from app.engine.jobs.events import END, Event, Failed, Finished, Step
 from app.machines.helping_machine import HelpingMachine, read_facts
-from app.machines.joining.certificates import make_main
+from app.machines.joining.certificates import make_main, read_authority
 from app.machines.joining.endpoint import Pairing
-from app.machines.joining.register import Machine, Register
+from app.machines.joining.register import Machine, Register, clean_name
+from app.machines.main_port import keep_port, read_port
+from app.machines.nearby import Announcement
 from app.machines.side_process import MAIN, SideProcess
 from app.machines.tasks import event_json
 from app.machines.tasks.portable import Portable
@@ -77,8 +77,10 @@ class Hub:
         make_main(self._folder)
         self.register = Register(self._folder)
         self._lock, self._listening, self._closing = threading.RLock(), threading.Event(), threading.Event()
-        self._state = _State(port=self._read_port())
+        self._state = _State(port=read_port(self._folder))
         self._pairing: Pairing | None = None
+        self.id = read_authority(self._folder)
+        """By which helpers know this machine, wherever it is."""
         self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
         shutil.rmtree(self._incoming, ignore_errors=True)
         self._start_side()
@@ -128,6 +130,11 @@ class Hub:
     def pairing(self) -> Pairing | None:
         """The latest code."""
         return self._pairing
+
+    def describe(self) -> Announcement:
+        """Return what may be said of this machine to its network."""
+        code = self._pairing.state.code if self._pairing is not None else None
+        return Announcement("main", clean_name(socket.gethostname()), self.id, self.port, code.port if code is not None else 0)
 
     def open_pairing(self) -> Pairing:
         """Make a code for one machine; the one before is withdrawn."""
@@ -223,7 +230,7 @@ class Hub:
             case "listening":
                 self._state.port = message["port"]
                 with suppress(OSError):
-                    atomic_write.write_text(self._folder / "port.json", json.dumps(message["port"]))
+                    keep_port(self._folder, message["port"])
                 self._listening.set()
             case "busy":
                 self._state.port = 0  # another program has it; helpers that know the old one have to be paired again
@@ -257,11 +264,3 @@ class Hub:
             files = {name: Path(path) for name, path in message["files"].items()}
             given.end(TaskEnd(message["id"], message["machine"], event if isinstance(event, END) else BROKEN, files))
         shutil.rmtree(self._incoming / message["id"], ignore_errors=True)
-
-    def _read_port(self) -> int:
-        """Return the port that helpers know; 0 if there is none yet."""
-        try:
-            port = json.loads((self._folder / "port.json").read_text())
-        except (OSError, ValueError):
-            return 0
-        return port if isinstance(port, int) and 0 < port < 1 << 16 else 0

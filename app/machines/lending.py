@@ -27,6 +27,7 @@ from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.lending_state import LendingState
+from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
 from app.machines.tasks import event_json, portable
 from app.machines.wanted_models import WantedModels
@@ -79,6 +80,7 @@ class Lending:
         """Of each task: what an earlier one has to say is no longer asked for."""
         self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
         self._foresight = Foresight(keeper, self._models.find)
+        self._finder = MainFinder(lending_folder(keeper.home), self._tell)
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
         self._closing = threading.Event()
@@ -116,15 +118,16 @@ class Lending:
         self._closing.set()
         self._thread.join()
         self._models.stop()
+        self._finder.close()
         if self._side is not None:
             self._side.close()
         self._alone.release()
 
     def _start_side(self) -> None:
-        member = self._membership
-        host = f"[{member.host}]" if ":" in member.host else member.host
+        found = find_membership(lending_folder(self._keeper.home))
+        member = found[0] if found is not None else self._membership  # it may have moved since
         scratch = self._keeper.home.scratch / "machines"
-        arguments = {"folder": str(lending_folder(self._keeper.home)), "main": f"tls://{host}:{member.port}", "scratch": str(scratch)}
+        arguments = {"folder": str(lending_folder(self._keeper.home)), "main": name_url(member.host, member.port), "scratch": str(scratch)}
         self._side = SideProcess(HELPER, arguments, self._keeper.home.logs / "machines.log", self._hear, self._side_ended)
 
     @property
@@ -143,6 +146,7 @@ class Lending:
         while not self._closing.wait(TICK_S):
             try:
                 self._apply_pause()
+                self._finder.look(self.state.online or self.state.removed)
                 waited_s += TICK_S
                 if self._note_fetching() or (waited_s >= FACTS_S and self.state.online):
                     waited_s = 0.0
@@ -170,6 +174,8 @@ class Lending:
                 self._send_facts()
             case "offline":
                 self._set(online=False)
+            case "moved":
+                self._finder.note_move(message["address"])
             case "refused":
                 said = self._describe_refusal(message)
                 self._set(online=False, said=said, removed=self._again_s == math.inf)

@@ -115,6 +115,8 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "help-on",
         "fetch",
         "fetch-not",
+        "be-seen",
+        "be-seen-not",
         "lend-not",
     ),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),

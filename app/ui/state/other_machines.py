@@ -18,10 +18,11 @@ from app.ui.state.settings import Settings
 if TYPE_CHECKING:
     from app.machines.hub import Hub
     from app.machines.lending import Lending
+    from app.machines.nearby import Nearby
     from app.machines.spreader import Spreader
 
 SAVED: Final = "machines"
-"""In the settings: `uses`, `lends`, `paused` and `fetches`."""
+"""In the settings: `uses`, `lends`, `paused`, `fetches` and `seen`."""
 _log = logging.getLogger("hearth.machines")
 
 
@@ -38,6 +39,8 @@ class OtherMachines:
         """While other machines are used."""
         self.lending: Lending | None = None
         """While this machine helps."""
+        self.nearby: Nearby | None = None
+        """While this machine is seen in its network: as one that uses others, or as one that would lend."""
         self.starting = False
         """What was on is about to be on again."""
         self.said: Sentence | None = None
@@ -46,13 +49,14 @@ class OtherMachines:
     def resume(self) -> None:
         """Switch on what was on when the window was closed, in the background."""
         kept = self._read()
-        if kept.get("uses") or kept.get("lends"):
+        if kept.get("uses") or kept.get("lends") or kept.get("seen"):
             self.starting = True
             threading.Thread(target=self._resume, args=(kept,), name="machines", daemon=True).start()
 
     def _resume(self, kept: dict[str, Any]) -> None:
         wanted: list[Callable[[], None]] = [self._start_hub] if kept.get("uses") else []
         wanted += [lambda: self._start_lending(kept.get("paused", False))] if kept.get("lends") else []
+        wanted += [self._look_around] if kept.get("seen") else []
         for start in wanted:
             try:
                 require_machines()
@@ -71,6 +75,7 @@ class OtherMachines:
         with self._switching:
             self._stop_hub(goes_on=True)
             self._stop_lending()
+            self._look_away()
 
     # The machines that help this one.
 
@@ -114,6 +119,7 @@ class OtherMachines:
         if self.hub is None and not self._closing:
             self.hub = Hub(self._keeper.home)
             self.spreader = Spreader(self._keeper, self.hub)
+            self._look_around()
             self._keeper.resume_lent_out()
 
     def _stop_hub(self, goes_on: bool = False) -> None:
@@ -122,6 +128,7 @@ class OtherMachines:
             self.spreader.close(goes_on)
             self.spreader = None
         if hub is not None:
+            self._look_away()
             hub.close()
 
     # The machine that this one helps.
@@ -138,7 +145,17 @@ class OtherMachines:
             self._stop_lending()
             join(parsed, lending_folder(self._keeper.home), socket.gethostname())
             self._start_lending(paused=False)
-        self._keep(lends=True, paused=False)
+            if self.hub is None:
+                self._look_away()
+        self._keep(lends=True, paused=False, seen=False)
+
+    def be_seen(self, seen: bool) -> None:
+        """Say in this network that this machine would lend, and see who uses others; or no longer."""
+        require_machines()
+        with self._switching:
+            if self.hub is None:
+                self._look_around() if seen else self._look_away()
+        self._keep(seen=seen)
 
     def pause(self, paused: bool) -> None:
         if self.lending is not None:
@@ -172,6 +189,22 @@ class OtherMachines:
         lending, self.lending = self.lending, None
         if lending is not None:
             lending.close()
+
+    def _look_around(self) -> None:
+        """Be seen as what this machine is by now."""
+        from app.machines.joining.register import clean_name
+        from app.machines.nearby import Announcement, Nearby
+
+        hub = self.hub
+        if self._closing or (self.nearby is not None and hub is None):
+            return
+        self._look_away()
+        self.nearby = Nearby(hub.describe if hub is not None else lambda: Announcement("lends", clean_name(socket.gethostname())))
+
+    def _look_away(self) -> None:
+        nearby, self.nearby = self.nearby, None
+        if nearby is not None:
+            nearby.close()
 
     def _read(self) -> dict[str, Any]:
         kept: dict[str, Any] = self._settings.get(SAVED, {})

@@ -74,6 +74,8 @@ class MachinesValues(TypedDict, total=False):
     """Its help."""
     fetches: bool
     """This one fetches the models that the other uses."""
+    seen: bool
+    """This one says in its network that it would lend."""
 
 
 class SettingsValues(TypedDict, total=False):

@@ -60,6 +60,8 @@ ACTIONS: Final[Mapping[str, Callable[[OtherMachines, MachineAsked], None]]] = {
     "help-on": lambda others, _: others.pause(False),
     "fetch": lambda others, _: others.let_fetch(True),
     "fetch-not": lambda others, _: others.let_fetch(False),
+    "be-seen": lambda others, _: others.be_seen(True),
+    "be-seen-not": lambda others, _: others.be_seen(False),
     "lend-not": lambda others, _: others.lend_no_more(),
 }
 
@@ -78,8 +80,20 @@ def machines_view(others: OtherMachines, spoken: Language) -> View:
     return {
         "starting": others.starting,
         "said": translate(others.said, spoken) if others.said is not None else "",
+        "nearby": nearby_view(others),
         "using": using_view(hub, others.name_model, spoken) if hub is not None else None,
         "lending": lending_view(lending, spoken) if lending is not None else None,
+    }
+
+
+def nearby_view(others: OtherMachines) -> View:
+    """Show what others in this network announce: who would lend, and where a code is taken; the code has to be typed all the same."""
+    near, uses = others.nearby, others.hub is not None
+    mains = [each for each in near.list_seen("main") if each.announced.pairing_port] if near is not None and not uses else []
+    return {
+        "seen": near is not None and not uses,
+        "lend": sorted({each.announced.name for each in near.list_seen("lends")}) if near is not None and uses else [],
+        "mains": [{"name": each.announced.name, "address": f"{each.hosts[0]}:{each.announced.pairing_port}/"} for each in mains],
     }
 
 

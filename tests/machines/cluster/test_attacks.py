@@ -20,6 +20,7 @@ import distributed
 from distributed.comm import connect
 from distributed.protocol.serialize import Serialize, ToPickle
 
+from app.machines.cluster import dask_settings
 from app.machines.cluster.dask_settings import name_address
 from app.machines.cluster.roles import ADDRESSED, CLIENT, HELLO, OWN
 from app.machines.hub import Hub, main_folder
@@ -246,3 +247,35 @@ def test_nothing_listens_but_the_scheduler(hub: Hub) -> None:
     process = psutil.Process(hub.pid)
     listening = {each.laddr.port for each in process.net_connections() if each.status == psutil.CONN_LISTEN}
     assert listening == {hub.port}
+
+
+def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path) -> None:
+    """Somebody announces himself as the main machine, with its id, which everybody can see."""
+    from app.machines.cluster.helper_process import Helper
+
+    let_in(hub, tmp_path / "good")
+    stranger = certificates.make_main(tmp_path / "stranger")
+    told = list[tuple[str, dict[str, Any]]]()
+
+    class Pipe:
+        def tell(self, op: str, **values: Any) -> None:
+            told.append((op, values))
+
+    async def look(with_true_one: bool) -> bool:
+        async with distributed.Scheduler(
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            port=0,
+            protocol="tls",
+            security=dask_settings.make_security(stranger),
+        ) as impostor:
+            helper = Helper(Pipe(), {"folder": str(tmp_path / "good"), "main": "tls://127.0.0.1:9", "scratch": str(tmp_path)})
+            announced = [impostor.address, f"tls://127.0.0.1:{hub.port}"]
+            helper.hear({"op": "announced", "addresses": announced if with_true_one else announced[:1]})
+            return await helper._find_main()
+
+    with pytest.raises(OSError):
+        asyncio.run(look(False))
+    assert told == []
+    assert asyncio.run(look(True)) and told == [("moved", {"address": f"tls://127.0.0.1:{hub.port}"})]
