@@ -109,9 +109,13 @@ class Hub:
         return self._side.pid
 
     def list_machines(self) -> list[HelpingMachine]:
+        """List those that were let in; drop who no longer is, as `hearth machines remove` says in another process."""
         with self._lock:
+            known = self.register.list_machines()
+            for removed in self._state.online - {each.id for each in known}:
+                self._side.tell("drop", machine=removed)
             tasks = {id_: tuple(task for task, given in self._state.given.items() if given.machine == id_) for id_ in self._state.online}
-            return [self._describe(each, tasks.get(each.id, ())) for each in self.register.list_machines()]
+            return [self._describe(each, tasks.get(each.id, ())) for each in known]
 
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})

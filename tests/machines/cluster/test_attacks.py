@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 import distributed
-from distributed.comm import connect
+from distributed.comm import CommClosedError, connect
 from distributed.protocol.serialize import Serialize, ToPickle
 
 from app.machines.cluster import dask_settings
@@ -26,6 +26,7 @@ from app.machines.cluster.roles import ADDRESSED, CLIENT, HELLO, OWN
 from app.machines.hub import Hub, main_folder
 from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity
+from app.machines.joining.register import Register
 from app.machines.joining.versions import read_versions
 from app.paths import home
 from tests.support.waiting import WAIT_S, until
@@ -189,6 +190,23 @@ def test_a_removed_machine_learns_that_and_nothing_else(hub: Hub, tmp_path: Path
     for name in (ADDRESSED | OWN | CLIENT) - {HELLO}:
         (answer,) = ask(hub, bad, {"op": name})
         assert is_refused(answer), f"{name}: {answer}"
+
+
+def test_a_machine_that_another_process_removed_is_dropped(hub: Hub, tmp_path: Path) -> None:
+    id_, bad = let_in(hub, tmp_path / "bad")
+
+    async def stay() -> None:
+        stream = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
+        await stream.write({**REGISTER, "address": name_address(id_), "name": id_})
+        await asyncio.wait_for(stream.read(), WAIT_S)
+        Register(main_folder(hub._home)).remove(id_)
+        hub.list_machines()
+        with pytest.raises(CommClosedError):
+            while True:
+                await asyncio.wait_for(stream.read(), WAIT_S)
+
+    asyncio.run(stay())
+    until(lambda: id_ not in hub._state.online)
 
 
 def test_other_versions_are_refused_with_what_the_main_machine_has(hub: Hub, tmp_path: Path) -> None:
