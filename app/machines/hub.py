@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.jobs.events import END, Event, Failed, Finished, Step
+from app import atomic_write
+from app.engine.jobs.events import END, Event, Failed, Finished, Preview, Step
 from app.machines.helping_machine import HelpingMachine, read_facts
 from app.machines.joining.certificates import make_main, read_authority
 from app.machines.joining.endpoint import Pairing
@@ -20,7 +21,7 @@ from app.machines.joining.register import Machine, Register, clean_name
 from app.machines.main_port import keep_port, read_port
 from app.machines.nearby import Announcement
 from app.machines.side_process import MAIN, SideProcess
-from app.machines.tasks import event_json
+from app.machines.tasks import event_json, preview_json
 from app.machines.tasks.portable import Portable
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -251,13 +252,26 @@ class Hub:
                         given.machine = message["machine"]
                         self._state.steps.pop(message["machine"], None)
             case "event":
-                given, event = self._state.given.get(message["id"]), event_json.from_json(message["event"])
+                given = self._state.given.get(message["id"])
+                event = self._read_event(message) if given is not None else None
                 if isinstance(event, Step):
                     self._state.steps[message["machine"]] = event
                 if given is not None and event is not None and not isinstance(event, END):
                     given.tell(message["machine"], event)
             case "end":
                 self._end(message)
+
+    def _read_event(self, message: dict[str, Any]) -> Event | None:
+        """Return what a machine tells of its task; the picture of a preview lies in the task's folder until the next one."""
+        if (shown := preview_json.read_picture(message["event"])) is None:
+            return event_json.from_json(message["event"])
+        path = self._incoming / message["id"] / "preview.jpg"
+        try:
+            with atomic_write.replacing(path) as unfinished:
+                unfinished.write_bytes(shown[1])
+        except OSError:  # the disk is full
+            return None
+        return Preview(shown[0], str(path))
 
     def _end(self, message: dict[str, Any]) -> None:
         with self._lock:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from app.engine.files import spoken_parts
 from app.engine.jobs.creation import read_words
-from app.engine.jobs.events import END, Event, Failed, Finished
+from app.engine.jobs.events import END, Event, Failed, Finished, Preview
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import is_lent
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
@@ -29,7 +29,7 @@ from app.machines.joining.versions import find_difference, parse_versions, read_
 from app.machines.lending_state import LendingState
 from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
-from app.machines.tasks import event_json, portable
+from app.machines.tasks import event_json, portable, preview_json
 from app.machines.wanted_models import WantedModels
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -236,7 +236,7 @@ class Lending:
             self._set(doing="", done=self.state.done + isinstance(event, Finished))
 
     def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
-        told = event_json.to_json(event)
+        told = preview_json.to_json(event) if isinstance(event, Preview) else event_json.to_json(event)
         if isinstance(event, END):
             self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
         elif told is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.events import Event, Finished, Preview
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
 from app.engine.process.keeper import Keeper
@@ -102,7 +102,10 @@ class SharedJob:
         self._hub.stop(task)
 
     def _hear(self, machine: str, event: Event) -> None:
-        """What a helper says on its way is shown by the window's list of machines, not as the job's own progress."""
+        """What a helper says on its way is shown by the window's list of machines, not as the job's own progress; but for its previews,
+        while the engine here paints none of its own."""
+        if isinstance(event, Preview):
+            self._keeper.tell_lent_out(self.job.id, event)
 
     def _take(self, end: TaskEnd) -> None:
         """Put a piece into the job's folder, unless it is there by now."""

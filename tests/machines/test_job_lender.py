@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
@@ -58,6 +59,27 @@ def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
     assert isinstance(end_of(main, here), Stopped)
     made = read_made(main.keeper.home.root)
     assert {seed for _, seed, _ in made} == {1}
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_previews_of_another_machine_are_shown(batch: int, main: Main) -> None:
+    helper = main.helpers[0].home
+    pace(main.keeper.home.root, step_s=3.0)
+    pace(helper, step_s=0.3, previews=True)
+    here = submit(main, 4)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 20, batch)
+    until(lambda: main.keeper.get_progress(there).preview is not None, LOADING_S)
+    shown = main.keeper.get_progress(there).preview
+    assert shown is not None and shown.step >= 1
+    with Image.open(shown.path) as picture:
+        assert (picture.format, picture.size) == ("JPEG", (256, 192)) and picture.getpixel((9, 9))[0] > 250  # type: ignore[index]
+    assert Path(shown.path).parent == main.keeper.folder(there)
+    assert isinstance(end_of(main, there), Finished)
+    assert not list(main.keeper.folder(there).glob("preview-*")) and main.keeper.get_progress(there).preview is None
+    pace(helper, step_s=0.01)
+    main.keeper.stop(here)
+    end_of(main, here)
 
 
 def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else_to_do(main: Main, tmp_path: Path) -> None:
