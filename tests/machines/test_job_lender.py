@@ -82,6 +82,7 @@ def test_previews_of_another_machine_are_shown(batch: int, main: Main) -> None:
     end_of(main, here)
 
 
+@pytest.mark.slow
 def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else_to_do(main: Main, tmp_path: Path) -> None:
     second = main.start_helper(tmp_path / "second", step_s=0.1)
     folders = [helper.home for helper in main.helpers]
@@ -126,6 +127,7 @@ def test_stop_reaches_it(main: Main) -> None:
     end_of(main, here)  # before the next one waits behind it, and goes to the helper
 
 
+@pytest.mark.slow
 def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> None:
     helper = main.helpers[0].home
     pace(main.keeper.home.root, step_s=0.4)
@@ -146,6 +148,7 @@ def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> Non
         pace(helper, step_s=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "batch"), [("fails", 1), ("fails", 2), ("killed", 1)])
 def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, main: Main) -> None:
     helper = main.helpers[0]
