@@ -20,6 +20,7 @@ COMMANDS = {
     "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
     "bench": ("app.cli.bench.command", "measure Hearth on this machine, in turn with the plain libraries"),
     "lend": ("app.cli.lend", "let another computer's Hearth use this one"),
+    "machines": ("app.cli.machines", "list, add and remove the computers that help this one"),
     "backup": ("app.cli.backup", "copy the database of jobs and creations to its backups"),
     "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
     "remove-app": ("app.launcher.desktop_entry", "remove Hearth from your apps, and show where your files are"),

@@ -12,7 +12,7 @@ from app.sentence import Trouble, say
 START = Path(__file__).parent.parent / "start.py"
 
 
-MACHINES: Final = ("dask", "distributed", "cryptography")
+MACHINES: Final = ("dask", "distributed", "cryptography", "zeroconf")
 """What several machines need of their extra."""
 
 

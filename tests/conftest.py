@@ -46,7 +46,8 @@ BY_THE_CLOCK = frozenset({
     "test_downloads", "test_download_refusals", "test_request_guard", "test_supervisor", "test_models_tab", "test_launch",
     "test_foreign_bodies", "test_fuzz_routes", "test_pairing", "test_attacks", "test_spreading", "test_job_lender", "test_hub", "test_lent",
     "test_keeper", "test_share", "test_tunnel", "test_tunnel_program", "test_share_looks", "test_start", "test_window", "test_window_looks",
-    "test_window_machine", "test_window_machines", "test_other_machines", "test_window_seldom", "test_window_settings", "test_worker",
+    "test_window_machine", "test_window_machines", "test_other_machines",
+    "test_models_travel", "test_nearby", "test_machines_command", "test_window_seldom", "test_window_settings", "test_worker",
 })  # fmt: skip
 """Files whose tests wait for a browser, a server or another process. On a busy machine such a wait can be too short, so each
 has a second try, which the end of the run tells. All others have one."""

@@ -15,11 +15,14 @@ from app.paths import home
 from app.sentence import Sentence, say
 
 if TYPE_CHECKING:
-    from app.machines.lending import LendingState
+    from app.machines.lending_state import LendingState
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", nargs="?", help="what the other computer's Machine tab shows; not needed again after the first time")
+    parser.add_argument(
+        "--fetch-models", action="store_true", help="download the models that the other computer uses, or take them from it"
+    )
     add_common_options(parser)
 
 
@@ -27,7 +30,8 @@ def main(args: argparse.Namespace) -> int:
     require_machines()
     from app.machines.joining.code import parse_code
     from app.machines.joining.join import join
-    from app.machines.lending import Lending, describe_state, lending_folder
+    from app.machines.lending import Lending, lending_folder
+    from app.machines.lending_state import describe_state
 
     place = home(args.home)
     if args.code:
@@ -43,7 +47,7 @@ def main(args: argparse.Namespace) -> int:
 
     keeper = open_keeper(args)
     try:
-        lending = Lending(keeper, tell)
+        lending = Lending(keeper, tell, fetches=args.fetch_models)
         print_sentence(say("lend.end", "Press Ctrl+C to end."))
         try:
             threading.Event().wait()

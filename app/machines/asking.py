@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.engine.jobs.request import Request, to_json
-from app.machines.hub import HelpingMachine, Hub
+from app.machines.helping_machine import HelpingMachine
+from app.machines.hub import Hub
 from app.machines.outlook import Outlook, ask_about, put_in_order, read_outlook
 
 PATIENCE_S: Final = 1.0
@@ -39,7 +40,8 @@ class Asking:
         self._lock = threading.Lock()
 
     def choose(self, job: str, request: Request, machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
-        """Return those that can do a job's request, the best first, without those whose answer is on its way."""
+        """Return those that can do a job's request, the best first, without those whose answer is on its way. Its model has the name that
+        other machines know."""
         now_s = time.monotonic()
         with self._lock:
             about = self._about.setdefault(job, {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,9 @@ from app.sentence import Trouble
 class Foresight:
     """It learns from what is made for the other machine, as the shelf here does not hold it."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, keeper: Keeper, find_model: Callable[[str], str]) -> None:
+        """`find_model`: what a model that the main machine names is called here."""
+        self._keeper, self._find_model = keeper, find_model
         self._paces: dict[str, float] = {}
         """Work done in a second, by model; in steps times pixels, or in frames."""
 
@@ -41,7 +42,7 @@ class Foresight:
     def answer(self, body: str) -> Mapping[str, Any] | None:
         """Answer the question about a request; None if it cannot be read or foreseen."""
         try:
-            return asdict(self._foresee(portable.unpack(body, _refuse)))
+            return asdict(self._foresee(portable.unpack(body, _refuse, self._find_model)))
         except (Trouble, ValueError, KeyError, TypeError, OSError):
             return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import threading
@@ -14,12 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import atomic_write
-from app.engine.jobs.events import END, Event, Failed, Finished, Step
-from app.machines.joining.certificates import make_main
+from app.engine.jobs.events import END, Event, Failed, Finished, Preview, Step
+from app.machines.helping_machine import HelpingMachine, read_facts
+from app.machines.joining.certificates import make_main, read_authority
 from app.machines.joining.endpoint import Pairing
-from app.machines.joining.register import Machine, Register
+from app.machines.joining.register import Machine, Register, clean_name
+from app.machines.main_port import keep_port, read_port
+from app.machines.nearby import Announcement
 from app.machines.side_process import MAIN, SideProcess
-from app.machines.tasks import event_json
+from app.machines.tasks import event_json, preview_json
 from app.machines.tasks.portable import Portable
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -33,30 +35,6 @@ End = Callable[["TaskEnd"], None]
 
 def main_folder(home: Home) -> Path:
     return home.root / "machines" / "main"
-
-
-@dataclass(frozen=True, slots=True)
-class HelpingMachine:
-    id: str
-    name: str
-    online: bool = False
-    resting: bool = False
-    """It gets no work, as the owner of this machine wants."""
-    paused: bool = False
-    """By its own owner, or while work of his goes first."""
-    card: str = ""
-    free_bytes: int = 0
-    models: frozenset[str] = frozenset()
-    tasks: tuple[str, ...] = ()
-    """What it has now."""
-    doing: str = ""
-    """The prompt or script of the first of them."""
-    done: int = 0
-    """Tasks that it finished since this machine's start."""
-    step: Step | None = None
-    """How far it is."""
-    why: Sentence | None = None
-    """Why it was given that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +78,10 @@ class Hub:
         make_main(self._folder)
         self.register = Register(self._folder)
         self._lock, self._listening, self._closing = threading.RLock(), threading.Event(), threading.Event()
-        self._state = _State(port=self._read_port())
+        self._state = _State(port=read_port(self._folder))
         self._pairing: Pairing | None = None
+        self.id = read_authority(self._folder)
+        """By which helpers know this machine, wherever it is."""
         self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
         shutil.rmtree(self._incoming, ignore_errors=True)
         self._start_side()
@@ -130,9 +110,13 @@ class Hub:
         return self._side.pid
 
     def list_machines(self) -> list[HelpingMachine]:
+        """List those that were let in; drop who no longer is, as `hearth machines remove` says in another process."""
         with self._lock:
+            known = self.register.list_machines()
+            for removed in self._state.online - {each.id for each in known}:
+                self._side.tell("drop", machine=removed)
             tasks = {id_: tuple(task for task, given in self._state.given.items() if given.machine == id_) for id_ in self._state.online}
-            return [self._describe(each, tasks.get(each.id, ())) for each in self.register.list_machines()]
+            return [self._describe(each, tasks.get(each.id, ())) for each in known]
 
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
@@ -142,7 +126,8 @@ class Hub:
         if first is not None:
             found = replace(found, doing=first.portable.words, why=first.why)
         found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id], step=step)
-        return replace(found, card=facts.get("card", ""), free_bytes=facts.get("free_bytes", 0), models=frozenset(facts.get("models", ())))
+        named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
+        return replace(found, models=frozenset(facts.get("models", ())), **named)
 
     # Joining.
 
@@ -150,6 +135,11 @@ class Hub:
     def pairing(self) -> Pairing | None:
         """The latest code."""
         return self._pairing
+
+    def describe(self) -> Announcement:
+        """Return what may be said of this machine to its network."""
+        code = self._pairing.state.code if self._pairing is not None else None
+        return Announcement("main", clean_name(socket.gethostname()), self.id, self.port, code.port if code is not None else 0)
 
     def open_pairing(self) -> Pairing:
         """Make a code for one machine; the one before is withdrawn."""
@@ -202,6 +192,10 @@ class Hub:
         self._answered = answered
         self._side.tell("ask", machine=machine, question=question, body=body)
 
+    def want(self, machine: str, model: str, body: str, files: Mapping[str, Path]) -> None:
+        """Ask a machine to fetch a model. `files`: by hash, what it may have of this one's."""
+        self._side.tell("want", machine=machine, model=model, body=body, files={sha256: str(path) for sha256, path in files.items()})
+
     def stop(self, id_: str) -> None:
         """Forget a task, and stop it where it runs."""
         with self._lock:
@@ -241,7 +235,7 @@ class Hub:
             case "listening":
                 self._state.port = message["port"]
                 with suppress(OSError):
-                    atomic_write.write_text(self._folder / "port.json", json.dumps(message["port"]))
+                    keep_port(self._folder, message["port"])
                 self._listening.set()
             case "busy":
                 self._state.port = 0  # another program has it; helpers that know the old one have to be paired again
@@ -258,13 +252,26 @@ class Hub:
                         given.machine = message["machine"]
                         self._state.steps.pop(message["machine"], None)
             case "event":
-                given, event = self._state.given.get(message["id"]), event_json.from_json(message["event"])
+                given = self._state.given.get(message["id"])
+                event = self._read_event(message) if given is not None else None
                 if isinstance(event, Step):
                     self._state.steps[message["machine"]] = event
                 if given is not None and event is not None and not isinstance(event, END):
                     given.tell(message["machine"], event)
             case "end":
                 self._end(message)
+
+    def _read_event(self, message: dict[str, Any]) -> Event | None:
+        """Return what a machine tells of its task; the picture of a preview lies in the task's folder until the next one."""
+        if (shown := preview_json.read_picture(message["event"])) is None:
+            return event_json.from_json(message["event"])
+        path = self._incoming / message["id"] / "preview.jpg"
+        try:
+            with atomic_write.replacing(path) as unfinished:
+                unfinished.write_bytes(shown[1])
+        except OSError:  # the disk is full
+            return None
+        return Preview(shown[0], str(path))
 
     def _end(self, message: dict[str, Any]) -> None:
         with self._lock:
@@ -275,23 +282,3 @@ class Hub:
             files = {name: Path(path) for name, path in message["files"].items()}
             given.end(TaskEnd(message["id"], message["machine"], event if isinstance(event, END) else BROKEN, files))
         shutil.rmtree(self._incoming / message["id"], ignore_errors=True)
-
-    def _read_port(self) -> int:
-        """Return the port that helpers know; 0 if there is none yet."""
-        try:
-            port = json.loads((self._folder / "port.json").read_text())
-        except (OSError, ValueError):
-            return 0
-        return port if isinstance(port, int) and 0 < port < 1 << 16 else 0
-
-
-def read_facts(given: object) -> dict[str, Any]:
-    """Return what a helper says of itself, with what is odd left out."""
-    values = given if isinstance(given, dict) else {}
-    models, free_bytes = values.get("models"), values.get("free_bytes")
-    return {
-        "paused": values.get("paused") is True,
-        "card": str(values.get("card", ""))[:100],
-        "free_bytes": free_bytes if isinstance(free_bytes, int) else 0,
-        "models": [each[:100] for each in (models if isinstance(models, list | tuple) else ())[:1000] if isinstance(each, str)],
-    }

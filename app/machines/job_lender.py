@@ -13,11 +13,14 @@ from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import catalog, on_disk
+from app.engine.models import on_disk
 from app.engine.process.delivery import deliver
 from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
-from app.machines.hub import HelpingMachine, Hub, TaskEnd
+from app.machines.helping_machine import HelpingMachine
+from app.machines.hub import Hub, TaskEnd
+from app.machines.known_models import KnownModels
+from app.machines.model_names import has_model
 from app.machines.outlook import explain
 from app.machines.pieces import Pictures
 from app.machines.results import is_picture
@@ -50,9 +53,9 @@ class _Shared:
 class JobLender:
     """Called by one thread at a time; ends and stops come in others."""
 
-    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, ended: Callable[[], None]) -> None:
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels, ended: Callable[[], None]) -> None:
         """`ended` is called after each task, as its machine is idle then."""
-        self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
+        self._keeper, self._hub, self._asking, self._models, self._ended = keeper, hub, asking, models, ended
         self._away: dict[str, _Away] = {}
         """What other machines do, by job."""
         self._shared: dict[str, _Shared] = {}
@@ -80,10 +83,13 @@ class JobLender:
         wanted, best = False, cache(lambda kind: on_disk.find_best(self._keeper.home, kind).id)
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
             model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
-            able = [each for each in machines if is_able(each, model)]
-            if self._failures[job.id] < FAILURES_MOST and model in catalog.BY_ID and able:
+            name = self._models.name(model)
+            if self._failures[job.id] >= FAILURES_MOST or not name:
+                continue
+            self._models.want([each for each in machines if is_at_work(each)], model)
+            if able := [each for each in machines if is_able(each, name)]:
                 wanted, busy = True, {*self.busy, *taken}
-                chosen = self._asking.choose(job.id, replace(job.request, model=model), able)
+                chosen = self._asking.choose(job.id, replace(job.request, model=name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
                     self._send(job, model, idle)
         return wanted
@@ -114,7 +120,7 @@ class JobLender:
             self._share(job, Pictures(request, model, request.seed or 0), idle)
             return
         try:
-            portable = pack(request)
+            portable = pack(replace(request, model=self._models.name(model)))
         except OSError:  # a file that it needs is gone; the engine says so
             self._failures[job.id] += 1
             return
@@ -131,7 +137,7 @@ class JobLender:
             )
 
     def _share(self, job: Job, pieces: Pictures, idle: Sequence[HelpingMachine]) -> None:
-        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._ended)
+        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._models.name(pieces.model), self._ended)
 
         def stop() -> None:
             self._shared.pop(job.id, None)
@@ -144,7 +150,7 @@ class JobLender:
     def _go_on(self, shared: _Shared, machines: Sequence[HelpingMachine], taken: Collection[str], joins: bool) -> None:
         """Give more of a batch away; end it, or put it back into the queue where no machine can go on with it or the engine here could."""
         at, job = shared.at, shared.at.job
-        able = [each for each in machines if is_able(each, at.pieces.model) and each.id not in at.unable]
+        able = [each for each in machines if is_able(each, at.model) and each.id not in at.unable]
         if not at.missing:
             self._end(shared)
         elif at.failures >= PIECES_FAILED_MOST or not able:
@@ -201,7 +207,8 @@ def is_at_work(machine: HelpingMachine) -> bool:
 
 
 def is_able(machine: HelpingMachine, model: str) -> bool:
-    return is_at_work(machine) and model in machine.models
+    """`model`: by its name for other machines."""
+    return is_at_work(machine) and has_model(machine.models, model)
 
 
 def is_result(request: Request, end: TaskEnd) -> bool:

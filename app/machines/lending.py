@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,17 +18,19 @@ from filelock import FileLock, Timeout
 
 from app.engine.files import spoken_parts
 from app.engine.jobs.creation import read_words
-from app.engine.jobs.events import END, Event, Failed, Finished
+from app.engine.jobs.events import END, Event, Failed, Finished, Preview
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import is_lent
-from app.engine.models.catalog import CATALOG
-from app.engine.models.on_disk import locate
+from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.process.keeper import Keeper
 from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.machines.lending_state import LendingState
+from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
-from app.machines.tasks import event_json, portable
+from app.machines.tasks import event_json, portable, preview_json
+from app.machines.wanted_models import WantedModels
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -47,29 +49,17 @@ def lending_folder(home: Home) -> Path:
     return home.root / "machines" / "lending"
 
 
-@dataclass(frozen=True, slots=True)
-class LendingState:
-    """What the owner of a helper sees."""
-
-    main: str = ""
-    """The name of the machine that is helped."""
-    online: bool = False
-    paused: bool = False
-    """By the owner, while work of his own waits or runs, until the engine is ready, or while the disk is full."""
-    doing: str = ""
-    """The prompt or script of the task that runs now."""
-    done: int = 0
-    """Tasks finished since the start."""
-    said: Sentence | None = None
-    """Why it is not online."""
-    removed: bool = False
-    """By the main machine: only a new code helps."""
-
-
 class Lending:
-    def __init__(self, keeper: Keeper, changed: Callable[[LendingState], None] = lambda state: None, paused: bool = False) -> None:
+    def __init__(
+        self,
+        keeper: Keeper,
+        changed: Callable[[LendingState], None] = lambda state: None,
+        paused: bool = False,
+        fetches: bool = False,
+        downloads: Downloads | None = None,
+    ) -> None:
         """Raise Trouble if this machine is not paired, or is lent by another program already. `changed` is called in a thread of its
-        own. `paused`: by the owner."""
+        own. `paused`: by the owner, and `fetches`: he lets it fetch the models that the other machine uses. `downloads`: the window's."""
         found = find_membership(lending_folder(keeper.home))
         if found is None:
             raise Trouble(say("machines.not-paired", "This computer helps no other one yet. Give the code that the other computer shows."))
@@ -88,7 +78,9 @@ class Lending:
         """What the engine does, and what is no longer wanted of it, by task."""
         self._attempts: Counter[str] = Counter()
         """Of each task: what an earlier one has to say is no longer asked for."""
-        self._foresight = Foresight(keeper)
+        self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
+        self._foresight = Foresight(keeper, self._models.find)
+        self._finder = MainFinder(lending_folder(keeper.home), self._tell)
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
         self._closing = threading.Event()
@@ -106,21 +98,36 @@ class Lending:
     def pause(self, paused: bool) -> None:
         """Give the task back that runs, and take none until told so."""
         self._by_owner = paused
+        if paused:
+            self._models.stop()
         self._apply_pause()
+
+    def let_fetch(self, fetches: bool) -> None:
+        """Let the other machine have this one fetch the models that it uses, or no longer."""
+        self._models.allowed = fetches
+        if not fetches:
+            self._models.stop()
+        self._send_facts()
+
+    @property
+    def fetches(self) -> bool:
+        return self._models.allowed
 
     def close(self) -> None:
         """End lending for now; the pairing stays."""
         self._closing.set()
         self._thread.join()
+        self._models.stop()
+        self._finder.close()
         if self._side is not None:
             self._side.close()
         self._alone.release()
 
     def _start_side(self) -> None:
-        member = self._membership
-        host = f"[{member.host}]" if ":" in member.host else member.host
+        found = find_membership(lending_folder(self._keeper.home))
+        member = found[0] if found is not None else self._membership  # it may have moved since
         scratch = self._keeper.home.scratch / "machines"
-        arguments = {"folder": str(lending_folder(self._keeper.home)), "main": f"tls://{host}:{member.port}", "scratch": str(scratch)}
+        arguments = {"folder": str(lending_folder(self._keeper.home)), "main": name_url(member.host, member.port), "scratch": str(scratch)}
         self._side = SideProcess(HELPER, arguments, self._keeper.home.logs / "machines.log", self._hear, self._side_ended)
 
     @property
@@ -130,6 +137,7 @@ class Lending:
     def _side_ended(self) -> None:
         for task in list(self._tasks):
             self._keeper.stop(self._tasks[task])
+        self._models.lose()
         self._set(online=False)
 
     def _watch(self) -> None:
@@ -138,8 +146,9 @@ class Lending:
         while not self._closing.wait(TICK_S):
             try:
                 self._apply_pause()
+                self._finder.look(self.state.online or self.state.removed)
                 waited_s += TICK_S
-                if waited_s >= FACTS_S and self.state.online:
+                if self._note_fetching() or (waited_s >= FACTS_S and self.state.online):
                     waited_s = 0.0
                     self._send_facts()
             except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
@@ -165,11 +174,17 @@ class Lending:
                 self._send_facts()
             case "offline":
                 self._set(online=False)
+            case "moved":
+                self._finder.note_move(message["address"])
             case "refused":
                 said = self._describe_refusal(message)
                 self._set(online=False, said=said, removed=self._again_s == math.inf)
             case "ask":
                 threading.Thread(target=self._answer, args=(message["question"], message["body"]), daemon=True).start()
+            case "want" if not self._by_owner:
+                threading.Thread(target=self._models.want, args=(message["body"],), daemon=True).start()
+            case "model-step" | "model-here" | "model-lost":
+                self._models.hear(message)
             case "run":
                 self._withdrawn.discard(message["id"])
                 self._attempts[message["id"]] += 1
@@ -197,7 +212,7 @@ class Lending:
     def _run(self, task: str, body: str, attempt: int) -> None:
         """Have the engine carry out a task; tell its events and its end."""
         try:
-            request = portable.unpack(body, self._place)
+            request = portable.unpack(body, self._place, self._models.find)
         except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
             sentence = (
                 fault.sentence
@@ -210,7 +225,7 @@ class Lending:
             if task in self._withdrawn or attempt != self._attempts[task]:
                 return
             job = self._tasks[task] = self._keeper.run_lent(task, request)
-            if task in self._withdrawn:  # meanwhile
+            if task in self._withdrawn or attempt != self._attempts[task]:  # meanwhile
                 self._keeper.stop(job)
             self._set(doing=read_words(request))
             for event in self._keeper.follow(job):
@@ -221,7 +236,7 @@ class Lending:
             self._set(doing="", done=self.state.done + isinstance(event, Finished))
 
     def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
-        told = event_json.to_json(event)
+        told = preview_json.to_json(event) if isinstance(event, Preview) else event_json.to_json(event)
         if isinstance(event, END):
             self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
         elif told is not None:
@@ -239,7 +254,28 @@ class Lending:
         return named if named.is_file() else Path(shutil.copy2(fetched, named))
 
     def _send_facts(self) -> None:
-        self._tell("facts", facts=describe(self._keeper, self.state.paused))
+        """Tell the main machine what it may know of this one: its card, its memory, and the models that are here."""
+        state, fetching = self._keeper.state, self._models.fetching
+        facts = {
+            "card": state.hardware.name if state.hardware else "",
+            "free_bytes": state.hardware.free_bytes if state.hardware else 0,
+            "models": self._models.list_names(),
+            "paused": self.state.paused,
+            "fetches": self._models.allowed and not self._by_owner,
+            "fetching": fetching.name if fetching.under_way else "",
+            "fetched": fetching.done_bytes / fetching.total_bytes if fetching.total_bytes else 0.0,
+            "lack": fetching.lack,
+        }
+        self._tell("facts", facts=facts)
+
+    def _note_fetching(self) -> bool:
+        """Show how far a model is; tell whether it has come or not come, which the main machine waits for."""
+        now, before = self._models.fetching, self.state
+        title = now.title if now.under_way else ""
+        fetched = round(now.done_bytes / now.total_bytes, 2) if now.total_bytes else 0.0
+        if (title, fetched, now.said) != (before.fetching, before.fetched, before.lacked):
+            self._set(fetching=title, fetched=fetched, lacked=now.said)
+        return title != before.fetching
 
     def _tell(self, op: str, **values: Any) -> None:
         if self._side is not None:
@@ -259,31 +295,3 @@ def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
         sounds = [spoken_parts.sound_path(folder, place) for place in request.only_parts]
         return [file for sound in sounds for file in (sound, sound.with_suffix(".json")) if file.is_file()]
     return [Path(file) for file in event.files]
-
-
-def describe(keeper: Keeper, paused: bool) -> dict[str, Any]:
-    """Return what the main machine may know of this one: its card, its memory, and the models that are here."""
-    state = keeper.state
-    models = [model.id for model in CATALOG if locate(keeper.home, model) is not None]
-    return {
-        "card": state.hardware.name if state.hardware else "",
-        "free_bytes": state.hardware.free_bytes if state.hardware else 0,
-        "model": state.model,
-        "models": models,
-        "paused": paused,
-    }
-
-
-def describe_state(state: LendingState) -> Sentence:
-    """Say what this computer does for the other one."""
-    if state.said is not None:
-        return state.said
-    if not state.online:
-        return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
-    if state.doing:
-        return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
-    if state.paused:
-        return say(
-            "lend.paused", "Not helping now: paused, or this computer's own work goes first, its engine is starting, or its disk is full."
-        )
-    return say("lend.ready", "Ready to help {name}.", name=state.main)

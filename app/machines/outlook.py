@@ -11,7 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from app.duration import word_duration
 from app.engine.jobs.request import PictureRequest, Request
-from app.machines.hub import HelpingMachine
+from app.machines.helping_machine import HelpingMachine
 from app.sentence import Sentence, say
 
 LOADING_S: Final = 20.0

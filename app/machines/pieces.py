@@ -85,11 +85,9 @@ Pieces = Pictures | Parts
 def find_pieces(home: Home, request: Request, folder: Path) -> Pieces | None:
     """Return what other machines can make of a job whose seed is drawn; None if nothing."""
     model = request.model or on_disk.find_best(home, "speech" if isinstance(request, SpeechRequest) else "picture").id
-    if model not in catalog.BY_ID:
-        return None
     if isinstance(request, PictureRequest):
         return Pictures(request, model, draw_seed(request, folder)) if request.batch > 1 else None
-    if request.keep or request.only_parts:
+    if request.keep or request.only_parts or model not in catalog.BY_ID:  # a part's key names the voice, and a local one by its path
         return None
     limits = find_limits(home, model)
     parts = script.parse_script(request.text, limits).parts

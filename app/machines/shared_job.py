@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.events import Event, Finished, Preview
 from app.engine.jobs.journal import Job
+from app.engine.jobs.request import Request
 from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
-from app.machines.hub import HelpingMachine, Hub, TaskEnd
+from app.machines.helping_machine import HelpingMachine
+from app.machines.hub import Hub, TaskEnd
 from app.machines.outlook import explain
 from app.machines.pieces import Pieces
 from app.machines.spread import choose_pieces
@@ -35,9 +37,9 @@ class _Away:
 class SharedJob:
     """Any thread may call."""
 
-    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, ended: Callable[[], None]) -> None:
-        """`ended` is called after each task, as its machine is idle then."""
-        self.job, self.pieces, self.failures = job, pieces, 0
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, model: str, ended: Callable[[], None]) -> None:
+        """`model`: its name for other machines. `ended` is called after each task, as its machine is idle then."""
+        self.job, self.pieces, self.model, self.failures = job, pieces, model, 0
         self.unable = set[str]()
         """Machines that failed at a piece; they get no other one."""
         self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
@@ -59,7 +61,7 @@ class SharedJob:
     def give_away(self, machines: Sequence[HelpingMachine], taken: Collection[str], here: bool, joins: bool) -> None:
         """Give pieces to idle machines, the best first. `machines`: those that have the model. `taken`: machines that have other work.
         `here`: whether the engine here is at the job. `joins`: let idle machines make what somebody is at, as no job waits for them."""
-        chosen = self._asking.choose(self.job.id, self.pieces.ask_for(self.pieces.places[0]), machines)
+        chosen = self._asking.choose(self.job.id, self._ask_for(self.pieces.places[0]), machines)
         with self._lock:
             missing, able = self.missing, {each.id for each in machines}
             for task, away in [*self._away.items()]:
@@ -81,9 +83,12 @@ class SharedJob:
     def _is_there(self, place: int) -> bool:
         return all((self._folder / name).is_file() for name in self.pieces.name_files(place))
 
+    def _ask_for(self, place: int) -> Request:
+        return replace(self.pieces.ask_for(place), model=self.model)
+
     def _send(self, place: int, machine: str) -> None:
         try:
-            portable = pack(self.pieces.ask_for(place))
+            portable = pack(self._ask_for(place))
         except OSError:  # a file to start from is gone; the engine says so
             self.failures = FAILURES_MOST
             return
@@ -97,7 +102,10 @@ class SharedJob:
         self._hub.stop(task)
 
     def _hear(self, machine: str, event: Event) -> None:
-        """What a helper says on its way is shown by the window's list of machines, not as the job's own progress."""
+        """What a helper says on its way is shown by the window's list of machines, not as the job's own progress; but for its previews,
+        while the engine here paints none of its own."""
+        if isinstance(event, Preview):
+            self._keeper.tell_lent_out(self.job.id, event)
 
     def _take(self, end: TaskEnd) -> None:
         """Put a piece into the job's folder, unless it is there by now."""

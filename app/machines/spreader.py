@@ -10,7 +10,8 @@ from typing import Final
 from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
 from app.machines.hub import Hub
-from app.machines.job_lender import JobLender, is_able
+from app.machines.job_lender import JobLender, is_able, is_at_work
+from app.machines.known_models import KnownModels
 from app.machines.pieces import find_pieces, is_drawn
 from app.machines.shared_job import SharedJob
 
@@ -25,7 +26,8 @@ class Spreader:
     def __init__(self, keeper: Keeper, hub: Hub) -> None:
         self._wake = threading.Event()
         self._asking = Asking(hub, self._wake.set)
-        self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub, self._asking, self._wake.set)
+        self.models = KnownModels(keeper.home, hub, self._wake.set)
+        self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub, self._asking, self.models, self._wake.set)
         self._running: SharedJob | None = None
         self._alone = ""
         """A job that has no pieces."""
@@ -71,11 +73,14 @@ class Spreader:
         if pieces is None:
             self._alone = running
             return None
-        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._wake.set)
+        name = self.models.name(pieces.model)
+        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, self._wake.set) if name else None
 
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""
-        able = [each for each in self._hub.list_machines() if is_able(each, shared.pieces.model)]
+        machines = self._hub.list_machines()
+        self.models.want([each for each in machines if is_at_work(each)], shared.pieces.model)
+        able = [each for each in machines if is_able(each, shared.model)]
         shared.give_away(able, self._jobs.busy, here=True, joins=joins)
 
     def _drop(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import gradio as gr
 import pytest
@@ -17,7 +19,8 @@ from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
 from app.engine.process import child
 from app.engine.process.keeper import Keeper
-from app.paths import home
+from app.machines.nearby import Announcement, Seen
+from app.paths import assets, home
 from app.ui import launch
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk
@@ -153,6 +156,56 @@ def test_two_windows_pair_and_work_together(two: tuple[tuple[Desk, str], tuple[D
     expect(row).to_have_count(0)
     expect(doing).to_contain_text("no longer uses this computer", timeout=LOADING_MS)
     expect(field).to_be_visible()
+
+
+def test_what_is_found_saves_the_address_and_a_model_is_fetched(
+    two: tuple[tuple[Desk, str], tuple[Desk, str]], pages: list[Page], tmp_path: Path
+) -> None:
+    (main, _), (helper, _) = two
+    ours, theirs = pages
+    switch_on(ours)
+    code = show_code(ours)
+    address, _, letters = code.rpartition("/")
+    host, _, port = address.rpartition(":")
+    assert main.others.nearby is not None
+    box = Seen(Announcement("lends", "Box <b>"), ())
+    desk = Seen(Announcement("main", "Desk <b>", "0" * 32, 4000, int(port)), (host,))
+    with patch.object(main.others.nearby, "list_seen", lambda kind: [box] if kind == "lends" else []):
+        expect(place(ours)).to_contain_text("These in this network would help: Box <b>")
+    seen = place(theirs).get_by_role("checkbox", name="Show in this network")
+    assert not seen.is_checked(), "off by default"
+    seen.check()
+    expect(seen).to_be_checked()
+    assert helper.others.nearby is not None
+    with patch.object(helper.others.nearby, "list_seen", lambda kind: [desk] if kind == "main" else []):
+        place(theirs).get_by_role("button", name="Code of Desk <b>").click()
+    field = place(theirs).get_by_role("textbox", name="Code that the other computer shows")
+    expect(field).to_have_value(f"{address}/")
+    assert not shut_out(ours) and not shut_out(theirs)
+    field.press_sequentially(letters)
+    field.press("Enter")
+    expect(place(theirs).locator(".h-doing")).to_contain_text("Ready to help", timeout=LOADING_MS)
+    assert helper.others.nearby is None, "it helps one"
+
+    fetches = place(theirs).get_by_role("checkbox", name="Fetch the models that it uses")
+    assert not fetches.is_checked(), "off by default"
+    fetches.check()
+    model = tmp_path / "My painter"
+    shutil.copytree(assets() / "starter" / "painter", model)
+    pace(main.keeper.home.root, 2.0)
+    pace(helper.keeper.home.root, 0.1)
+    job = main.keeper.submit(PictureRequest("a local ball", model=str(model), batch=3, seed=1)).id
+    row = place(ours).locator(".h-helpers li")
+    expect(row.locator(".h-badge")).to_have_text("working on: a local ball", timeout=LOADING_MS)
+    assert isinstance(next(event for event in main.keeper.follow(job) if isinstance(event, END)), Finished)
+    fetches.uncheck()
+    expect(fetches).not_to_be_checked()
+    place(theirs).get_by_role("button", name="Help no more").click()
+    theirs.get_by_role("alertdialog").get_by_role("button", name="Help no more").click()
+    expect(field).to_be_visible()
+    row.get_by_role("button", name="Remove").click()
+    ours.get_by_role("alertdialog").get_by_role("button", name="Remove").click()
+    expect(row).to_have_count(0)
 
 
 @pytest.mark.slow

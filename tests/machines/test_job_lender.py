@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
@@ -60,6 +61,28 @@ def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
     assert {seed for _, seed, _ in made} == {1}
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+def test_previews_of_another_machine_are_shown(batch: int, main: Main) -> None:
+    helper = main.helpers[0].home
+    pace(main.keeper.home.root, step_s=3.0)
+    pace(helper, step_s=0.3, previews=True)
+    here = submit(main, 4)
+    until(lambda: main.keeper.state.job == here)
+    there = submit(main, 20, batch)
+    until(lambda: main.keeper.get_progress(there).preview is not None, LOADING_S)
+    shown = main.keeper.get_progress(there).preview
+    assert shown is not None and shown.step >= 1
+    with Image.open(shown.path) as picture:
+        assert (picture.format, picture.size) == ("JPEG", (256, 192)) and picture.getpixel((9, 9))[0] > 250  # type: ignore[index]
+    assert Path(shown.path).parent == main.keeper.folder(there)
+    assert isinstance(end_of(main, there), Finished)
+    assert not list(main.keeper.folder(there).glob("preview-*")) and main.keeper.get_progress(there).preview is None
+    pace(helper, step_s=0.01)
+    main.keeper.stop(here)
+    end_of(main, here)
+
+
+@pytest.mark.slow
 def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else_to_do(main: Main, tmp_path: Path) -> None:
     second = main.start_helper(tmp_path / "second", step_s=0.1)
     folders = [helper.home for helper in main.helpers]
@@ -104,6 +127,7 @@ def test_stop_reaches_it(main: Main) -> None:
     end_of(main, here)  # before the next one waits behind it, and goes to the helper
 
 
+@pytest.mark.slow
 def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> None:
     helper = main.helpers[0].home
     pace(main.keeper.home.root, step_s=0.4)
@@ -124,6 +148,7 @@ def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> Non
         pace(helper, step_s=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "batch"), [("fails", 1), ("fails", 2), ("killed", 1)])
 def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, main: Main) -> None:
     helper = main.helpers[0]

@@ -17,10 +17,11 @@ from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, Voic
 from app.machines import asking
 from app.machines.asking import Asking
 from app.machines.foresight import Foresight
-from app.machines.hub import HelpingMachine
+from app.machines.helping_machine import HelpingMachine
+from app.machines.model_names import read_id
 from app.machines.outlook import LOADING_S, Outlook, ask_about, explain, put_in_order, read_outlook
 from app.paths import home
-from app.sentence import say
+from app.sentence import Trouble, say
 
 GIB = 1 << 30
 PICTURE = PictureRequest("a ball", "starter-painter", steps=10)
@@ -29,7 +30,13 @@ SPEECH = SpeechRequest("[S1] hello. good morning. " * 40, "starter-voice")
 
 def foresee(folder: Path, hardware: Hardware | None, loaded: str = "") -> Foresight:
     state, shelf = SimpleNamespace(hardware=hardware, model=loaded), SimpleNamespace(find=lambda search: [])
-    return Foresight(SimpleNamespace(home=home(folder), state=state, shelf=shelf))  # type: ignore[arg-type]
+    return Foresight(SimpleNamespace(home=home(folder), state=state, shelf=shelf), require_id)  # type: ignore[arg-type]
+
+
+def require_id(name: str) -> str:
+    if not (id_ := read_id(name)):
+        raise Trouble(say("test.none", "no model"))
+    return id_
 
 
 def ask(foresight: Foresight, request: Request) -> object:

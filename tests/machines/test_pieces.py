@@ -58,6 +58,8 @@ def test_what_has_pieces(tmp_path: Path) -> None:
     assert find_pieces(place, replace(spoken, text="[S1] hello."), tmp_path) is None
     assert find_pieces(place, replace(spoken, only_parts=(0,)), tmp_path) is None
     assert find_pieces(place, replace(spoken, model="/some/folder"), tmp_path) is None
+    local = find_pieces(place, replace(batch, model="/some/folder"), tmp_path)
+    assert isinstance(local, Pictures) and local.model == "/some/folder"
 
 
 def save_part(folder: Path, **changes: object) -> dict[str, Path]:

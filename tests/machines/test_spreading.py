@@ -29,7 +29,7 @@ from app.machines.tasks.portable import pack
 from app.paths import home
 from tests.support.lent import SLOW_S, Main, open_main, start
 from tests.support.light_painter import PACE, read_made
-from tests.support.waiting import LOADING_S, until
+from tests.support.waiting import LOADING_S, WAIT_S, until
 
 MODEL = "starter-painter"
 
@@ -80,6 +80,7 @@ def test_a_batch_is_painted_by_all_and_each_picture_is_kept_once(main: Main) -> 
         assert not list((helper.home / "creations").iterdir()), "a helper keeps no picture of another's"
 
 
+@pytest.mark.slow
 def test_a_slow_machine_holds_nothing_up(main: Main) -> None:
     one = main.helpers[0].home
     pace(one, step_s=5.0)
@@ -95,6 +96,7 @@ def test_a_slow_machine_holds_nothing_up(main: Main) -> None:
         pace(one, step_s=0.01)
 
 
+@pytest.mark.slow
 def test_a_machine_that_has_ended_a_task_waits_for_no_tick(main: Main) -> None:
     one, two = (helper.home for helper in main.helpers)
     pace(two, step_s=5.0)
@@ -107,6 +109,7 @@ def test_a_machine_that_has_ended_a_task_waits_for_no_tick(main: Main) -> None:
     assert len(made_s) >= 6 and median(later - earlier for earlier, later in pairwise(made_s)) < 2.0
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_script_are_spoken_by_all(main: Main) -> None:
     folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
     before = [len(read_made(folder)) for folder in folders]
@@ -148,6 +151,21 @@ def test_stop_reaches_a_helper_within_two_seconds(main: Main) -> None:
             pace(helper.home, step_s=0.01)
 
 
+@pytest.mark.slow
+def test_a_task_that_is_stopped_at_its_beginning_is_not_left_to_itself(main: Main) -> None:
+    one, task, ends = main.helpers[0].home, pack(PictureRequest("a ball", model=MODEL, seed=2900)), SimpleQueue[TaskEnd]()
+    machine = main.hub.list_machines()[0].id
+    pace(one, step_s=9.0)  # a picture takes 90 s, and a step is waited for when it is stopped
+    for number in range(60):
+        main.hub.submit(f"brief-{number}", task, [machine], lambda machine, event: None, ends.put)
+        time.sleep(number * 0.001)
+        main.hub.stop(f"brief-{number}")
+    pace(one, step_s=0.01)
+    main.hub.submit("last", task, [machine], lambda machine, event: None, ends.put)
+    end = ends.get(timeout=WAIT_S)
+    assert end.id == "last" and isinstance(end.event, Finished)
+
+
 def test_a_helper_that_fails_holds_nothing_up(main: Main) -> None:
     for helper in main.helpers:
         pace(helper.home, step_s=0.01, fails=True)
@@ -174,6 +192,7 @@ def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path)
     assert any(finished(helper.home, 0)[-1] >= 4000 for helper in main.helpers)
 
 
+@pytest.mark.slow
 def test_the_helpers_own_job_goes_first(main: Main) -> None:
     one = main.helpers[0]
     before = len(read_made(one.home))
@@ -196,6 +215,7 @@ def test_the_helpers_own_job_goes_first(main: Main) -> None:
             pace(helper.home, step_s=0.01)
 
 
+@pytest.mark.slow
 def test_a_task_goes_on_elsewhere_when_its_machine_is_killed(main: Main) -> None:
     for helper in main.helpers:
         pace(helper.home, step_s=0.3)
@@ -217,6 +237,7 @@ def test_a_task_goes_on_elsewhere_when_its_machine_is_killed(main: Main) -> None
     until(lambda: all(each.online and not each.paused for each in main.hub.list_machines()), LOADING_S)
 
 
+@pytest.mark.slow
 def test_a_helper_killed_in_the_middle_and_started_again(main: Main) -> None:
     one = main.helpers[0]
     before = len(read_made(one.home))
@@ -232,6 +253,7 @@ def test_a_helper_killed_in_the_middle_and_started_again(main: Main) -> None:
     until(lambda: main.hub.list_machines()[0].online, LOADING_S)
 
 
+@pytest.mark.slow
 def test_a_killed_machines_process_comes_back_on_either_side(main: Main) -> None:
     for pid in (main.hub.pid, None):
         process = psutil.Process(pid) if pid is not None else find_machines_process(main)

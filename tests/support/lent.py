@@ -16,7 +16,8 @@ import psutil
 
 from app.engine.process import child
 from app.engine.process.keeper import Keeper
-from app.machines.hub import HelpingMachine, Hub
+from app.machines.helping_machine import HelpingMachine
+from app.machines.hub import Hub
 from app.machines.spreader import Spreader
 from app.paths import home
 from tests.support import light_painter

@@ -18,7 +18,7 @@ from app.compat.machine.meter import Reading
 from app.engine.files import join_sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.files.spoken_parts import SpokenPart
-from app.engine.jobs.events import Event, Failed, Finished, PartDone, Step, Stopped
+from app.engine.jobs.events import Event, Failed, Finished, PartDone, Preview, Step, Stopped
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.messages import Stop as StopOrder
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, to_json
@@ -29,7 +29,7 @@ from app.paths import Home
 from app.sentence import say
 
 PACE = "pace.json"
-"""In the home: seconds of a step, and "fails" for one whose every picture fails."""
+"""In the home: seconds of a step, "fails" for one whose every picture fails, "previews" for one that shows them."""
 STEPS = 10
 MADE = "made.txt"
 """In the home: a line for each picture that was begun, finished or stopped, with the time."""
@@ -138,6 +138,10 @@ def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
             for step in range(STEPS):
                 time.sleep(pace.get("step_s", 0.01))
                 yield Step(step + 1, STEPS, 1.0, "steps", None, Reading(), part=index, parts=request.batch)
+                if pace.get("previews"):
+                    shown = folder / f"preview-{index}-{step}.jpg"
+                    Image.new("RGB", (400, 300), (255, 0, 0)).save(shown)
+                    yield Preview(step + 1, str(shown))
                 if order.job in stopping:
                     note(home, "stopped", seed)
                     yield Stopped(tuple(files), 1.0)

@@ -90,6 +90,7 @@ def test_both_sides_go_on_after_a_restart(tmp_path: Path, light_engine: None) ->
         close(helper)
 
 
+@pytest.mark.slow
 @needs_extra
 def test_a_machine_is_lent_by_one_window_or_command_only(tmp_path: Path, light_engine: None) -> None:
     from app.machines.lending import Lending
@@ -160,6 +161,7 @@ def killed_at_once(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
+@pytest.mark.slow
 @needs_extra
 def test_what_another_machine_was_at_goes_on_after_a_crash_here(tmp_path: Path, light_engine: None) -> None:
     for name, step_s in (("main", 9.0), ("helper", 0.05)):

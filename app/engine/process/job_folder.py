@@ -14,7 +14,7 @@ from app import atomic_write
 from app.compat.planning.types import Plan
 from app.disk_faults import is_disk_full, word_fault
 from app.engine.jobs.creation import RunSummary
-from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.events import Failed, Finished, Preview, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import Shelf
@@ -73,6 +73,13 @@ def take_over(folder: Path, file: Path, name: str, machine: str) -> Path:
         atomic_write.write_text(folder / MACHINES, json.dumps({**_read_machines(folder), name: machine}, ensure_ascii=False))
         atomic_write.put_in_place(file, path)
     return path
+
+
+def show_preview(folder: Path, preview: Preview) -> Preview:
+    """Put another machine's preview into a job's folder."""
+    path = folder / PREVIEWS.replace("*", "elsewhere")
+    atomic_write.put_in_place(Path(preview.path), path)
+    return dataclasses.replace(preview, path=str(path))
 
 
 def take_over_all(folder: Path, files: Mapping[str, Path], machine: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
-from app.engine.jobs.events import Event, Finished, PartDone, Stopped
+from app.engine.jobs.events import Event, Finished, PartDone, Preview, Stopped
 from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
@@ -27,7 +27,7 @@ from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
-from app.engine.process.job_folder import LENT_OUT, take_over, take_over_all, tidy_folders, tidy_uploads
+from app.engine.process.job_folder import LENT_OUT, show_preview, take_over, take_over_all, tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
@@ -160,9 +160,10 @@ class Keeper:
         return taken
 
     def tell_lent_out(self, job: str, event: Event) -> None:
-        """Show how far another machine is with a job."""
+        """Show how far another machine is with a job. The file of a preview is moved to the job's folder, in place of the one before."""
         if job in self._lent_out:
-            self._board.post(job, event)
+            with contextlib.suppress(OSError):
+                self._board.post(job, show_preview(self.folder(job), event) if isinstance(event, Preview) else event)
 
     def end_lent_out(self, job: str, end: Finished, files: Mapping[str, Path], machine: str) -> None:
         """Keep what another machine made of a job, and close it. Where that fails, it is queued again. Without `files` the end's own are

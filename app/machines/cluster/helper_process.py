@@ -10,6 +10,7 @@ from typing import Any, Final
 from distributed.core import Status, rpc
 
 from app.machines.cluster import dask_settings
+from app.machines.cluster.model_fetch import ModelFetch
 from app.machines.cluster.pipe import Listener, Message, Pipe
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.cluster.worker import Errands, HelperWorker
@@ -27,7 +28,10 @@ class Helper:
         identity = identity_in(folder)
         self._id, self._security = read_id(identity.certificate.read_text()), dask_settings.make_security(identity)
         self._main, self._scratch = arguments["main"], Path(arguments["scratch"])
+        self._announced: list[str] = []
+        """Addresses at which somebody says that the main machine is; only its certificate tells."""
         self._pipe, self._errands = pipe, Errands(pipe, self._scratch / "files")
+        self._models = ModelFetch(pipe, self._ask_for_piece)
         self._closing, self._paused = asyncio.Event(), False
         self._facts: Any = None
         self._worker: HelperWorker | None = None
@@ -45,11 +49,24 @@ class Helper:
             case "answer":
                 if self._worker is not None:
                     self._worker.log_event(EVENT_TOPIC, {"question": message["question"], "answer": message["answer"]})
+            case "announced":
+                self._announced = message["addresses"]
+            case "fetch-model":
+                self._models.start(message)
+            case "leave-model":
+                self._models.leave()
             case "close":
                 self._closing.set()
                 self._errands.give_all_back()
             case _:
                 self._errands.hear(message)
+
+    def _ask_for_piece(self, **values: Any) -> dict[str, Any]:
+        """Called in the thread that fetches a model."""
+        worker = self._worker
+        if worker is None:
+            raise ConnectionError
+        return worker.ask(lambda: worker.scheduler.hearth_fetch(**values))
 
     def _apply_pause(self) -> None:
         if self._worker is not None and self._worker.status in (Status.running, Status.paused):
@@ -63,7 +80,7 @@ class Helper:
         wait_s = AGAIN_S
         while not self._closing.is_set():
             try:
-                if not await self._greet():
+                if not await self._find_main():
                     return
                 await self._work()
                 wait_s = AGAIN_S
@@ -73,9 +90,25 @@ class Helper:
                 await asyncio.wait_for(self._closing.wait(), wait_s)
             wait_s = min(2 * wait_s, AGAIN_MOST_S)
 
-    async def _greet(self) -> bool:
+    async def _find_main(self) -> bool:
+        """Greet the main machine where it was last, else where it is announced. Raise OSError if nobody answers who has its certificate."""
+        try:
+            return await self._greet(self._main)
+        except (OSError, RuntimeError, ValueError):
+            for address in self._announced:
+                with contextlib.suppress(OSError, RuntimeError, ValueError):
+                    return await self._move(address)
+            raise
+
+    async def _move(self, address: str) -> bool:
+        welcome = await self._greet(address)
+        self._main = address
+        self._pipe.tell("moved", address=address)
+        return welcome
+
+    async def _greet(self, address: str) -> bool:
         """Ask whether this machine may still come; tell the keeper why not."""
-        async with rpc(self._main, connection_args=self._security.get_connection_args("worker"), timeout=HELLO_S) as main:
+        async with rpc(address, connection_args=self._security.get_connection_args("worker"), timeout=HELLO_S) as main:
             answer = await asyncio.wait_for(main.hearth_hello(versions=read_versions()), HELLO_S)
         refused = answer.get("refused") if isinstance(answer, dict) else "odd"
         if refused:

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -50,6 +51,8 @@ class TaskDesk:
     def __init__(self, pipe: Pipe, register: Register) -> None:
         self._pipe, self._register = pipe, register
         self._tasks: dict[str, Task] = {}
+        self._offered: dict[tuple[str, str], dict[str, str]] = {}
+        """Files by hash, of the models that a machine may fetch."""
         self.scheduler: MainScheduler
         self.client: Any = None
 
@@ -72,6 +75,12 @@ class TaskDesk:
         if dask_settings.name_address(machine) in self.scheduler.workers:
             self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-ask", "question": question, "body": body})
 
+    def want(self, machine: str, model: str, body: str, files: dict[str, str]) -> None:
+        """Ask a machine to fetch a model, and let it have these files."""
+        if dask_settings.name_address(machine) in self.scheduler.workers:
+            self._offered[machine, model] = files
+            self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-want", "body": body})
+
     def _forget(self, id_: str) -> None:
         task = self._tasks.pop(id_, None)
         if task is not None and task.future is not None:
@@ -82,14 +91,18 @@ class TaskDesk:
     async def answer(self, operation: str, machine: str, message: dict[str, Any]) -> dict[str, Any]:
         if operation == "hearth_hello":
             return self._greet(machine, message)
+        if operation == "hearth_fetch" and "model" in message:
+            return read_piece(self._offered.get((machine, str(message["model"])), {}), message)
         id_ = str(message.get("task"))
         task = self._tasks.get(id_)
         if task is None or self.scheduler.find_place(id_) != machine:
             return {"refused": "not-yours"}
+        if operation == "hearth_begin":
+            return {}
         if operation == "hearth_end":
             self._end(id_, machine, message.get("event"), {name: str(task.incoming / name) for name in task.kept})
             return {}
-        answer = read_piece(task, message) if operation == "hearth_fetch" else write_piece(task, message)
+        answer = read_piece(task.files, message) if operation == "hearth_fetch" else write_piece(task, message)
         task.refusals += "refused" in answer
         if task.refusals >= REFUSALS_MOST:  # it would compute the same again and again
             self._end(id_, machine, None, {})
@@ -131,9 +144,9 @@ class TaskDesk:
             self._end(task, machine, None, {})
 
 
-def read_piece(task: Task, message: dict[str, Any]) -> dict[str, Any]:
-    """Return a piece of a file that the task needs."""
-    path, offset = task.files.get(str(message.get("sha256"))), message.get("offset")
+def read_piece(files: Mapping[str, str], message: dict[str, Any]) -> dict[str, Any]:
+    """Return a piece of a file that a task or a model needs. `files`: those that the machine may have."""
+    path, offset = files.get(str(message.get("sha256"))), message.get("offset")
     if path is None or not isinstance(offset, int) or offset < 0:
         return {"refused": "not-yours"}
     try:
@@ -191,6 +204,8 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
                         desk.submit(**message)
                     case "ask":
                         desk.ask(**message)
+                    case "want":
+                        desk.want(**message)
                     case "stop":
                         desk.stop(message["id"])
                     case "drop":

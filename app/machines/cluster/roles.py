@@ -8,7 +8,7 @@ from typing import Any, Final
 from app.machines.joining.certificates import MAIN_NAME
 
 HELLO: Final = "hearth_hello"
-OWN: Final = frozenset({HELLO, "hearth_fetch", "hearth_keep", "hearth_end"})
+OWN: Final = frozenset({HELLO, "hearth_begin", "hearth_fetch", "hearth_keep", "hearth_end"})
 """Hearth's own operations, for helpers."""
 ADDRESSED: Final = frozenset({"register-worker", "heartbeat_worker", "unregister"})
 """Of dask's, all that a worker needs; each names the worker by its address."""

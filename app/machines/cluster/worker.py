@@ -34,31 +34,42 @@ class Errands:
 
     def __init__(self, pipe: Listener, files: Path) -> None:
         self._pipe, self._files = pipe, files
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._inboxes: dict[str, queue.SimpleQueue[Message]] = {}
 
     def hear(self, message: Message) -> None:
         """Pass on what the keeper says of a task."""
         with self._lock:
-            inbox = self._inboxes.get(str(message.get("id")))
+            self._put(message)
+
+    def _put(self, message: Message) -> None:
+        inbox = self._inboxes.get(str(message.get("id")))
         if inbox is not None:
             inbox.put(message)
 
     def stop(self, task: str) -> None:
         """Ask the engine to stop a task; the main machine no longer waits for it."""
-        self._pipe.tell("stop", id=task)
-        self.hear({"op": "stopped", "id": task})
+        self._end(task, "stopped")
+
+    def _end(self, task: str, why: str) -> None:
+        """Whatever comes first, the engine is either not begun with, or told to stop afterwards."""
+        with self._lock:
+            self._pipe.tell("stop", id=task)
+            self._put({"op": why, "id": task})
 
     def ask(self, question: str, body: str) -> None:
         """Pass on what the main machine asks; the answer comes back through the helper."""
         self._pipe.tell("ask", question=question, body=body)
 
+    def want(self, body: str) -> None:
+        """Pass on which model the main machine wants here."""
+        self._pipe.tell("want", body=body)
+
     def give_all_back(self) -> None:
         with self._lock:
             waiting = list(self._inboxes)
         for task in waiting:
-            self._pipe.tell("stop", id=task)
-            self.hear({"op": "give-back", "id": task})
+            self._end(task, "give-back")
 
     def carry_out(self, worker: HelperWorker, task: str, body: str) -> None:
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
@@ -70,11 +81,19 @@ class Errands:
             except Trouble as trouble:
                 self._deliver(worker, task, {"event": event_json.to_json(Failed(trouble.sentence)), "files": {}})
                 return
-            self._pipe.tell("run", id=task, body=body)
+            self._begin(worker, task, body, inbox)
             self._deliver(worker, task, self._follow(worker, task, inbox))
         finally:
             with self._lock:
                 del self._inboxes[task]
+
+    def _begin(self, worker: HelperWorker, task: str, body: str, inbox: queue.SimpleQueue[Message]) -> None:
+        """Have the engine begin, unless the main machine stopped the task before it came here, which nothing else would tell."""
+        worker.ask(lambda: worker.scheduler.hearth_begin(task=task))
+        with self._lock:
+            if not inbox.empty():
+                raise GaveBack
+            self._pipe.tell("run", id=task, body=body)
 
     def _fetch_files(self, worker: HelperWorker, task: str, files: object) -> None:
         """Fetch the files that are not here yet; they stay, by their hashes, for the next task."""
@@ -136,6 +155,7 @@ class HelperWorker(Worker):
         self._errands = errands
         self.stream_handlers["hearth-stop"] = self._stop_task
         self.stream_handlers["hearth-ask"] = self._ask
+        self.stream_handlers["hearth-want"] = self._want
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """Start none, as on the main machine."""
@@ -150,6 +170,9 @@ class HelperWorker(Worker):
 
     def _ask(self, question: str, body: str) -> None:
         self._errands.ask(question, body)
+
+    def _want(self, body: str) -> None:
+        self._errands.want(body)
 
     def carry_out(self, task: str, body: str) -> None:
         """Called in the thread that runs tasks."""

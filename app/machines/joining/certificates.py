@@ -134,6 +134,12 @@ def read_id(certificate: str) -> str:
     return str(x509.load_pem_x509_certificate(certificate.encode()).subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
 
 
+def read_authority(folder: Path) -> str:
+    """Return the id of the authority that a machine believes, the main machine's own."""
+    authority = x509.load_pem_x509_certificate(identity_in(folder).authority.read_bytes())
+    return hashlib.sha256(authority.public_bytes(serialization.Encoding.DER)).hexdigest()[:ID_LETTERS]
+
+
 def _make_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 

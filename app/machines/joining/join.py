@@ -8,7 +8,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +61,7 @@ def join(code: Code, folder: Path, name: str) -> Membership:
     try:
         membership = _talk(code, attempt, name)
         shutil.rmtree(folder, ignore_errors=True)
-        atomic_write.write_text(attempt / _FILE, json.dumps(asdict(membership), ensure_ascii=False))
+        _keep(attempt, membership)
         attempt.replace(folder)
         return membership
     except (Broken, OSError, ValueError) as fault:
@@ -127,6 +127,16 @@ def find_membership(folder: Path) -> tuple[Membership, Identity] | None:
     if not identity.complete or not {"name", "host", "port"} <= kept.keys():
         return None
     return Membership(kept["name"], kept["host"], kept["port"]), identity
+
+
+def move(folder: Path, host: str, port: int) -> None:
+    """Note that the main machine is elsewhere now."""
+    if (found := find_membership(folder)) is not None:
+        _keep(folder, replace(found[0], host=host, port=port))
+
+
+def _keep(folder: Path, membership: Membership) -> None:
+    atomic_write.write_text(folder / _FILE, json.dumps(asdict(membership), ensure_ascii=False))
 
 
 def leave(folder: Path) -> None:

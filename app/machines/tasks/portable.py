@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from app.engine.jobs.creation import read_words
 from app.engine.jobs.request import Request, from_json, to_json
-from app.engine.models.catalog import BY_ID
 from app.sentence import Trouble, say
 
 PREFIX: Final = "sha256:"
@@ -26,8 +25,8 @@ class Portable:
     """A request for elsewhere."""
 
     body: str
-    """As JSON: `request` with files as "sha256:HASH.suffix", and `files`, each hash with its size. How to compute it is no part of it:
-    each machine has its own plan and its owner's choices."""
+    """As JSON: `request` with files as "sha256:HASH.suffix", and `files`, each hash with its size. Its model has a name of
+    model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
     """Where those files are here, by hash."""
     words: str
@@ -49,9 +48,9 @@ def pack(request: Request) -> Portable:
     return Portable(json.dumps({"request": values, "files": sizes}), files, read_words(request))
 
 
-def unpack(body: str, place: Callable[[str, str], Path]) -> Request:
-    """Unpack a request on the machine that carries it out. `place` says where the file with a hash and a suffix is. Raise Trouble
-    for a path that is no hash: a main machine names no file of this one."""
+def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[str], str]) -> Request:
+    """Unpack a request on the machine that carries it out. `place` says where the file with a hash and a suffix is, `find_model` what a
+    model is called here. Raise Trouble for a path that is no hash: a main machine names no file of this one."""
 
     def to_path(named: str) -> str:
         found = _NAMED.fullmatch(named)
@@ -65,16 +64,8 @@ def unpack(body: str, place: Callable[[str, str], Path]) -> Request:
             )
         return str(place(found["sha256"], found["suffix"] or ""))
 
-    request = from_json(_map_paths(json.loads(body)["request"], to_path))
-    if request.model not in BY_ID:
-        raise Trouble(
-            say(
-                "machines.names-a-file",
-                "The other computer asked for a file of this one, {name}, which no task may do.",
-                name=request.model[:80],
-            )
-        )
-    return request
+    values = json.loads(body)["request"]
+    return from_json(_map_paths({**values, "model": find_model(str(values["model"]))}, to_path))
 
 
 def _map_paths(values: Mapping[str, Any], how: Callable[[str], str]) -> dict[str, Any]:

@@ -42,8 +42,8 @@ class Desk:
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine)
-        self.others = OtherMachines(self.keeper, self.settings)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
+        self.others = OtherMachines(self.keeper, self.settings, self.downloads)
         self.downloads.recall(self.models.list_all())
 
     def make_upload_folder(self) -> Path:

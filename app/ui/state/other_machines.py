@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from app.disk_faults import word_fault
+from app.engine.models.downloads import Downloads
 from app.engine.process.keeper import Keeper
 from app.extras import require_machines
 from app.sentence import Sentence, Trouble, say
@@ -17,25 +18,29 @@ from app.ui.state.settings import Settings
 if TYPE_CHECKING:
     from app.machines.hub import Hub
     from app.machines.lending import Lending
+    from app.machines.nearby import Nearby
     from app.machines.spreader import Spreader
 
 SAVED: Final = "machines"
-"""In the settings: `uses`, `lends` and `paused`."""
+"""In the settings: `uses`, `lends`, `paused`, `fetches` and `seen`."""
 _log = logging.getLogger("hearth.machines")
 
 
 class OtherMachines:
     """Any thread may call. What switches takes seconds, and one waits for the other; reading never waits."""
 
-    def __init__(self, keeper: Keeper, settings: Settings) -> None:
-        self._keeper, self._settings, self._switching = keeper, settings, threading.Lock()
-        self._spreader: Spreader | None = None
+    def __init__(self, keeper: Keeper, settings: Settings, downloads: Downloads | None = None) -> None:
+        """`downloads`: where the models show that this machine fetches for another one."""
+        self._keeper, self._settings, self._switching, self._downloads = keeper, settings, threading.Lock(), downloads
+        self.spreader: Spreader | None = None
         self._closing = False
         """Nothing is switched on any more."""
         self.hub: Hub | None = None
         """While other machines are used."""
         self.lending: Lending | None = None
         """While this machine helps."""
+        self.nearby: Nearby | None = None
+        """While this machine is seen in its network: as one that uses others, or as one that would lend."""
         self.starting = False
         """What was on is about to be on again."""
         self.said: Sentence | None = None
@@ -44,13 +49,14 @@ class OtherMachines:
     def resume(self) -> None:
         """Switch on what was on when the window was closed, in the background."""
         kept = self._read()
-        if kept.get("uses") or kept.get("lends"):
+        if kept.get("uses") or kept.get("lends") or kept.get("seen"):
             self.starting = True
             threading.Thread(target=self._resume, args=(kept,), name="machines", daemon=True).start()
 
     def _resume(self, kept: dict[str, Any]) -> None:
         wanted: list[Callable[[], None]] = [self._start_hub] if kept.get("uses") else []
         wanted += [lambda: self._start_lending(kept.get("paused", False))] if kept.get("lends") else []
+        wanted += [self._look_around] if kept.get("seen") else []
         for start in wanted:
             try:
                 require_machines()
@@ -69,6 +75,7 @@ class OtherMachines:
         with self._switching:
             self._stop_hub(goes_on=True)
             self._stop_lending()
+            self._look_away()
 
     # The machines that help this one.
 
@@ -101,21 +108,27 @@ class OtherMachines:
         if self.hub is not None:
             self.hub.remove(machine)
 
+    def name_model(self, name: str) -> str:
+        """Return what people call a model that machines know by this name."""
+        return self.spreader.models.title(name) if self.spreader is not None and name else ""
+
     def _start_hub(self) -> None:
         from app.machines.hub import Hub
         from app.machines.spreader import Spreader
 
         if self.hub is None and not self._closing:
             self.hub = Hub(self._keeper.home)
-            self._spreader = Spreader(self._keeper, self.hub)
+            self.spreader = Spreader(self._keeper, self.hub)
+            self._look_around()
             self._keeper.resume_lent_out()
 
     def _stop_hub(self, goes_on: bool = False) -> None:
         hub, self.hub = self.hub, None
-        if self._spreader is not None:
-            self._spreader.close(goes_on)
-            self._spreader = None
+        if self.spreader is not None:
+            self.spreader.close(goes_on)
+            self.spreader = None
         if hub is not None:
+            self._look_away()
             hub.close()
 
     # The machine that this one helps.
@@ -132,12 +145,28 @@ class OtherMachines:
             self._stop_lending()
             join(parsed, lending_folder(self._keeper.home), socket.gethostname())
             self._start_lending(paused=False)
-        self._keep(lends=True, paused=False)
+            if self.hub is None:
+                self._look_away()
+        self._keep(lends=True, paused=False, seen=False)
+
+    def be_seen(self, seen: bool) -> None:
+        """Say in this network that this machine would lend, and see who uses others; or no longer."""
+        require_machines()
+        with self._switching:
+            if self.hub is None:
+                self._look_around() if seen else self._look_away()
+        self._keep(seen=seen)
 
     def pause(self, paused: bool) -> None:
         if self.lending is not None:
             self.lending.pause(paused)
             self._keep(paused=paused)
+
+    def let_fetch(self, fetches: bool) -> None:
+        """Let this machine fetch the models that the other one uses, or no longer."""
+        if self.lending is not None:
+            self.lending.let_fetch(fetches)
+            self._keep(fetches=fetches)
 
     def lend_no_more(self) -> None:
         """Help no more, and forget the other machine."""
@@ -148,18 +177,34 @@ class OtherMachines:
                 from app.machines.lending import lending_folder
 
                 leave(lending_folder(self._keeper.home))
-        self._keep(lends=False, paused=False)
+        self._keep(lends=False, paused=False, fetches=False)
 
     def _start_lending(self, paused: bool) -> None:
         from app.machines.lending import Lending
 
         if self.lending is None and not self._closing:
-            self.lending = Lending(self._keeper, paused=paused)
+            self.lending = Lending(self._keeper, paused=paused, fetches=self._read().get("fetches", False), downloads=self._downloads)
 
     def _stop_lending(self) -> None:
         lending, self.lending = self.lending, None
         if lending is not None:
             lending.close()
+
+    def _look_around(self) -> None:
+        """Be seen as what this machine is by now."""
+        from app.machines.joining.register import clean_name
+        from app.machines.nearby import Announcement, Nearby
+
+        hub = self.hub
+        if self._closing or (self.nearby is not None and hub is None):
+            return
+        self._look_away()
+        self.nearby = Nearby(hub.describe if hub is not None else lambda: Announcement("lends", clean_name(socket.gethostname())))
+
+    def _look_away(self) -> None:
+        nearby, self.nearby = self.nearby, None
+        if nearby is not None:
+            nearby.close()
 
     def _read(self) -> dict[str, Any]:
         kept: dict[str, Any] = self._settings.get(SAVED, {})

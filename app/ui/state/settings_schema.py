@@ -72,6 +72,10 @@ class MachinesValues(TypedDict, total=False):
     """This one helps another."""
     paused: bool
     """Its help."""
+    fetches: bool
+    """This one fetches the models that the other uses."""
+    seen: bool
+    """This one says in its network that it would lend."""
 
 
 class SettingsValues(TypedDict, total=False):

@@ -21,7 +21,8 @@ from app.ui.state.json_routes import owner_route
 from app.ui.state.other_machines import OtherMachines
 
 if TYPE_CHECKING:
-    from app.machines.hub import HelpingMachine, Hub
+    from app.machines.helping_machine import HelpingMachine
+    from app.machines.hub import Hub
     from app.machines.lending import Lending
 
 WORDS_SHOWN: Final = 80
@@ -57,7 +58,17 @@ ACTIONS: Final[Mapping[str, Callable[[OtherMachines, MachineAsked], None]]] = {
     "lend": lambda others, asked: others.lend(asked.code),
     "pause": lambda others, _: others.pause(True),
     "help-on": lambda others, _: others.pause(False),
+    "fetch": lambda others, _: others.let_fetch(True),
+    "fetch-not": lambda others, _: others.let_fetch(False),
+    "be-seen": lambda others, _: others.be_seen(True),
+    "be-seen-not": lambda others, _: others.be_seen(False),
     "lend-not": lambda others, _: others.lend_no_more(),
+}
+
+
+LACKS: Final[Mapping[str, Sentence]] = {
+    "no-room": say("helper.no-room", "has no room for the model"),
+    "failed": say("helper.not-fetched", "could not fetch the model"),
 }
 
 
@@ -69,13 +80,25 @@ def machines_view(others: OtherMachines, spoken: Language) -> View:
     return {
         "starting": others.starting,
         "said": translate(others.said, spoken) if others.said is not None else "",
-        "using": using_view(hub, spoken) if hub is not None else None,
+        "nearby": nearby_view(others),
+        "using": using_view(hub, others.name_model, spoken) if hub is not None else None,
         "lending": lending_view(lending, spoken) if lending is not None else None,
     }
 
 
-def using_view(hub: Hub, spoken: Language) -> View:
-    """Show the machines that help, and the code for one more."""
+def nearby_view(others: OtherMachines) -> View:
+    """Show what others in this network announce: who would lend, and where a code is taken; the code has to be typed all the same."""
+    near, uses = others.nearby, others.hub is not None
+    mains = [each for each in near.list_seen("main") if each.announced.pairing_port] if near is not None and not uses else []
+    return {
+        "seen": near is not None and not uses,
+        "lend": sorted({each.announced.name for each in near.list_seen("lends")}) if near is not None and uses else [],
+        "mains": [{"name": each.announced.name, "address": f"{each.hosts[0]}:{each.announced.pairing_port}/"} for each in mains],
+    }
+
+
+def using_view(hub: Hub, name_model: Callable[[str], str], spoken: Language) -> View:
+    """Show the machines that help, and the code for one more. `name_model`: what people call a model that machines know otherwise."""
     pairing = hub.pairing
     state = pairing.state if pairing is not None else None
     code: dict[str, Any] | None = None
@@ -85,11 +108,12 @@ def using_view(hub: Hub, spoken: Language) -> View:
     return {
         "code": code,
         "said": translate(state.said, spoken) if state is not None and state.said is not None else "",
-        "machines": [machine_view(each, spoken) for each in hub.list_machines()],
+        "machines": [machine_view(each, name_model(each.fetching), spoken) for each in hub.list_machines()],
     }
 
 
-def machine_view(machine: HelpingMachine, spoken: Language) -> View:
+def machine_view(machine: HelpingMachine, fetched: str, spoken: Language) -> View:
+    """`fetched`: the title of the model that it fetches."""
     memory = f"{machine.free_bytes / (1 << 30):.1f} GB" if machine.free_bytes else ""
     speed = step_rate(machine.step, spoken) if machine.step is not None else ""
     return {
@@ -98,19 +122,21 @@ def machine_view(machine: HelpingMachine, spoken: Language) -> View:
         "online": machine.online,
         "resting": machine.resting,
         "level": "right" if machine.online and not (machine.resting or machine.paused) else "",
-        "doing": translate(describe_work(machine), spoken),
+        "doing": translate(describe_work(machine, fetched), spoken),
         "facts": [each for each in (machine.card, memory, speed) if each],
         "done": machine.done,
-        "why": translate(machine.why, spoken) if machine.why is not None else "",
+        "why": " · ".join(translate(each, spoken) for each in (machine.why, LACKS.get(machine.lack)) if each is not None),
     }
 
 
-def describe_work(machine: HelpingMachine) -> Sentence:
+def describe_work(machine: HelpingMachine, fetched: str) -> Sentence:
     """Say what a machine that may help does now."""
     if not machine.online:
         return say("helper.offline", "not reachable now")
     if machine.doing:
         return say("helper.doing", "working on: {words}", words=" ".join(machine.doing.split())[:WORDS_SHOWN])
+    if machine.fetching:
+        return say("helper.fetching", "fetching {model}: {percent} %", model=fetched, percent=int(100 * machine.fetched))
     if machine.resting:
         return say("helper.resting", "gets no work")
     if machine.paused:
@@ -120,7 +146,7 @@ def describe_work(machine: HelpingMachine) -> Sentence:
 
 def lending_view(lending: Lending, spoken: Language) -> View:
     """Show its owner what this machine does for another one."""
-    from app.machines.lending import describe_state
+    from app.machines.lending_state import describe_state
 
     state = lending.state
     return {
@@ -128,5 +154,7 @@ def lending_view(lending: Lending, spoken: Language) -> View:
         "doing": translate(describe_state(state), spoken),
         "paused": lending.paused_by_owner,
         "removed": state.removed,
+        "fetches": lending.fetches,
+        "lacked": translate(state.lacked, spoken) if state.lacked is not None else "",
         "done": state.done,
     }

@@ -67,6 +67,7 @@ def test_a_slow_machine_does_not_hold_up_the_end() -> None:
     assert hub.now_s == pytest.approx(2.0) and hub.ended == [name_task(1, "fast"), name_task(0, "fast")]
 
 
+@pytest.mark.slow
 def test_a_few_pretended_helpers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     command = ["bench", "machines", "--helpers", "--pretended", "3", "--tasks", "30", "--seconds", "2", "--json", "--home", str(tmp_path)]
     assert main(command) == 0

@@ -17,14 +17,16 @@ import pytest
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 import distributed
-from distributed.comm import connect
+from distributed.comm import CommClosedError, connect
 from distributed.protocol.serialize import Serialize, ToPickle
 
+from app.machines.cluster import dask_settings
 from app.machines.cluster.dask_settings import name_address
 from app.machines.cluster.roles import ADDRESSED, CLIENT, HELLO, OWN
 from app.machines.hub import Hub, main_folder
 from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity
+from app.machines.joining.register import Register
 from app.machines.joining.versions import read_versions
 from app.paths import home
 from tests.support.waiting import WAIT_S, until
@@ -152,11 +154,7 @@ def test_no_pickle_of_a_helper_is_carried_out(place: str, hub: Hub, tmp_path: Pa
     bomb = tmp_path / "exploded"
     pickle.loads(pickle.dumps(Bomb(tmp_path / "control")))
     assert (tmp_path / "control").exists(), "the bomb is a dud"
-    register = {
-        "op": "register-worker", "reply": False, "address": name_address(id_), "status": "running", "nthreads": 1, "name": id_, "now": 0.0,
-        "resources": {}, "memory_limit": 0, "local_directory": "", "services": {}, "nanny": None, "pid": 1, "versions": {}, "metrics": METRICS,
-        "extra": {}, "stimulus_id": "x", "server_id": "x",
-    }  # fmt: skip
+    register = {**REGISTER, "address": name_address(id_), "name": id_}
     payloads: dict[str, list[dict[str, Any]]] = {
         "handshake": [{"op": HELLO, "versions": ToPickle(Bomb(bomb)), ANSWERED: False}],
         "message": [{"op": HELLO, "versions": ToPickle(Bomb(bomb))}],
@@ -177,6 +175,11 @@ METRICS = {
     "cpu": 0.0, "memory": 0, "time": 0.0, "task_counts": {}, "bandwidth": {"total": 1, "workers": {}, "types": {}}, "digests_total_since_heartbeat": {},
     "managed_bytes": 0, "spilled_bytes": {"memory": 0, "disk": 0}, "transfer": {}, "event_loop_interval": 0.0, "host_disk_io": {},
 }  # fmt: skip
+REGISTER: dict[str, Any] = {
+    "op": "register-worker", "reply": False, "status": "running", "nthreads": 1, "now": 0.0, "resources": {}, "memory_limit": 0,
+    "local_directory": "", "services": {}, "nanny": None, "pid": 1, "versions": {}, "metrics": METRICS, "extra": {}, "stimulus_id": "x",
+    "server_id": "x",
+}  # fmt: skip
 
 
 def test_a_removed_machine_learns_that_and_nothing_else(hub: Hub, tmp_path: Path) -> None:
@@ -187,6 +190,23 @@ def test_a_removed_machine_learns_that_and_nothing_else(hub: Hub, tmp_path: Path
     for name in (ADDRESSED | OWN | CLIENT) - {HELLO}:
         (answer,) = ask(hub, bad, {"op": name})
         assert is_refused(answer), f"{name}: {answer}"
+
+
+def test_a_machine_that_another_process_removed_is_dropped(hub: Hub, tmp_path: Path) -> None:
+    id_, bad = let_in(hub, tmp_path / "bad")
+
+    async def stay() -> None:
+        stream = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
+        await stream.write({**REGISTER, "address": name_address(id_), "name": id_})
+        await asyncio.wait_for(stream.read(), WAIT_S)
+        Register(main_folder(hub._home)).remove(id_)
+        hub.list_machines()
+        with pytest.raises(CommClosedError):
+            while True:
+                await asyncio.wait_for(stream.read(), WAIT_S)
+
+    asyncio.run(stay())
+    until(lambda: id_ not in hub._state.online)
 
 
 def test_other_versions_are_refused_with_what_the_main_machine_has(hub: Hub, tmp_path: Path) -> None:
@@ -202,9 +222,78 @@ def test_files_of_tasks_that_one_does_not_have_are_not_given(hub: Hub, tmp_path:
         assert ask(hub, bad, asked) == [{"refused": "not-yours"}]
 
 
+def test_only_what_a_machine_was_asked_to_fetch_is_given(hub: Hub, tmp_path: Path) -> None:
+    id_, bad = let_in(hub, tmp_path / "bad")
+    _, other = let_in(hub, tmp_path / "other")
+    file = tmp_path / "weights"
+    file.write_bytes(b"weights")
+    asked = {"op": "hearth_fetch", "model": "files:x", "sha256": "1" * 64, "offset": 0}
+    hub.want(id_, "files:x", "{}", {"1" * 64: file})
+    assert ask(hub, bad, asked) == [{"refused": "not-yours"}], "it is not at work, so nothing was offered to it"
+    register = {**REGISTER, "address": name_address(id_), "name": id_}
+
+    async def attack() -> list[Any]:
+        stream = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
+        try:
+            await stream.write(register)
+            await asyncio.wait_for(stream.read(), WAIT_S)
+            hub.want(id_, "files:x", "{}", {"1" * 64: file})
+            while not any(
+                each.get("op") == "hearth-want" for each in await asyncio.wait_for(stream.read(), WAIT_S) if isinstance(each, dict)
+            ):
+                pass
+            odd = [
+                {"offset": -1},
+                {"offset": "0"},
+                {"sha256": str(file)},
+                {"sha256": "2" * 64},
+                {"model": "files:y"},
+                {"model": ["files:x"]},
+            ]
+            given = await talk(hub, bad, dict(asked), *({**asked, **each} for each in odd))
+            return [*given, *await talk(hub, other, dict(asked))]
+        finally:
+            stream.abort()
+
+    given = asyncio.run(attack())
+    assert given[0] == {"data": b"weights"} and given[1:] == [{"refused": "not-yours"}] * 7
+
+
 def test_nothing_listens_but_the_scheduler(hub: Hub) -> None:
     import psutil
 
     process = psutil.Process(hub.pid)
     listening = {each.laddr.port for each in process.net_connections() if each.status == psutil.CONN_LISTEN}
     assert listening == {hub.port}
+
+
+def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path) -> None:
+    """Somebody announces himself as the main machine, with its id, which everybody can see."""
+    from app.machines.cluster.helper_process import Helper
+
+    let_in(hub, tmp_path / "good")
+    stranger = certificates.make_main(tmp_path / "stranger")
+    told = list[tuple[str, dict[str, Any]]]()
+
+    class Pipe:
+        def tell(self, op: str, **values: Any) -> None:
+            told.append((op, values))
+
+    async def look(with_true_one: bool) -> bool:
+        async with distributed.Scheduler(
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            port=0,
+            protocol="tls",
+            security=dask_settings.make_security(stranger),
+        ) as impostor:
+            helper = Helper(Pipe(), {"folder": str(tmp_path / "good"), "main": "tls://127.0.0.1:9", "scratch": str(tmp_path)})
+            announced = [impostor.address, f"tls://127.0.0.1:{hub.port}"]
+            helper.hear({"op": "announced", "addresses": announced if with_true_one else announced[:1]})
+            return await helper._find_main()
+
+    with pytest.raises(OSError):
+        asyncio.run(look(False))
+    assert told == []
+    assert asyncio.run(look(True)) and told == [("moved", {"address": f"tls://127.0.0.1:{hub.port}"})]

@@ -78,6 +78,9 @@ def test_a_task_whose_files_are_not_as_it_says_ends(named: dict[str, int], sent:
         def hearth_fetch(self, task: str, sha256: str, offset: int) -> Any:
             return {"data": sent[offset : offset + 3]}
 
+        def hearth_begin(self, task: str) -> Any:
+            return {}
+
         def hearth_end(self, task: str, event: Any) -> None:
             asked.append(event)
 

@@ -49,10 +49,10 @@
     element.innerHTML = `${title()}<p class="h-trouble" role="alert" hidden></p>
       <p><label><input type="checkbox" role="switch" class="h-use"> <span></span></label> <span class="h-soft h-busy" role="status"></span></p>
       <div class="h-using"><ul class="h-list h-helpers"></ul><p class="h-soft h-none"></p><p class="h-news" role="status"></p>
-        <div class="h-code" role="group"><p></p><div class="h-link"><div class="h-qr" role="img"></div><div><p><code></code></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p><p class="h-soft h-left"></p></div></div></div>
+        <div class="h-code" role="group"><p></p><div class="h-link"><div class="h-qr" role="img"></div><div><p><code></code></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p><p class="h-soft h-left"></p></div></div><p class="h-soft h-near"></p></div>
         <p class="h-chips"><button type="button" class="h-chip h-more"></button></p></div>
-      <h3></h3><form class="h-lend"><p class="h-one"><input type="text" class="h-field" autocomplete="off" autocapitalize="characters" spellcheck="false"> <button class="h-chip"></button></p></form>
-      <div class="h-lending"><p class="h-doing" role="status"></p><p class="h-soft h-done"></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p></div>`;
+      <h3></h3><form class="h-lend"><p class="h-one"><input type="text" class="h-field" autocomplete="off" autocapitalize="characters" spellcheck="false"> <button class="h-chip"></button></p><p class="h-chips h-mains"></p><p><label><input type="checkbox" class="h-seen"> <span></span></label></p></form>
+      <div class="h-lending"><p class="h-doing" role="status"></p><p class="h-soft h-done"></p><p><label><input type="checkbox" class="h-fetch"> <span></span></label></p><p class="h-soft h-lacked"></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p></div>`;
     head(element);
     const part = (selector) => element.querySelector(selector);
     text(part("label span"), t("machines.use", "Use other computers"));
@@ -76,12 +76,38 @@
       event.preventDefault();
       if (code.value.trim() && (await act("lend", { code: code.value }))) code.value = "";
     });
+    text(part(".h-fetch + span"), t("machines.fetch", "Fetch the models that it uses, while 10 GB stay free here"));
+    part(".h-fetch").addEventListener("change", (event) => act(event.target.checked ? "fetch" : "fetch-not"));
+    text(part(".h-seen + span"), t("machines.be-seen", "Show in this network that this computer would help, and find those that ask"));
+    part(".h-seen").addEventListener("change", (event) => act(event.target.checked ? "be-seen" : "be-seen-not"));
     const [pause, end] = part(".h-lending").querySelectorAll("button");
     pause.addEventListener("click", () => act(Hearth.state.machines.lending?.paused ? "help-on" : "pause"));
     text(end, t("machines.end", "Help no more"));
     end.addEventListener("click", async () => {
       const main = Hearth.state.machines.lending?.main;
       if (await Hearth.sure(t("machines.end-sure", "Help {name} no more? It takes a new code to help it again.", { name: main }), t("machines.end", "Help no more"))) act("lend-not");
+    });
+  }
+
+  // What is found in the network saves the address only; the letters of the code have to be typed.
+  function makeMain(each) {
+    const button = el(`<button type="button" class="h-chip"></button>`);
+    button.addEventListener("click", () => {
+      const field = button.closest("form").querySelector("input");
+      field.value = button.dataset.address;
+      field.focus();
+    });
+    return button;
+  }
+
+  function drawNearby(element, nearby, using) {
+    const part = (selector) => element.querySelector(selector);
+    part(".h-seen").closest("p").hidden = Boolean(using);
+    part(".h-seen").checked = waiting.startsWith("be-seen") ? waiting === "be-seen" : nearby.seen;
+    text(part(".h-near"), nearby.lend.length ? t("machines.near", "These in this network would help: {names}", { names: nearby.lend.join(", ") }) : "");
+    list(part(".h-mains"), nearby.mains, (each) => each.address, makeMain, (button, each) => {
+      button.dataset.address = each.address;
+      text(button, t("machines.of", "Code of {name}", { name: each.name }));
     });
   }
 
@@ -135,7 +161,9 @@
     text(part(".h-doing"), lending.doing);
     text(part(".h-done"), lending.done ? t("machines.done", "{n} {n:task|tasks} done", { n: lending.done }) : "");
     const [pause, end] = part(".h-lending").querySelectorAll("button");
-    pause.hidden = end.hidden = !helps;
+    pause.hidden = end.hidden = part(".h-fetch").closest("p").hidden = !helps;
+    part(".h-fetch").checked = waiting.startsWith("fetch") ? waiting === "fetch" : lending.fetches;
+    text(part(".h-lacked"), lending.lacked);
     text(pause, lending.paused ? t("machines.help-on", "Go on helping") : t("machines.pause", "Pause"));
   }
 
@@ -152,6 +180,7 @@
     const words = { use: t("machines.starting", "switching on…"), "use-not": t("machines.stopping", "switching off…"), lend: t("machines.joining", "asking the other computer…") };
     text(part(".h-busy"), words[waiting] ?? (machines.starting ? words.use : ""));
     drawUsing(element, machines.using);
+    drawNearby(element, machines.nearby, machines.using);
     drawLending(element, machines.lending);
   });
 })();

@@ -1,0 +1,141 @@
+"""hearth machines list | add | remove"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from filelock import FileLock, Timeout
+
+from app.cli.job import FAILED, FINISHED
+from app.cli.machine_options import add_common_options
+from app.duration import word_duration
+from app.extras import require_machines
+from app.languages import word_for
+from app.paths import Home, home
+from app.sentence import Sentence, Trouble, say
+
+if TYPE_CHECKING:
+    from app.machines.joining.endpoint import Pairing
+    from app.machines.joining.register import Machine
+
+POLL_S: Final = 0.2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
+    parser.add_argument("machine", nargs="*", help="to remove: names or ids from the list")
+    add_common_options(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    require_machines()
+    return ACTIONS[args.action](home(args.home).create(), args.machine)
+
+
+def list_machines(place: Home, _: Sequence[str]) -> int:
+    """List who was let in; what each does now is known to the window only."""
+    from app.machines.hub import main_folder
+    from app.machines.joining.register import Register
+
+    machines = Register(main_folder(place)).list_machines()
+    if not machines:
+        print_line(say("machines-list.none", "No other computer may help this one. Add one: hearth machines add"))
+    for each in machines:
+        since = word_duration(max(0.0, time.time() - each.since_s))
+        resting = say("machines-list.resting", "gets no work") if each.resting else say("machines-list.may", "may help")
+        line = say(
+            "machines-list.row", "{name}  {id}  {state}, added {time} ago", name=each.name, id=each.id[:8], state=resting, time=since
+        )
+        print_line(line)
+    return FINISHED
+
+
+def add_machine(place: Home, _: Sequence[str]) -> int:
+    """Show a code, and wait until a machine has come with it."""
+    from app.machines.hub import main_folder
+    from app.machines.joining.certificates import make_main
+    from app.machines.joining.endpoint import Pairing
+    from app.machines.joining.register import Register
+    from app.machines.main_port import reserve_port
+
+    folder = main_folder(place)
+    make_main(folder)
+    pairing = Pairing(folder, Register(folder), socket.gethostname(), reserve_port(folder))
+    code = str(pairing.open())
+    try:
+        print_code(code)
+        joined = wait(pairing)
+    finally:
+        pairing.close()
+    if joined is not None:
+        print_line(use_machines(place))
+    return FINISHED if joined is not None else FAILED
+
+
+def print_code(code: str) -> None:
+    import segno
+
+    if sys.stdout.isatty():
+        segno.make(f"hearth://{code}", error="m").terminal(compact=True)
+    print(code, flush=True)
+    print_line(say("machines-add.how", "On the other computer, run: hearth lend {code}", code=code))
+    print_line(say("machines-add.waits", "The code works once, within ten minutes, while this command runs. Ctrl+C withdraws it."))
+
+
+def wait(pairing: Pairing) -> Machine | None:
+    told: Sentence | None = None
+    while True:
+        state = pairing.state
+        if state.said is not None and state.said != told:
+            told = state.said
+            print_line(told)
+        if state.code is None:
+            return state.joined
+        time.sleep(POLL_S)
+
+
+def use_machines(place: Home) -> Sentence:
+    """Switch on that other machines are used; a window that is open does not read its settings again."""
+    from app.ui.state.other_machines import SAVED
+    from app.ui.state.settings import Settings
+
+    try:
+        with FileLock(place.open_lock, timeout=0):
+            Settings(place.settings).change(SAVED, {}, lambda kept: {**kept, "uses": True})
+    except Timeout:
+        return say("machines-add.window", 'See that "Use other computers" is on, on the Machine tab of the open window.')
+    return say("machines-add.used", "It helps whenever Hearth is open on this computer: hearth open --no-browser")
+
+
+def remove_machines(place: Home, named: Sequence[str]) -> int:
+    from app.machines.hub import main_folder
+    from app.machines.joining.register import Register
+
+    register = Register(main_folder(place))
+    for machine in [find_machine(register.list_machines(), name) for name in named]:
+        register.remove(machine.id)
+        print_line(say("machines-remove.done", "{name} may no longer help. It needs a new code to help again.", name=machine.name))
+    if not named:
+        raise Trouble(say("machines-remove.which", "Name a computer: hearth machines remove NAME. To see all: hearth machines list"))
+    return FINISHED
+
+
+def find_machine(machines: Sequence[Machine], name: str) -> Machine:
+    """Find a machine by its name, or by how its id begins; raise Trouble unless it is exactly one."""
+    found = [each for each in machines if each.name == name] or [each for each in machines if name and each.id.startswith(name)]
+    if len(found) != 1:
+        known = ", ".join(f"{each.name} ({each.id[:8]})" for each in found or machines) or "-"
+        raise Trouble(say("machines-remove.unknown", "{name} does not name one computer. Choose one of: {known}", name=name, known=known))
+    return found[0]
+
+
+def print_line(sentence: Sentence) -> None:
+    print(word_for(sys.stdout, sentence), flush=True)
+
+
+ACTIONS: Final[dict[str, Callable[[Home, Sequence[str]], int]]] = {"list": list_machines, "add": add_machine, "remove": remove_machines}

@@ -1,0 +1,57 @@
+"""A machine that helps, as the main machine sees it, and what of its own words about itself is believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.engine.jobs.events import Step
+from app.sentence import Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class HelpingMachine:
+    id: str
+    name: str
+    online: bool = False
+    resting: bool = False
+    """It gets no work, as the owner of this machine wants."""
+    paused: bool = False
+    """By its own owner, or while work of his goes first."""
+    card: str = ""
+    free_bytes: int = 0
+    models: frozenset[str] = frozenset()
+    fetches: bool = False
+    """Its owner lets it fetch models."""
+    fetching: str = ""
+    """The name of the model that it fetches now."""
+    fetched: float = 0.0
+    """Share of that."""
+    lack: str = ""
+    """Why the last model did not come: no-room or failed."""
+    tasks: tuple[str, ...] = ()
+    """What it has now."""
+    doing: str = ""
+    """The prompt or script of the first of them."""
+    done: int = 0
+    """Tasks that it finished since this machine's start."""
+    step: Step | None = None
+    """How far it is."""
+    why: Sentence | None = None
+    """Why it was given that."""
+
+
+def read_facts(given: object) -> dict[str, Any]:
+    """Return what a helper says of itself, with what is odd left out."""
+    values = given if isinstance(given, dict) else {}
+    models, free_bytes, fetched = values.get("models"), values.get("free_bytes"), values.get("fetched")
+    return {
+        "paused": values.get("paused") is True,
+        "card": str(values.get("card", ""))[:100],
+        "free_bytes": free_bytes if isinstance(free_bytes, int) else 0,
+        "fetches": values.get("fetches") is True,
+        "fetching": str(values.get("fetching", ""))[:100],
+        "fetched": min(1.0, max(0.0, fetched)) if isinstance(fetched, float) and fetched == fetched else 0.0,
+        "lack": lack if (lack := values.get("lack")) in ("no-room", "failed") else "",
+        "models": [each[:100] for each in (models if isinstance(models, list | tuple) else ())[:1000] if isinstance(each, str)],
+    }

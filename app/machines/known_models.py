@@ -1,0 +1,113 @@
+"""The main machine's models, as others know them: local ones are hashed in the background, once for each state of their files."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.engine.models import catalog, detect
+from app.engine.models.catalog import BY_ID
+from app.engine.models.on_disk import locate
+from app.machines.helping_machine import HelpingMachine
+from app.machines.hub import Hub
+from app.machines.model_names import has_model, has_other_revision, name_model, read_id
+from app.machines.tasks import model_files
+from app.machines.tasks.portable import hash_file
+from app.paths import Home
+from app.sentence import Trouble
+
+LOOKED_S: Final = 10.0
+"""After which is looked again what a model is."""
+WANTED_S: Final = 30.0
+"""After which a machine is asked again to fetch a model."""
+_State = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    state: _State
+    """The files with their sizes and times."""
+    name: str
+    body: str = ""
+    files: tuple[tuple[str, Path], ...] = ()
+
+
+class KnownModels:
+    """Any thread may call; nothing waits for a hash."""
+
+    def __init__(self, home: Home, hub: Hub, changed: Callable[[], None]) -> None:
+        """`changed` is called when a local model has been hashed."""
+        self._home, self._hub, self._changed = home, hub, changed
+        self._lock = threading.Lock()
+        self._names: dict[str, tuple[str, float]] = {}
+        self._local: dict[str, _Local] = {}
+        self._hashing = set[str]()
+        self._wanted: dict[tuple[str, str], float] = {}
+
+    def name(self, model: str) -> str:
+        """Return the name for other machines; "" while it is not known, or if the model cannot travel."""
+        with self._lock:
+            name, looked_s = self._names.get(model, ("", -LOOKED_S))
+            if time.monotonic() - looked_s < LOOKED_S:
+                return name
+            name = name_model(BY_ID[model], locate(self._home, BY_ID[model])) if model in BY_ID else self._name_local(model)
+            self._names[model] = name, time.monotonic()
+            return name
+
+    def want(self, machines: Sequence[HelpingMachine], model: str) -> None:
+        """Ask the machines that lack a model, and whose owners let them, to fetch it."""
+        name, now_s = self.name(model), time.monotonic()
+        local = self._local.get(model)
+        if not name or (model not in BY_ID and (local is None or local.name != name)):
+            return
+        body = json.dumps({"model": name} if local is None else {"model": name, **json.loads(local.body)})
+        for each in machines:
+            lacks = not has_model(each.models, name) and not has_other_revision(each.models, name)
+            if lacks and each.fetches and not each.fetching and now_s - self._wanted.get((each.id, name), -WANTED_S) >= WANTED_S:
+                self._wanted[each.id, name] = now_s
+                self._hub.want(each.id, name, body, dict(local.files) if local is not None else {})
+
+    def title(self, name: str) -> str:
+        """Return what people call a model that other machines know by this name."""
+        if id_ := read_id(name):
+            return BY_ID[id_].title
+        return next((catalog.name_model(model) for model, local in [*self._local.items()] if local.name == name), "")
+
+    def _name_local(self, model: str) -> str:
+        try:
+            state = _read_state(Path(model))
+        except OSError:
+            return ""
+        known = self._local.get(model)
+        if known is not None and known.state == state:
+            return known.name
+        if model not in self._hashing:
+            self._hashing.add(model)
+            threading.Thread(target=self._hash, args=(model, state), name="machines-hash", daemon=True).start()
+        return ""
+
+    def _hash(self, model: str, state: _State) -> None:
+        found = None
+        try:
+            catalog.find(model)
+            found = model_files.describe(Path(model), detect.name_path(Path(model)), hash_file)
+        except (OSError, Trouble):  # it was moved, or is no model (any more); the engine says so
+            pass
+        local = _Local(state, "")
+        if found is not None:
+            local = _Local(state, found[0].key, json.dumps(model_files.to_json(found[0])), (*found[1].items(),))
+        with self._lock:
+            self._local[model] = local
+            self._hashing.discard(model)
+            self._names.pop(model, None)
+        self._changed()
+
+
+def _read_state(path: Path) -> _State:
+    files = [(name, file.stat()) for name, file in model_files.list_files(path).items()]
+    return tuple((name, about.st_size, about.st_mtime_ns) for name, about in files)

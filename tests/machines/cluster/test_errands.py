@@ -1,0 +1,66 @@
+"""A task that is stopped around its beginning: the engine does not begin, or is told to stop after it began; never left to itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+worker = pytest.importorskip("app.machines.cluster.worker", reason="the extra machines is not installed")
+
+
+class Place:
+    """The keeper's process and the main machine of a helper; the task is stopped at one moment."""
+
+    def __init__(self, folder: Path, stopped: str) -> None:
+        self.told: list[str] = []
+        self._stopped = stopped
+        self.errands = worker.Errands(self, folder)
+
+    def tell(self, op: str, **values: Any) -> None:
+        self.told.append(op)
+        if op == "run":
+            self.errands.hear({"op": "event", "id": "task", "event": None})
+            self._stop_at("run")
+            self.errands.hear({"op": "end", "id": "task", "event": None, "files": {}})
+
+    def _stop_at(self, moment: str) -> None:
+        if self._stopped == moment:
+            self.errands.stop("task")
+
+    def ask(self, question: Any) -> Any:
+        answer = question()
+        if "refused" in answer:
+            raise worker.GaveBack
+        return answer
+
+    def log_event(self, topic: str, message: Any) -> None:
+        pass
+
+    @property
+    def scheduler(self) -> Any:
+        return self
+
+    def hearth_begin(self, task: str) -> dict[str, Any]:
+        self._stop_at("asked")
+        return {"refused": "not-yours"} if self._stopped == "before" else {}
+
+    def hearth_end(self, task: str, event: Any) -> dict[str, Any]:
+        return {}
+
+    def run(self) -> bool:
+        """Tell whether the task came to its end."""
+        self._stop_at("before")
+        try:
+            self.errands.carry_out(self, "task", json.dumps({"files": {}}))
+        except worker.GaveBack:
+            return False
+        return True
+
+
+@pytest.mark.parametrize(("stopped", "told"), [("", ["run"]), ("before", ["stop"]), ("asked", ["stop"]), ("run", ["run", "stop"])])
+def test_no_stopped_task_goes_on(stopped: str, told: list[str], tmp_path: Path) -> None:
+    place = Place(tmp_path, stopped)
+    assert place.run() is (stopped == "") and place.told == told
