@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -20,7 +22,10 @@ from app.machines.tasks.portable import pack
 from app.paths import assets, home
 from tests.support.lent import open_main
 from tests.support.light_painter import read_made
+from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
+
+PROMPT = "a red ball on grass"
 
 
 def test_a_local_model_is_sent_and_used(tmp_path: Path) -> None:
@@ -57,17 +62,16 @@ def test_the_real_engine_paints_with_a_model_that_was_sent(tmp_path: Path) -> No
         helper = main.start_helper(tmp_path / "helper", module="app", words=("lend", "--fetch-models"))
         known = KnownModels(main.keeper.home, main.hub, lambda: None)
         until(lambda: known.name(str(folder)) != "")
-        name, pictures = known.name(str(folder)), list[Image.Image]()
+        name = known.name(str(folder))
         until(lambda: main.find(helper).fetches, LOADING_S)
         known.want(main.hub.list_machines(), str(folder))
         until(lambda: name in main.find(helper).models, LOADING_S)
         until(lambda: not main.find(helper).paused, LOADING_S)
-        for model in (name, "starter-painter"):
-            request = PictureRequest("a red ball on grass", model=model, seed=5, steps=3)
-            main.hub.submit(f"task-{model[:4]}", pack(request), [main.find(helper).id], lambda machine, event: None, take)
-            end, made = ends.get(timeout=250)
-            assert isinstance(end.event, Finished) and len(made) == 1, (end, helper.log)
-            pictures += made
-        assert pictures[0].tobytes() == pictures[1].tobytes()
-        settings = pictures[0].info["hearth"]
-        assert '"My painter"' in settings and str(tmp_path) not in settings, "its settings name it as here, and no place of the helper's"
+        request = PictureRequest(PROMPT, model=name, seed=5, steps=3)
+        main.hub.submit("task", pack(request), [main.find(helper).id], lambda machine, event: None, take)
+        end, made = ends.get(timeout=250)
+    assert isinstance(end.event, Finished) and len(made) == 1, (end, helper.log)
+    here = ["--model", str(folder), "--seed", "5", "--steps", "3", "-o", str(tmp_path / "here.png"), "--home", str(tmp_path / "here")]
+    subprocess.run([sys.executable, "-m", "app", "paint", PROMPT, *here], cwd=TOP, check=True, capture_output=True)
+    with Image.open(tmp_path / "here.png") as same:
+        assert made[0].tobytes() == same.tobytes()
