@@ -77,7 +77,7 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "key"),
     [
-        (SpeechRequest("[S1] 漢字", model="starter-voice"), "script.no-words"),
+        (SpeechRequest("[S1] 漢字", model="starter-voice"), "script.no-english"),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "voice.not-own"),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", " ")), "voice.no-words"),
     ],
