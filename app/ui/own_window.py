@@ -75,8 +75,9 @@ def find_work(desk: Desk, is_shared: Callable[[], bool]) -> Work:
 
 def measure_percent(progress: Progress | None) -> int | None:
     """Return how far a job is, as the page's bar shows it; None where that is not known."""
-    known = progress is not None and progress.end is None and progress.step is not None
-    return int(100 * progress.share) if known and progress is not None else None
+    if progress is None or progress.step is None or progress.end is not None:
+        return None
+    return int(100 * progress.share)
 
 
 def write_title(percent: int | None) -> str:
