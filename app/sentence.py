@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Union
 
-Value = Union[str, int, float, "Sentence"]
+Value = Union[str, int, float, "Sentence", tuple[Union[str, "Sentence"], ...]]
+"""A tuple is a list of names, joined by the comma of the language in which it is read."""
 
 
 class _Blanks(string.Formatter):
@@ -23,7 +25,7 @@ class _Blanks(string.Formatter):
 _BLANKS = _Blanks()
 
 
-def fill(template: str, values: Mapping[str, Value]) -> str:
+def fill(template: str, values: Mapping[str, str | int | float]) -> str:
     """Fill a template: the one place where values become words, and nouns agree with their number. Chinese stands apart from
     Latin letters and figures, but not from Chinese: a blank that turns out Chinese loses the space beside it."""
     text = ""
@@ -58,23 +60,36 @@ def join_sentences(sentences: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`key` finds the translation, `english` is the template that stands beside its row, `values` fill either; one may be a sentence itself."""
+    """`key` finds the translation, `english` is the template that stands beside its row, `values` fill either; one may be a sentence itself,
+    or a list of names."""
 
     key: str
     english: str
     values: tuple[tuple[str, Value], ...] = ()
 
     def __str__(self) -> str:
-        return fill(self.english, dict(self.values))
+        return fill(self.english, {name: in_words(each) for name, each in self.values})
 
     def translate(self, templates: Mapping[str, str]) -> str:
         """In another language, from its templates by key; in English where there is none, or where another machine's values do not
         fit it."""
-        values = {name: each.translate(templates) if isinstance(each, Sentence) else each for name, each in self.values}
+        values = {name: in_words(each, templates) for name, each in self.values}
         try:
             return fill(templates.get(self.key, self.english), values)
         except (KeyError, ValueError):
             return fill(self.english, values)
+
+
+def in_words(value: Value, templates: Mapping[str, str] = MappingProxyType({})) -> str | int | float:
+    """Word a sentence or a list of names; a name or a number stays as it is, so that a template can choose a noun by it."""
+    if isinstance(value, tuple):
+        return templates.get("word.comma", ", ").join(str(in_words(each, templates)) for each in value)
+    return value.translate(templates) if isinstance(value, Sentence) else value
+
+
+def shorten_list(names: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return the first names as a value, with a mark where there are more."""
+    return (*names[:most], "…") if len(names) > most else tuple(names)
 
 
 def say(key: str, english: str, /, **values: Value) -> Sentence:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from app import atomic_write, notices
 from app.disk_faults import word_fault
 from app.put_aside import put_aside
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say, shorten_list
 
 NAMED_MOST: Final = 8
 ROUNDS: Final = 20
@@ -48,7 +48,7 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
         with suppress(OSError, ValueError), atomic_write.replacing(file) as unfinished:  # no room, or half a surrogate pair: it stays
             unfinished.write_text(json.dumps(values, ensure_ascii=False, indent=1), "utf-8")
             aside = put_aside(file)
-        names = ", ".join(".".join(map(str, keys)) for keys in wrong[:NAMED_MOST]) + (" ..." if len(wrong) > NAMED_MOST else "")
+        names = shorten_list([".".join(map(str, keys)) for keys in wrong], NAMED_MOST)
         notices.tell(
             say("stored.wrong", "These values of {file} were wrong and are back at their defaults: {names}. The old file is kept as {aside}.",
                 file=str(file), names=names, aside=str(aside))

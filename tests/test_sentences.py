@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import string
@@ -12,7 +13,7 @@ import pytest
 
 from app.ui.page.bundle import SCRIPT_SENTENCE
 from tests.support.places import TOP
-from tests.support.sentences import ENGLISH, SCRIPTS, SPOKEN
+from tests.support.sentences import ENGLISH, SCRIPTS, SPOKEN, called
 
 CATALOG = TOP / "app" / "locale" / "zh.json"
 UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "selftest.part", "word.comma"}
@@ -88,6 +89,21 @@ def test_durations_are_worded_by_one_function() -> None:
 def test_a_counted_noun_agrees_with_its_number() -> None:
     """As {n:picture|pictures}; never "1 pictures"."""
     assert not [key for key, english in ENGLISH.items() if COUNTED.search(plain(english))]
+
+
+def test_lists_are_joined_by_the_language() -> None:
+    """A tuple as a value, never one joined by a comma beforehand, which would be English in every language."""
+    joined = [
+        f"{path.name}:{call.lineno}"
+        for path in sorted((TOP / "app").rglob("*.py"))
+        for call in called(ast.parse(path.read_text("utf-8")), labels=False)
+        for part in ast.walk(call)
+        if isinstance(part, ast.Attribute) and part.attr == "join" and isinstance(part.value, ast.Constant)
+        and part.value.value.strip() in (",", ";", "/")
+    ]  # fmt: skip
+    assert not joined
+    scripts = [path.name for path in SCRIPTS if re.search(r"""join\(["'][,;/] ?["']\)""", path.read_text("utf-8"))]
+    assert not scripts
 
 
 def test_the_catalog_is_kept_in_order() -> None:

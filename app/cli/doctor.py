@@ -30,7 +30,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.planned import explain_stand_in, make_plan
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, Trouble, in_words, say
 
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
 """The models that are shown even if they are not installed."""
@@ -140,7 +140,7 @@ def taught_by(hardware: Hardware, model: Model | None, verdicts: Verdicts) -> tu
 def forgotten(subjects: tuple[Subject, ...]) -> Sentence:
     if not subjects:
         return say("forget.none", "Nothing to forget: Hearth has learned nothing from failed runs here.")
-    names = ", ".join(each.name for each in subjects)
+    names = tuple(each.name for each in subjects)
     return say("forget.done", "Forgotten: {names}. The next run starts afresh.", names=names)
 
 
@@ -199,7 +199,7 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
                 continue
             differs = not weights if plan is first else weights or first is None or word_value(plan, field) != word_value(first, field)
             if differs:
-                yield 2, f"{field:<18}{word_value(plan, field)!s}"
+                yield 2, f"{field:<18}{in_words(word_value(plan, field))}"
                 yield 20, reason_line(reason)
         yield from ((2, f"{'warning':<18}{reason.sentence}") for reason in plan.warnings)
         yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)

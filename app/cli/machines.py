@@ -129,7 +129,7 @@ def find_machine(machines: Sequence[Machine], name: str) -> Machine:
     """Find a machine by its name, or by how its id begins; raise Trouble unless it is exactly one."""
     found = [each for each in machines if each.name == name] or [each for each in machines if name and each.id.startswith(name)]
     if len(found) != 1:
-        known = ", ".join(f"{each.name} ({each.id[:8]})" for each in found or machines) or "-"
+        known = tuple(f"{each.name} ({each.id[:8]})" for each in found or machines) or "-"
         raise Trouble(say("machines-remove.unknown", "{name} does not name one computer. Choose one of: {known}", name=name, known=known))
     return found[0]
 

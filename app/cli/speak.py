@@ -50,6 +50,6 @@ def find_voice(given: str | None, transcript: str | None, place: Home) -> VoiceP
         say(
             "speak.voice-alone",
             "--voice takes the name of a voice ({names}), or a recording together with --transcript, its exact words.",
-            names=", ".join(each.name for each in offered.values()),
+            names=tuple(each.name for each in offered.values()),
         )
     )

@@ -46,10 +46,10 @@ def main(words: Sequence[str], help_text: str) -> int:
             return 0
         extras = {"add": words[1:], "test": ["test"]}.get(verb, [])
         if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
-            raise Refused(say("start.extras", "start.py add takes one or more of: {names}.", names=", ".join(sorted(want.extras))))
+            raise Refused(say("start.extras", "start.py add takes one or more of: {names}.", names=tuple(sorted(want.extras))))
         python = str(slots.python_of(install.ensure_ready(folder, want, *extras)))
         if verb == "add":
-            tell(say("start.added", "Installed: {names}. Restart Hearth to use it.", names=", ".join(extras)))
+            tell(say("start.added", "Installed: {names}. Restart Hearth to use it.", names=tuple(extras)))
             return 0
         if verb == "test":
             os.chdir(slots.TOP)

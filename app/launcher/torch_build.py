@@ -124,7 +124,7 @@ def refuse_unsupported(facts: ComputerFacts) -> None:
                 "torch.intel-mac",
                 "Hearth cannot start on an Intel Mac ({card}), because torch dropped Intel Macs after 2.2. "
                 "Use a Mac with Apple silicon, or a PC with Linux or Windows.",
-                card=", ".join(facts.seen) or machine,
+                card=tuple(facts.seen) or machine,
             )
         )
     if facts.system == "Darwin" and facts.macos < MACOS:
@@ -212,7 +212,7 @@ def choose_for_nvidia(facts: ComputerFacts, plain: tuple[str, ...]) -> BuildChoi
 
 def choose_for_amd(facts: ComputerFacts, card: str, plain: tuple[str, ...]) -> BuildChoice:
     """Choose the ROCm build where it has kernels for the card and this user may use it."""
-    targets = ", ".join(facts.gfx_targets)
+    targets = tuple(facts.gfx_targets)
     if not facts.gfx_targets or facts.machine.lower() not in ("x86_64", "amd64"):
         why = say(
             "torch.amd-no-kernel",

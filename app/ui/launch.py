@@ -116,7 +116,7 @@ def open_once(options: LaunchOptions) -> int:
                 say(
                     "open.dropped",
                     "It stays as it is, without {options}. To open it with them, close that window first (Ctrl+C where it was started).",
-                    options=", ".join(dropped),
+                    options=tuple(dropped),
                 )
             )
         opens = choose_opening(options)

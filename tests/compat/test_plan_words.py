@@ -13,6 +13,7 @@ from app.compat.planning.quickest_way import OWN, Shape
 from app.compat.planning.types import Vae
 from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
+from app.sentence import in_words
 
 
 def test_every_field_has_a_name() -> None:
@@ -24,7 +25,7 @@ def test_every_field_has_a_name() -> None:
 def test_no_value_reads_like_a_program(name: str, model: str) -> None:
     plan = decide(MACHINES[name], describe_need(find(model)))
     for field in DECIDED_FIELDS:
-        words = str(word_value(plan, field))
+        words = str(in_words(word_value(plan, field)))
         assert words and not any(each in words for each in ("None", "True", "False", "(,", "[", "Vae", "Precision")), field
 
 
@@ -36,11 +37,11 @@ def test_the_values_are_those_of_the_plan() -> None:
         vae=Vae(True, 512), offload="model", contiguous=True, explicit_mask=False,
         precision=(replace(plan.precision[0], part="text", compute="float32", storage="float16", device="cpu"),),
     )  # fmt: skip
-    said = {field: str(word_value(found, field)) for field in DECIDED_FIELDS}
+    said = {field: str(in_words(word_value(found, field))) for field in DECIDED_FIELDS}
     assert said["budget_bytes"] == "768 MiB" and said["chunk_q"] == "256" and said["chunk_k"] == "automatic"
     assert said["chunk_most"] == "no limit" and said["score_dtype"] == "the kernel's own" and said["kernels"] == "Hearth's own"
     assert said["ways"] == "1 measured" and said["vae"] == "tiles of 512 pixels" and said["offload"] == "one component at a time"
     assert said["contiguous"] == "made contiguous" and said["explicit_mask"] == "no"
     assert said["precision"] == "text: float32 (float16), cpu"
-    assert str(word_value(replace(found, vae=Vae(True, 0)), "vae")) == "in one piece"
+    assert str(in_words(word_value(replace(found, vae=Vae(True, 0)), "vae"))) == "in one piece"
     assert word_option("precision", "vae: float16") == "vae: float16"

@@ -10,6 +10,7 @@ from app.compat.planning.types import Plan
 from app.engine.models.catalog import BY_ID
 from app.engine.models.planned import make_plan
 from app.paths import home
+from app.sentence import in_words
 
 ATTENTION_FIELDS = ("dtype", "score_dtype", "gqa", "chunk_q", "chunk_k", "kernels")
 COLUMNS = ("Machine", "torch", *(str(FIELDS[each]) for each in ATTENTION_FIELDS), *(BY_ID[each].title for each in SHOWN))
@@ -25,7 +26,7 @@ def _row(machine: Hardware) -> tuple[str, ...]:
     return (
         f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB",
         machine.torch,
-        *(str(word_value(plan, field)) for field in ATTENTION_FIELDS),
+        *(str(in_words(word_value(plan, field))) for field in ATTENTION_FIELDS),
         *(_fit(make_plan(home(), machine, BY_ID[each], itself=True)) for each in SHOWN),
     )
 
@@ -37,7 +38,7 @@ def _fit(plan: Plan) -> str:
     if plan.quantised != "none":
         words.append(plan.quantised)
     if plan.offload != "none":
-        words.append(str(word_value(plan, "offload")))
+        words.append(str(in_words(word_value(plan, "offload"))))
     if plan.vae.tile_pixels:
-        words.append(str(word_value(plan, "vae")))
+        words.append(str(in_words(word_value(plan, "vae"))))
     return "; ".join([*words, "tight"] if plan.warnings else words)

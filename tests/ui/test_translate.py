@@ -17,7 +17,7 @@ from app import languages
 from app.__main__ import main
 from app.cli import open as open_command
 from app.launcher import console, desktop_entry, failure, repair_page
-from app.sentence import Trouble, say
+from app.sentence import Trouble, say, shorten_list
 from app.ui import routes, start_failure
 from app.ui.access import login
 from app.ui.page import bundle, translate
@@ -55,6 +55,22 @@ def test_a_sentence_is_told_in_either_language() -> None:
     assert translate.translate(sentence, "zh") == "正在加载 Dia。"
     assert translate.text("word.yes", "yes", "en") == "yes"
     assert translate.text("word.yes", "yes", "zh") == "是"
+
+
+def test_a_list_is_joined_by_the_comma_of_its_reader() -> None:
+    """Also within another sentence; a sentence in a list is translated."""
+    near = say("catalog.unknown", "Did you mean: {near}?", wanted="dai", near=("dia", "sd15"))
+    assert str(near) == "Did you mean: dia, sd15?"
+    assert translate.translate(near, "zh") == "没有名为 dai 的模型、文件或文件夹。是不是想找：dia、sd15？"
+    both = say("choice.unknown", "{field}: {options}", field=("a", say("word.yes", "yes")), value="c", options=("d", "e"))
+    assert translate.translate(both, "zh").count("、") >= 2 and "a、是" in translate.translate(both, "zh")
+    assert translate.translate(("MIT", "Apache 2.0"), "zh") == "MIT、Apache 2.0"
+    assert translate.translate(say("words.none", "{count} {count:model|models}: {names}", count=1, names=("a",)), "en") == "1 model: a"
+
+
+@pytest.mark.parametrize(("names", "told"), [((), ""), (("a", "b"), "a, b"), (("a", "b", "c"), "a, b, …")])
+def test_a_long_list_is_cut_off_with_a_mark(names: tuple[str, ...], told: str) -> None:
+    assert str(say("words.none", "{names}", names=shorten_list(names, 2))) == told
 
 
 def test_english_stands_in_where_there_is_no_chinese(monkeypatch: pytest.MonkeyPatch) -> None:

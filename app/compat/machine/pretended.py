@@ -83,6 +83,6 @@ def machine(name: str) -> Hardware:
                 "There is no pretended machine named {name}. Choose one of: {names}. Or give the file of a machine's report, as hearth doctor "
                 "--selftest --json prints it.",
                 name=name,
-                names=", ".join(MACHINES),
+                names=tuple(MACHINES),
             )
         ) from None

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.disk_faults import word_fault
 from app.private_words import ROOT
-from app.sentence import Trouble, say
+from app.sentence import Trouble, say, shorten_list
 from app.strict_json import parse_strictly
 
 MOST_BYTES: Final = 4 << 20
@@ -79,13 +79,12 @@ def check(file: str, schema: TypeAdapter[T], values: object, *within: str) -> T:
     except ValidationError as fault:
         wrong = [error["loc"] for error in fault.errors(include_url=False, include_input=False)]
         names = dict.fromkeys(".".join(map(str, (*within, *keys))) for keys in wrong)
-        listed = ", ".join([*names][:NAMED_MOST]) + (" ..." if len(names) > NAMED_MOST else "")
         raise Trouble(
             say(
                 "report.wrong",
                 "{file} cannot be used: these values are missing, or no machine has such ones: {names}.",
                 file=file,
-                names=listed,
+                names=shorten_list([*names], NAMED_MOST),
             )
         ) from fault
 

@@ -24,10 +24,11 @@ from app.compat.planning.options import (
     refuse,
     second_choice,
 )
+from app.compat.planning.plan_words import OPTIONS
 from app.compat.planning.quickest_way import Shape, Way, parse_shape, parse_way
 from app.compat.planning.quirk import version
 from app.compat.planning.types import Dtype, Kernel, Path, Reason, Rejected
-from app.sentence import Sentence, say
+from app.sentence import Sentence, Value, say
 
 _NO, _YES = "no", "yes"
 HALVES: Final = ("float16", "bfloat16")
@@ -87,21 +88,21 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     broke = next((each for name in forced or () for each in against.get(name, ()) if each.overrules), None)
     chosen, forced = forced, None if broke is not None else forced
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
-    names = ", ".join(taken) or "own"
+    worded: Value = taken or OPTIONS["kernels/own"]
     why = Reason(
         "kernels",
-        say("kernels.all", "torch chooses among {kernels}: none is known to be wrong here.", kernels=names),
+        say("kernels.all", "torch chooses among {kernels}: none is known to be wrong here.", kernels=worded),
         "torch's sdp_utils.cpp",
     )
     first = next((reason for name in here for reason in as_reasons("kernels", against[name])), None)
     if forced is not None:
-        because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=names), "your choice")
+        because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=worded), "your choice")
     elif broke is not None:
-        because = Reason("kernels", overruled_sentence(", ".join(chosen or ()), broke.sentence), LEARNED_HERE)
+        because = Reason("kernels", overruled_sentence(tuple(chosen or ()), broke.sentence), LEARNED_HERE)
     else:
         because = first or why
     rejected = tuple(
-        Rejected("kernels", name, as_reasons("kernels", against[name]) or (second_choice("kernels", names),))
+        Rejected("kernels", name, as_reasons("kernels", against[name]) or (second_choice("kernels", worded),))
         for name in here
         if name not in taken
     )
@@ -110,7 +111,7 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
         because = Reason(
             "kernels", say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."), "Hearth's rule"
         )
-    return taken, FieldDecision(names, because, rejected, warnings)
+    return taken, FieldDecision(", ".join(taken) or "own", because, rejected, warnings)
 
 
 def kernels_asked(situation: Situation) -> tuple[Kernel, ...] | None:

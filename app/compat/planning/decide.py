@@ -158,7 +158,7 @@ def check_choice(choice: Choice, need: Need) -> None:
                 raise Trouble(
                     say(
                         "choice.unknown", '{value} is not a valid choice for "{field}". Choose one of {options}, or leave it automatic.',
-                        field=FIELDS[field], value=repr(value), options=", ".join(get_args(options)),
+                        field=FIELDS[field], value=repr(value), options=get_args(options),
                     ),
                     cure="automatic",
                 )  # fmt: skip

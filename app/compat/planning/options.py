@@ -106,7 +106,7 @@ def decide_field(
         taken.name,
         because,
         tuple(
-            Rejected(field, each.name, as_reasons(field, against[each.name]) or (second_choice(field, taken.name),))
+            Rejected(field, each.name, as_reasons(field, against[each.name]) or (second_choice(field, word_option(field, taken.name)),))
             for each in options
             if each is not taken
         ),
@@ -132,8 +132,8 @@ def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
     return tuple(Reason(field, each.sentence, each.source) for each in against)
 
 
-def second_choice(field: str, taken: str) -> Reason:
-    sentence = say("plan.second", '"{taken}" is preferred and works here.', taken=word_option(field, taken))
+def second_choice(field: str, taken: Value) -> Reason:
+    sentence = say("plan.second", '"{taken}" is preferred and works here.', taken=taken)
     return Reason(field, sentence, "Hearth's rule")
 
 

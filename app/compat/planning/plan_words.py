@@ -79,14 +79,14 @@ def word_value(plan: Plan, field: str) -> Value:
         case "score_dtype":
             return value or OPTIONS["score_dtype/kernel"]
         case "kernels":
-            return ", ".join(value) or OPTIONS["kernels/own"]
+            return value or OPTIONS["kernels/own"]
         case "ways":
             return say("ways.count", "{count} measured", count=len(value)) if value else OPTIONS["ways/rule"]
         case "vae":
             pixels = value.tile_pixels
             return say("vae.tiles", "tiles of {pixels} {pixels:pixel|pixels}", pixels=pixels) if pixels else OPTIONS["whole"]
         case "environment":
-            return ", ".join(f"{name}={setting}" for name, setting in value)
+            return tuple(f"{name}={setting}" for name, setting in value)
         case "precision":
             return "; ".join(
                 f"{each.part}: {each.compute}"

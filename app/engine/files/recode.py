@@ -16,12 +16,7 @@ def recode(kept: Creation, wanted: str, folder: Path) -> Path:
     """Return the sound in this format; the same file if it already has it."""
     if wanted not in FORMATS:
         raise Trouble(
-            say(
-                "request.format",
-                "Hearth cannot save sound as {format}. Choose one of {formats}.",
-                format=wanted,
-                formats=", ".join(FORMATS),
-            )
+            say("request.format", "Hearth cannot save sound as {format}. Choose one of {formats}.", format=wanted, formats=tuple(FORMATS))
         )
     if kept.path.suffix == f".{wanted}":
         return kept.path

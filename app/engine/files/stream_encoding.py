@@ -44,7 +44,7 @@ def open_encoder(wanted: str, rate: int) -> Encoder:
 def require_available(wanted: str) -> None:
     if wanted not in MEDIA:
         raise Trouble(
-            say("api.format", "The format {wanted} is not available. Choose one of {formats}.", wanted=wanted, formats=", ".join(MEDIA))
+            say("api.format", "The format {wanted} is not available. Choose one of {formats}.", wanted=wanted, formats=tuple(MEDIA))
         )
     if wanted == "aac" and find_spec("av") is None:
         raise Trouble(

@@ -114,7 +114,7 @@ class SpeechRequest:
                     "request.format",
                     "Hearth cannot save sound as {format}. Choose one of {formats}.",
                     format=self.format,
-                    formats=", ".join(FORMATS),
+                    formats=tuple(FORMATS),
                 )
             )
 
@@ -185,7 +185,7 @@ class PictureRequest:
                     "request.quicker",
                     "{quicker} is not a setting of Quicker. Choose one of {settings}.",
                     quicker=str(self.quicker),
-                    settings=", ".join(QUICKER),
+                    settings=tuple(QUICKER),
                 )
             )
         if self.mask is not None and self.image is None:

@@ -42,9 +42,7 @@ def find_scheduler(name: str) -> Scheduler:
     """Find a scheduler by name, ignoring case."""
     found = {each.lower(): scheduler for each, scheduler in SCHEDULERS.items()}.get(name.lower())
     if found is None:
-        raise Trouble(
-            say("scheduler.unknown", "Hearth has no scheduler named {name}. Choose one of: {names}.", name=name, names=", ".join(NAMES))
-        )
+        raise Trouble(say("scheduler.unknown", "Hearth has no scheduler named {name}. Choose one of: {names}.", name=name, names=NAMES))
     return found
 
 

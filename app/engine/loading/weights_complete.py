@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, Trouble, say, shorten_list
 
 _SHOWN: Final = 3
 _OF_A_SINGLE_FILE: Final = ("model.diffusion_model.", "first_stage_model.", "cond_stage_model.", "conditioner.")
@@ -30,7 +30,7 @@ def check_weights(path: Path, missing: Collection[str], unexpected: Collection[s
                 "{path} is incomplete: {count} of its weights {count:is missing or has|are missing or have} another shape ({names}). Download it again.",
                 path=str(path),
                 count=len(names),
-                names=_format_names(names),
+                names=shorten_list(names, _SHOWN),
             ),
             cure="models",
         )
@@ -73,9 +73,5 @@ def _describe_unexpected(path: Path, names: list[str]) -> Sentence:
         "{path} also contains {count} {count:weight|weights} that this model does not use ({names}), ignored here.",
         path=path.name,
         count=len(names),
-        names=_format_names(names),
+        names=shorten_list(names, _SHOWN),
     )
-
-
-def _format_names(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (" ..." if len(names) > _SHOWN else "")

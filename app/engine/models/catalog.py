@@ -222,7 +222,7 @@ def find(wanted: str) -> Model:
             "catalog.unknown",
             "Hearth knows no model, file or folder named {wanted}. Did you mean: {near}?",
             wanted=wanted[:200] or "''",
-            near=", ".join(near or BY_ID),
+            near=tuple(near or BY_ID),
         ),
         cure="models",
     )

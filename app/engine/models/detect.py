@@ -112,7 +112,7 @@ def _refuse_unknown(path: Path) -> Trouble:
             "detect.unknown",
             "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or SD 1.5 or SDXL as a single file.",
             path=str(path),
-            families=", ".join(sorted(set(FAMILY_OF_CLASS.values()) | {"dia"})),
+            families=tuple(sorted(set(FAMILY_OF_CLASS.values()) | {"dia"})),
         )
     )
 

@@ -51,7 +51,7 @@ def open_image(path: str) -> Image.Image:
                 "image.not-a-picture",
                 "{path} cannot be read as a picture; it may be damaged. Choose another one ({formats}).",
                 path=path,
-                formats=", ".join(FORMATS),
+                formats=tuple(FORMATS),
             )
         ) from fault
 

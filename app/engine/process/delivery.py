@@ -116,7 +116,7 @@ def find_limits(home: Home, model: str) -> VoiceLimits:
         return DIA
 
 
-def format_ranges(numbers: Iterable[int]) -> str:
+def format_ranges(numbers: Iterable[int]) -> tuple[str, ...]:
     """Format numbers as ranges: 1, 3-5, 9."""
     runs = [[number for _, number in run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return tuple(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

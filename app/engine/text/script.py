@@ -201,7 +201,7 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 say(
                     "script.speakers",
                     "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
-                    tags=", ".join(dict.fromkeys(wrong[:5])),
+                    tags=tuple(dict.fromkeys(wrong[:5])),
                     name=word_name(limits.name),
                 ),
             )

@@ -46,7 +46,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
             say(
                 "starter.unknown",
                 "The starter painter cannot paint: {words}. It paints this instead: {caption}. To paint anything, use Stable Diffusion 1.5.",
-                words=", ".join((missing or words or asked.split())[:NAMED]),
+                words=tuple((missing or words or asked.split())[:NAMED]),
                 caption=offered[0],
             ),
             offered,
@@ -59,7 +59,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
             "starter.changed",
             "Painted as: {caption}. Changed or left out: {words}. To paint anything, use Stable Diffusion 1.5.",
             caption=near,
-            words=", ".join(missing[:NAMED]),
+            words=tuple(missing[:NAMED]),
         ),
         (near,),
     )

@@ -62,5 +62,6 @@ def _is_plain(sentence: Sentence) -> bool:
         parts = [(name, form, turn) for _, name, form, turn in string.Formatter().parse(sentence.english) if name is not None]
     except ValueError:
         return False
-    inner = all(_is_plain(each) for each in values.values() if isinstance(each, Sentence))
+    within = [part for each in values.values() for part in (each if isinstance(each, tuple) else (each,))]
+    inner = all(_is_plain(each) for each in within if isinstance(each, Sentence))
     return inner and all(name in values and name.isidentifier() and (not form or "|" in form) and not turn for name, form, turn in parts)

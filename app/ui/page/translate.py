@@ -10,7 +10,7 @@ from gradio.i18n import I18nData
 
 from app.engine.text.model_names import word_name
 from app.languages import ENGLISH, choose, languages, templates
-from app.sentence import Sentence, Value, join_sentences
+from app.sentence import Sentence, Value, in_words, join_sentences
 from app.ui.page.gradio_words import GRADIO_WORDS
 
 Language = str
@@ -60,8 +60,8 @@ def language(request: WebRequest | None) -> Language:
 
 
 def translate(words: Value, spoken: Language) -> str:
-    """Word a sentence in a person's language; a name or a number stays as it is."""
-    return words.translate(templates(spoken)) if isinstance(words, Sentence) else str(words)
+    """Word a sentence or a list of names in a person's language; a name or a number stays as it is."""
+    return str(in_words(words, templates(spoken)))
 
 
 def join(spoken: Language, *sentences: Sentence) -> str:

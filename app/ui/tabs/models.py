@@ -176,7 +176,7 @@ def offer_view(desk: Desk, model: Model, spoken: Language) -> View:
     return {
         "title": translate(model.words, spoken),
         "bytes": offer.download_bytes,
-        "licence": ", ".join(each for each in dict.fromkeys((model.licence, *beside)) if each),
+        "licence": translate(tuple(each for each in dict.fromkeys((model.licence, *beside)) if each), spoken),
         "seconds": offer.download_bytes / (rate or LINE_BYTES_PER_S),
         "measured": rate is not None,
         "trouble": translate(trouble, spoken) if trouble is not None else "",

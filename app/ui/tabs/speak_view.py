@@ -102,7 +102,7 @@ def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
 
 def named_view(script_text: str, named: NamedSpeakers, spoken: Language) -> View:
     """Offer to give speakers who are named in the script a voice each."""
-    first, second = (", ".join(name for name, voice in named.voices.items() if voice == each) for each in (1, 2))
+    first, second = (tuple(name for name, voice in named.voices.items() if voice == each) for each in (1, 2))
     if len(named.voices) == 2:
         sentence = say("script.named", "{first} and {second} speak here. Now their names are read aloud.", first=first, second=second)
     else:

@@ -244,8 +244,8 @@ def test_what_cannot_be_joined_stays_and_is_told(tmp_path: Path) -> None:
     assert not given.files and str(tmp_path / "job") in str(given.describe_missing(tmp_path / "job")[0])
 
 
-@pytest.mark.parametrize(("numbers", "words"), [((), ""), ((3,), "3"), ((1, 2), "1-2"), ((9, 1, 4, 5, 3), "1, 3-5, 9")])
-def test_numbers_are_told_as_ranges(numbers: tuple[int, ...], words: str) -> None:
+@pytest.mark.parametrize(("numbers", "words"), [((), ()), ((3,), ("3",)), ((1, 2), ("1-2",)), ((9, 1, 4, 5, 3), ("1", "3-5", "9"))])
+def test_numbers_are_told_as_ranges(numbers: tuple[int, ...], words: tuple[str, ...]) -> None:
     assert format_ranges(numbers) == words
 
 

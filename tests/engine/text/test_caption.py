@@ -86,7 +86,7 @@ def test_what_a_caption_changes_or_leaves_out_is_named(prompt: str) -> None:
     values = dict(match.note.values)
     assert values["caption"] == match.caption
     assert match.note.key == ("starter.changed" if LOST[prompt] else "starter.completed")
-    assert values.get("words", "") == ", ".join(LOST[prompt])
+    assert values.get("words", ()) == tuple(LOST[prompt])
     assert match.offered == ((match.caption,) if LOST[prompt] else ())
 
 

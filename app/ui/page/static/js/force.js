@@ -72,7 +72,7 @@
     return brush.getImageData(0, 0, side, side).data.some((value, at) => at % 4 === 3 && value > 0);
   }
 
-  const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/[/\\]/).pop()).join(", ");
+  const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/[/\\]/).pop()).join(t("word.comma", ", "));
 
   const CHIPS = {
     start: () => start && { words: startWords(), picture: start.picture, call: "paint.nostart" },

@@ -104,7 +104,7 @@
     const part = (selector) => element.querySelector(selector);
     part(".h-seen").closest("p").hidden = Boolean(using);
     part(".h-seen").checked = waiting.startsWith("be-seen") ? waiting === "be-seen" : nearby.seen;
-    text(part(".h-near"), nearby.lend.length ? t("machines.near", "These in this network would help: {names}", { names: nearby.lend.join(", ") }) : "");
+    text(part(".h-near"), nearby.lend.length ? t("machines.near", "These in this network would help: {names}", { names: nearby.lend.join(t("word.comma", ", ")) }) : "");
     list(part(".h-mains"), nearby.mains, (each) => each.address, makeMain, (button, each) => {
       button.dataset.address = each.address;
       text(button, t("machines.of", "Code of {name}", { name: each.name }));
