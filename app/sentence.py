@@ -27,13 +27,13 @@ _BLANKS = _Blanks()
 
 def fill(template: str, values: Mapping[str, str | int | float]) -> str:
     """Fill a template: the one place where values become words, and nouns agree with their number. Chinese stands apart from
-    Latin letters and figures, but not from Chinese: a blank that turns out Chinese loses the space beside it."""
+    Latin letters and figures, but not from Chinese: a blank that turns out Chinese loses the space beside it, and so does an empty one."""
     text = ""
     for literal, name, spec, conversion in _BLANKS.parse(template):
         text = _put_together(text, literal)
         if name is not None:
             value = _BLANKS.convert_field(values[name], conversion)
-            text = _put_together(text, _BLANKS.format_field(value, spec or ""))
+            text = _put_together(text, _BLANKS.format_field(value, spec or "")) if value != "" else text.rstrip(" ")
     return text
 
 

@@ -149,7 +149,7 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     kind = "picture" if asked.kind == "picture" else "speech"
     view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
     most = SHORT_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
-    view = view_of(desk, asked.text[:most], desk.models.resolve(kind, asked.model, person), language(request))
+    view = view_of(desk, asked.text[:most], desk.models.resolve(kind, asked.model, person), person, language(request))
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)

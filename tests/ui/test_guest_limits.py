@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -28,13 +29,15 @@ from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.live_view import guest_view
+from app.ui.page.translate import translate
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, QUEUE_MOST, Allowance, grant_request
+from app.ui.state.guest_limits import NOT_MADE, OF_THE_OWNER, OF_THE_REQUEST, QUEUE_MOST, Allowance, grant_request, leave_out_advice
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import shared_controls
 from tests.support.guests import desk_at
 from tests.support.places import TOP
+from tests.support.sentences import ENGLISH
 from tests.support.speech_fixtures import write_clip
 from tests.support.waiting import until
 
@@ -122,6 +125,53 @@ def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:
             with pytest.raises(gr.Error) as caught:
                 asyncio.run(collect(desk, refused, person))
             assert caught.value.message == str(said)
+
+
+ADVICE = re.compile(
+    r"(another|choose the) model|close other programs|free memory|update Hearth|(Models|Machine) tab|Stable Diffusion|\bSD 1\.5|\bDia (can|knows)"
+    r"|use Dia|LoRAs? .*yourself|install|settings of this machine",
+    re.IGNORECASE,
+)
+"""What only the owner can do."""
+
+
+def test_advice_for_the_owner_stands_in_sentences_of_its_own() -> None:
+    """So that it can be left out. Whatever else a guest may hear gives none."""
+    heard = {
+        key: english for key, english in ENGLISH.items() if key.startswith((*OF_THE_REQUEST, "prompt.no-words")) or key == NOT_MADE.key
+    }
+    assert len(heard) > 80
+    assert not {key: english for key, english in heard.items() if ADVICE.search(english)}
+    owners = [english for key, english in ENGLISH.items() if key.startswith(OF_THE_OWNER)]
+    assert len(owners) > 5 and all(ADVICE.search(each) or "saved from" in each or "SD" in each for each in owners)
+
+
+def test_guests_are_spared_the_advice_however_deep_it_stands() -> None:
+    advice = say("owner.more-room", "Choose another model or close other programs.")
+    inner = say("smaller.shortest", "The parts of this script cannot get any shorter. {advice}", advice=advice)
+    outer = say("script.about", "{what} It ends here.", what=inner)
+    assert [str(each) for each in leave_out_advice(OWNER, inner, advice)] == [str(inner), str(advice)]
+    (short, long) = leave_out_advice(ADA, inner, advice, outer)
+    assert str(short) == "The parts of this script cannot get any shorter."
+    assert str(long) == "The parts of this script cannot get any shorter. It ends here."
+    assert translate(short, "zh") == "台词的各段不能再短了。"
+    assert translate(inner, "zh") == "台词的各段不能再短了。请换一个模型，或关闭其他程序。"
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "left_out"),
+    [
+        ("picture", "a zeppelin of quartz", "Stable Diffusion 1.5"),
+        ("speech", "[S1] Hello there, all of you. (laughs) Well, well.", "Dia can"),
+    ],
+)
+def test_a_check_gives_a_guest_no_advice_for_the_owner(kind: str, typed: str, left_out: str, tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        for person in (OWNER, ADA):
+            with page_of(desk, person) as client:
+                answer = client.post("/hearth/check", json={"kind": kind, "text": typed}).json()
+            said = " ".join(each["text"] for each in answer["problems"])
+            assert said and (left_out in said) == person.owner and not said.endswith(" ")
 
 
 def page_of(desk: Desk, person: Person) -> TestClient:

@@ -45,7 +45,7 @@ def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     notes = []
     if request.loras:
         names = tuple(Path(each.path).stem for each in request.loras)
-        notes.append(say("restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=names))
+        notes.append(say("owner.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=names))
     if request.image:
         notes.append(say("restore.image", "This picture was made from another picture. Add that one yourself."))
     return tuple(notes)
@@ -179,9 +179,9 @@ def _restore(found: Found) -> RestoredSettings:
 
 def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
     if found.loras:
-        yield say("restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=tuple(found.loras))
+        yield say("owner.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=tuple(found.loras))
     if found.model:
-        yield say("restore.model", "This was made with {model}. Choose the model to use.", model=found.model)
+        yield say("owner.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
         yield say("restore.image", "This picture was made from another picture. Add that one yourself.")
     if found.sampler and not sampler_known:

@@ -12,6 +12,7 @@ from app.sentence import Sentence, Trouble, say
 
 LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
 """More than anyone writes: hours of speech, or more words than a picture can follow."""
+UPDATE = say("owner.update", "Or update Hearth.")
 FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
 SEED_LIMIT = 2**32
 
@@ -217,10 +218,13 @@ def from_json(values: dict[str, Any]) -> Request:
         raise Trouble(
             say(
                 "request.unreadable",
-                "These settings cannot be read ({fault}); they may come from another version of Hearth. Update Hearth, or choose other settings.",
+                "These settings cannot be read ({fault}); they may come from another version of Hearth. Choose other settings. {advice}",
                 fault=str(fault),
+                advice=UPDATE,
             )
         ) from fault
     raise Trouble(
-        say("request.kind", "Hearth does not know settings of the kind {kind}. Choose another file, or update Hearth.", kind=str(kind))
+        say(
+            "request.kind", "Hearth does not know settings of the kind {kind}. Choose another file. {advice}", kind=str(kind), advice=UPDATE
+        )
     )

@@ -21,6 +21,7 @@ from app.sentence import Sentence, Trouble, say
 
 STEPS_FOR_ONE: Final = 50
 """Of the steps planned for one that is computed; LCM cannot plan more."""
+OTHERS: Final = say("owner.other-painters", "SD 1.5 and SDXL can.")
 _SOME_GUIDANCE: Final = 2.0
 """Enough to double the rows, in the models where guidance does."""
 
@@ -128,10 +129,10 @@ def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
 def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:
     if request.image and not family.image_class:
         raise Trouble(
-            say("paint.no-image", "{model} cannot start from a picture. Remove the picture, or choose SD 1.5 or SDXL.", model=model.words)
+            say("paint.no-image", "{model} cannot start from a picture. Remove the picture. {advice}", model=model.words, advice=OTHERS)
         )
     if request.mask and not family.inpaint_class:
-        raise Trouble(say("paint.no-mask", "{model} cannot use a mask. Remove the mask, or choose SD 1.5 or SDXL.", model=model.words))
+        raise Trouble(say("paint.no-mask", "{model} cannot use a mask. Remove the mask. {advice}", model=model.words, advice=OTHERS))
 
 
 def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> list[Sentence]:

@@ -266,9 +266,10 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
                     "warning",
                     say(
                         "script.reads-sound",
-                        "{name} reads {mark} aloud. Dia can make such sounds.",
+                        "{name} reads {mark} aloud. {advice}",
                         mark=found[0],
                         name=word_name(limits.name),
+                        advice=say("owner.dia-sounds", "Dia can make such sounds."),
                     ),
                     cure="use:dia-1.6b",
                 )

@@ -17,6 +17,7 @@ from app.sentence import Sentence, say
 NAMED: Final = 8
 """At most this many words are named as left out."""
 OFFERED: Final = 3
+ANYTHING: Final = say("owner.anything", "To paint anything, use Stable Diffusion 1.5.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,10 @@ def match_prompt(folder: Path, prompt: str) -> Match:
             offered[0],
             say(
                 "starter.unknown",
-                "The starter painter cannot paint: {words}. It paints this instead: {caption}. To paint anything, use Stable Diffusion 1.5.",
+                "The starter painter cannot paint: {words}. It paints this instead: {caption}. {advice}",
                 words=tuple((missing or words or asked.split())[:NAMED]),
                 caption=offered[0],
+                advice=ANYTHING,
             ),
             offered,
         )
@@ -57,9 +59,10 @@ def match_prompt(folder: Path, prompt: str) -> Match:
         near,
         say(
             "starter.changed",
-            "Painted as: {caption}. Changed or left out: {words}. To paint anything, use Stable Diffusion 1.5.",
+            "Painted as: {caption}. Changed or left out: {words}. {advice}",
             caption=near,
             words=tuple(missing[:NAMED]),
+            advice=ANYTHING,
         ),
         (near,),
     )

@@ -62,10 +62,9 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
         raise Trouble(
             say(
                 "voice.not-own",
-                "{name} cannot imitate this recording, only voices that it spoke itself. "
-                "Choose one of its ready voices or a voice saved from its own results, or use Dia, "
-                "which can imitate any recording.",
+                "{name} cannot imitate this recording, only voices that it spoke itself. Choose one of its ready voices. {advice}",
                 name=word_name(limits.name),
+                advice=say("owner.dia-voices", "A voice saved from its own results can be used too, and Dia can imitate any recording."),
             ),
             cure="use:dia-1.6b",
         )

@@ -17,7 +17,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.process.keeper import Keeper
 from app.engine.text import voices
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, Value, say
 from app.ui.state.person import Person
 
 SAVED: Final = "visitors"
@@ -35,6 +35,7 @@ OF_THE_REQUEST: Final = (
     "voice.",
     "guest.",
     "starter.",
+    "paint.no-image",
     "paint.no-mask",
     "editor.",
     "job.missing",
@@ -46,6 +47,9 @@ OF_THE_REQUEST: Final = (
     "speak.nothing-again",
 )
 """Keys of sentences about the request itself; all others speak of the owner's machine and files."""
+OF_THE_OWNER: Final = "owner."
+"""Begins the keys of advice that only the owner can follow, as to choose another model: a sentence of its own, alone or as the value of
+another one, so that guests are not given it."""
 NOT_MADE: Final = say("guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
 
 
@@ -151,7 +155,24 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
     if person.owner:
         return trouble
     own = [each for each in (trouble.sentence, *trouble.objections) if each.key.startswith(OF_THE_REQUEST)]
-    return Trouble(*own) if trouble.sentence in own else Trouble(NOT_MADE, *own)
+    heard = leave_out_advice(person, *own)
+    return Trouble(*heard) if trouble.sentence in own else Trouble(NOT_MADE, *heard)
+
+
+def leave_out_advice(person: Person, *sentences: Sentence) -> tuple[Sentence, ...]:
+    """Return sentences as this person may hear them: a guest without advice for the owner, nested however deep."""
+    if person.owner:
+        return sentences
+    return tuple(_without_advice(each) for each in sentences if not each.key.startswith(OF_THE_OWNER))
+
+
+def _without_advice(sentence: Sentence) -> Sentence:
+    def heard(value: Value) -> Value:
+        if not isinstance(value, Sentence):
+            return value
+        return "" if value.key.startswith(OF_THE_OWNER) else _without_advice(value)
+
+    return dataclasses.replace(sentence, values=tuple((name, heard(value)) for name, value in sentence.values))
 
 
 def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:

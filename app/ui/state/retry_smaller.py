@@ -13,6 +13,7 @@ from app.sentence import Sentence, Trouble, say
 STEP_PIXELS = 64
 SMALLEST_PIXELS = 128
 SHORTEST_S = 1.0
+MORE_ROOM = say("owner.more-room", "Choose another model or close other programs.")
 
 
 def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
@@ -24,9 +25,10 @@ def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureReques
         raise Trouble(
             say(
                 "smaller.least",
-                "{width} x {height} is the smallest size for this model. Choose another model or close other programs.",
+                "{width} x {height} is the smallest size for this model. {advice}",
                 width=before[0],
                 height=before[1],
+                advice=MORE_ROOM,
             ),
             cure="models",
         )
@@ -40,10 +42,7 @@ def shrink_speech(request: SpeechRequest, limits: VoiceLimits) -> tuple[SpeechRe
     half = dataclasses.replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
     parts = script.parse_script(request.text, half).parts
     if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
-        raise Trouble(
-            say("smaller.shortest", "The parts of this script cannot get any shorter. Choose another model or close other programs."),
-            cure="models",
-        )
+        raise Trouble(say("smaller.shortest", "The parts of this script cannot get any shorter. {advice}", advice=MORE_ROOM), cure="models")
     text = "".join((f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text for place, part in enumerate(parts))
     words = say("smaller.speech", "Restarted in {parts} shorter {parts:part|parts}.", parts=len(parts))
     return dataclasses.replace(request, text=text, only_parts=(), keep=()), words

@@ -15,8 +15,7 @@ from app.engine.files import picture_settings
 from app.engine.files.foreign_settings import list_by_hand
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence, Trouble, say
-from app.ui.page import views
-from app.ui.page.translate import Language, language
+from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
@@ -31,6 +30,7 @@ from app.ui.tabs.shared_controls import (
     Refresh,
     asked_number,
     explain,
+    explain_restored,
     keep_empty,
     remember_settings,
     restore_or_explain,
@@ -117,7 +117,7 @@ class PaintTab:
 
         def restore() -> list[Any]:
             found = picture_settings.read(Path(file))
-            return self._restore(found.request, found.notes, language(request))
+            return self._restore(found.request, found.notes, request)
 
         return [*restore_or_explain(restore, fields, request), None]
 
@@ -127,16 +127,16 @@ class PaintTab:
             found = self.desk.jobs.find_creation(number, who(request)).request
             if not isinstance(found, PictureRequest):
                 raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
-            return self._restore(found, list_by_hand(found), language(request))
+            return self._restore(found, list_by_hand(found), request)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
 
-    def _restore(self, request: PictureRequest, notes: Sequence[Sentence], spoken: Language) -> list[Any]:
+    def _restore(self, found: PictureRequest, notes: Sequence[Sentence], request: gr.Request) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
-        model, missing = self.shared.find_model_again(request.model)
+        model, missing = self.shared.find_model_again(found.model)
         return [
-            request.prompt, request.negative, request.seed, model, request.width, request.height, request.steps, request.guidance,
-            request.scheduler or "", request.batch, request.upscale, request.strength, request.quicker, views.notes_html([*missing, *notes], spoken),
+            found.prompt, found.negative, found.seed, model, found.width, found.height, found.steps, found.guidance,
+            found.scheduler or "", found.batch, found.upscale, found.strength, found.quicker, explain_restored([*missing, *notes], request),
         ]  # fmt: skip
 
     def start_from(self, carried: Any, request: gr.Request) -> tuple[Any, Any, str]:

@@ -18,6 +18,7 @@ from app.sentence import say
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
+from app.ui.state.guest_limits import leave_out_advice
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
 
@@ -34,7 +35,7 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
     }  # fmt: skip
 
 
-def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
+def prompt_view(desk: Desk, prompt: str, model: str, person: Person, spoken: Language) -> View:
     """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
     if not (chosen.starter and chosen.kind == "picture"):
@@ -45,7 +46,7 @@ def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     if match.note is None:
         return {"problems": [], "marks": marks}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
+    seen = {"kind": kind, "text": join(spoken, *leave_out_advice(person, match.note)), "cure": cure, "captions": list(match.offered)}
     return {"problems": [seen], "marks": marks}
 
 

@@ -20,7 +20,7 @@ from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import redact_for
+from app.ui.state.guest_limits import leave_out_advice, redact_for
 from app.ui.state.models_desk import TABS
 from app.ui.state.person import who
 
@@ -86,8 +86,7 @@ class JobTab:
         found = [model] if model in installed else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
         if len(found) == 1:
             return found[0], ()
-        note = say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model))
-        return "", () if self.guest else (note,)
+        return "", (say("owner.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +158,11 @@ def restore_or_explain(restore: Callable[[], list[Any]], fields: int, request: g
 def explain(trouble: Trouble, request: gr.Request) -> str:
     """Word a Trouble as HTML, as far as this person may hear it."""
     return views.trouble_html(redact_for(who(request), trouble), language(request))
+
+
+def explain_restored(notes: Sequence[Sentence], request: gr.Request) -> str:
+    """Word what could not be restored as HTML, as far as this person can do something about it."""
+    return views.notes_html(leave_out_advice(who(request), *notes), language(request))
 
 
 def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:

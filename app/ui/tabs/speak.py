@@ -15,8 +15,6 @@ from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble, say
-from app.ui.page import views
-from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
@@ -28,6 +26,7 @@ from app.ui.tabs.shared_controls import (
     JobTab,
     Refresh,
     explain,
+    explain_restored,
     keep_empty,
     remember_settings,
     restore_or_explain,
@@ -96,11 +95,11 @@ class SpeakTab:
             found = self.desk.jobs.find_creation(number, who(request)).request
             if not isinstance(found, SpeechRequest):
                 raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
-            return self._restore(found, language(request))
+            return self._restore(found, request)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
 
-    def _restore(self, restored: SpeechRequest, spoken: Language) -> list[Any]:
+    def _restore(self, restored: SpeechRequest, request: gr.Request) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
         model, notes = self.shared.find_model_again(restored.model)
         voice = next((each.name for each in self._list_voices() if restored.voice and voices.is_same(each, restored.voice)), FRESH)
@@ -111,7 +110,7 @@ class SpeakTab:
         loudness = gr.skip() if restored.loudness_lufs is None else restored.loudness_lufs
         return [
             restored.text, restored.seed, model, restored.speed, restored.format, any(each is not None for each in by_hand), *sampled,
-            loudness, restored.carry_voice, voice, views.notes_html(notes, spoken),
+            loudness, restored.carry_voice, voice, explain_restored(notes, request),
         ]  # fmt: skip
 
     def save_voice(self, clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:

@@ -13,9 +13,11 @@ from app.engine.text.script import ParsedScript
 from app.engine.text.unknown import Unknown, find_in_script
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
-from app.ui.page.translate import Language, translate
+from app.ui.page.translate import Language, join, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
+from app.ui.state.guest_limits import leave_out_advice
+from app.ui.state.person import Person
 
 
 def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
@@ -52,11 +54,12 @@ def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Lan
     }  # fmt: skip
 
 
-def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, spoken: Language) -> View:
+def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, person: Person, spoken: Language) -> View:
     """Return a checked script: turns with speakers, problems, length."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
-        {"kind": worst.get(each.severity, ""), "text": translate(each.sentence, spoken), "cure": each.cure} for each in found.problems
+        {"kind": worst.get(each.severity, ""), "text": join(spoken, *leave_out_advice(person, each.sentence)), "cure": each.cure}
+        for each in found.problems
     ]
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
     about = say(
@@ -85,7 +88,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     }
 
 
-def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
+def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Language) -> View:
     """Check a script as it is typed, for the model that will speak it."""
     chosen, limits = desk.models.read_limits(model)
     found_out = script.parse_script(text, limits)
@@ -94,7 +97,7 @@ def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
         past = desk.keeper.shelf.find(Search(kind="speech", model=chosen.id, most=8))
         seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
-    view = check_view(found_out, limits, seconds, spoken)
+    view = check_view(found_out, limits, seconds, person, spoken)
     named = find_named(text)
     view["problems"] += [named_view(text, named, spoken)] if named else []
     return view | {"marks": unknown_view(text, find_in_script(text, limits))}
