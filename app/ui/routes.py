@@ -156,10 +156,11 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
 
 
 def send_job_file(desk: Desk, request: Request, asked: JobFileAsked) -> Response:
-    """Send a file of a job's folder, and nothing outside it, to people who may see the job."""
+    """Send a file of a job's folder, and nothing else of others', to people who may see the job; one that has just moved to the shelf, from there."""
     if not desk.jobs.owns(asked.job, who(request)) or not FILE_NAME.fullmatch(asked.name):
         return Response(status_code=404)
-    return send_file(desk.keeper.folder(asked.job) / asked.name)
+    file = desk.keeper.folder(asked.job) / asked.name
+    return send_file(file if file.is_file() else desk.jobs.find_moved(asked.job, asked.name) or file)
 
 
 def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Response:

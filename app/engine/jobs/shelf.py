@@ -144,7 +144,8 @@ class Shelf:
         return self._read_all(self._db.query(query, *values, search.most, search.skip))
 
     def get(self, id_: int) -> Creation:
-        found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_)) if 0 < id_ < ID_LIMIT else []
+        with self._moving:  # a file on its way is at neither place
+            found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_)) if 0 < id_ < ID_LIMIT else []
         if not found:
             raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=id_))
         return found[0]

@@ -24,7 +24,7 @@ from app.engine.process.deaths import DeathRecord, measure_progress
 from app.engine.process.disk_room import FULL_MET, DiskRoom
 from app.engine.process.engine_life import EngineLife
 from app.engine.process.job_end import JobEnds, Stores
-from app.engine.process.job_folder import End, drop_sounds, remove_old_folders
+from app.engine.process.job_folder import End, drop_passing, remove_old_folders
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import Death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
 from app.engine.process.state import EngineState
@@ -37,7 +37,7 @@ QUIET_S = 600.0
 """A job that reports nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of
 it."""
 LISTENED_S = 60.0
-"""Time for a listening page to fetch the last pieces of sound after its job ended."""
+"""Time for a page to fetch the last pieces of sound and previews after its job ended."""
 STORE_AGAIN_S = 1.0
 """The wait before the end of a job is stored again: joining a long script's sound takes a moment each time."""
 _log = logging.getLogger("hearth.keeper")
@@ -150,7 +150,8 @@ class EngineLoop:
         self._watch()
         if self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
             _, folder = self._ended_at_s.popleft()
-            drop_sounds(folder)
+            if self._run is None or self._run.job != folder.name:  # it was resumed meanwhile
+                drop_passing(folder)
             remove_old_folders(folder.parent, {each.id for each in (*self._stores.journal.list_live(), *self.interrupted)})
 
     def _recover(self, fault: Exception) -> None:

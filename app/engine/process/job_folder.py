@@ -1,4 +1,4 @@
-"""Manage a job's own folder: move its results to the shelf, delete previews and sound pieces, remove old folders."""
+"""Manage a job's own folder: move its results to the shelf, delete what was only for watching the run, remove old folders."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ LENT_OUT = "lent-out"
 """In a job's folder: another machine was at it. It goes on by itself after a restart, for nothing here failed."""
 SOUNDS = "sound-*.wav"
 """Pieces of parts for listening during the run; the finished parts contain the same sound."""
+PASSING = (PREVIEWS, SOUNDS)
+"""Only for watching and hearing the run. They go a while after its end: a page may be fetching what it was told a moment ago."""
 
 End = Finished | Stopped | Failed
 
 
 def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
-    """Move the end's files to the shelf and delete the previews."""
+    """Move the end's files to the shelf."""
     step = progress.step
     made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
@@ -60,8 +62,6 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
             ),
             cure="open-folder",
         )
-    for preview in folder.glob(PREVIEWS):
-        preview.unlink(missing_ok=True)
     shutil.rmtree(folder / DELIVERED, ignore_errors=True)
     return dataclasses.replace(event, files=tuple(str(creation.path) for creation in kept))
 
@@ -107,18 +107,18 @@ def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, d
     return event
 
 
-def drop_sounds(folder: Path) -> None:
-    for piece in folder.glob(SOUNDS):
+def drop_passing(folder: Path) -> None:
+    for piece in [each for pattern in PASSING for each in folder.glob(pattern)]:
         piece.unlink(missing_ok=True)
 
 
 def tidy_folders(jobs: Path, live: Collection[str], interrupted: Collection[str]) -> None:
-    """Remove old folders of ended jobs, and sound pieces that nobody listens to any more. `live`: jobs waiting or
-    running, here or in another process."""
+    """Remove old folders of ended jobs, and previews and sound pieces that nobody looks at any more. `live`: jobs waiting
+    or running, here or in another process."""
     remove_old_folders(jobs, {*live, *interrupted})
     for folder in jobs.iterdir() if jobs.is_dir() else ():
         if folder.name not in live:
-            drop_sounds(folder)
+            drop_passing(folder)
 
 
 def remove_old_folders(jobs: Path, needed: Collection[str]) -> None:

@@ -24,9 +24,10 @@ from app.ui.tabs import paint_form
 
 
 def picture_view(job: str, progress: Progress, spoken: Language) -> View:
-    """Return the picture so far, and the finished ones of the batch."""
+    """Return the picture so far, and the finished ones of the batch; after the end those that still lie in the job's folder."""
     step = progress.step
-    done = [{"index": part.index, "url": job_file_url(job, part.path)} for part in progress.parts]
+    there = [part for part in progress.parts if progress.end is None or Path(part.path).is_file()]
+    done = [{"index": part.index, "url": job_file_url(job, part.path)} for part in there]
     return {
         "job": job, "parts": done, "share": progress.share,
         "preview": preview_url(job, progress), "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
@@ -84,7 +85,8 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
 
 
 def results_view(desk: Desk, job: str) -> list[View]:
-    return [{"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name} for each in desk.keeper.shelf.list_of_job(job)]
+    made = [each for each in desk.keeper.shelf.list_of_job(job) if each.condition != "missing"]
+    return [{"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name} for each in made]
 
 
 def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:

@@ -123,8 +123,9 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
     playable = creation.kind == "speech" and not creation.condition
     return {
         "id": creation.id, "kind": creation.kind, "title": translate(word_name(name_model(creation.model)), spoken), "text": creation.text,
-        "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "favourite": creation.favourite, "binned": creation.binned,
-        "seconds": creation.seconds, "speed": speed, "highest": creation.highest_bytes, "created_s": creation.created_s,
+        "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "gone": creation.condition == "missing",
+        "favourite": creation.favourite, "binned": creation.binned, "seconds": creation.seconds, "speed": speed,
+        "highest": creation.highest_bytes, "created_s": creation.created_s,
         "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "",
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
         "peaks": views.read_peaks(str(creation.path)) if playable else (),

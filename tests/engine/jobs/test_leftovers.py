@@ -27,7 +27,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
+def test_previews_stay_a_while_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
     database = Database(tmp_path / "hearth.db")
     shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(PictureRequest("a"), Choice())
     folder = tmp_path / "job"
@@ -36,7 +36,8 @@ def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
         (folder / name).write_bytes(b"x")
     shown = Progress().add(Preview(4, str(folder / "preview-0-4.jpg")))
     end = move_to_shelf(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
-    assert names(folder) == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
+    assert names(folder) == ["latent-0.safetensors", "preview-0-2.jpg", "preview-0-4.jpg"], "a page may be fetching one"
+    assert Path(end.files[0]).is_file()
     assert shown.preview is not None and shown.add(end).preview is None
     database.close()
 
@@ -95,7 +96,7 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         job = keeper.submit(SpeechRequest("[S1] Hello."))
         folder = keeper.folder(job.id)
         folder.mkdir(parents=True)
-        for name in ("sound-000-000.wav", "sound-000-001.wav", "part-000.wav", "part-000.json", "speech.wav"):
+        for name in ("sound-000-000.wav", "sound-000-001.wav", "preview-0-2.jpg", "part-000.wav", "part-000.json", "speech.wav"):
             (folder / name).write_bytes(b"x")
         for number in range(job_folder.FOLDERS_KEPT + 2):
             (folder.parent / f"old{number:03d}").mkdir()
@@ -109,10 +110,10 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         assert not keeper.get_progress(job.id).sounds
         (kept,) = keeper.shelf.list_of_job(job.id)
         time.sleep(3 * engine_loop.TICK_S)
-        assert len(list(folder.glob("sound-*"))) == 2, "a page may be fetching them"
+        assert len([*folder.glob("sound-*"), *folder.glob("preview-*")]) == 3, "a page may be fetching them"
         monkeypatch.setattr(engine_loop, "LISTENED_S", 0.1)
         limit = time.monotonic() + 60
-        while list(folder.glob("sound-*")):
+        while [*folder.glob("sound-*"), *folder.glob("preview-*")]:
             assert time.monotonic() < limit
             time.sleep(0.02)
         assert names(folder) == ["part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
@@ -128,7 +129,7 @@ def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
     made = [tmp_path / f"{number:03d}" for number in range(job_folder.FOLDERS_KEPT + 3)]
     for age, folder in enumerate(made):
         folder.mkdir()
-        for name in ("sound-000-000.wav", "part-000.wav"):
+        for name in ("sound-000-000.wav", "preview-0-2.jpg", "part-000.wav"):
             (folder / name).write_bytes(b"x")
         os.utime(folder, (age, age))
     tidy_folders(tmp_path, {"000"}, {"001"})

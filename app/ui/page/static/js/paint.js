@@ -30,7 +30,7 @@
     const place = shown.kept ? shown.at : done.length - 1;
     const source = running && !shown.kept ? picture.preview : done[place]?.url ?? picture.preview;
     image.hidden = !source;
-    element.querySelector(".h-easel").hidden = !source && end?.kind === "failed"; // the failure is shown instead
+    element.querySelector(".h-easel").hidden = !source && Boolean(end); // a failure is shown instead, or all was deleted
     if (source && image.getAttribute("src") !== source) {
       image.src = source;
       image.alt = t("canvas.alt", "Generated picture");

@@ -117,7 +117,7 @@
     const empty = element.querySelector(".h-empty-bin");
     empty.hidden = !look.binned || none;
     text(empty, t("shelf.empty-bin", "Empty bin"));
-    list(element.querySelector(".h-shelf"), page.creations, (each) => each.id, make, update);
+    list(element.querySelector(".h-shelf"), page.creations, (each) => `${each.id}${each.gone ? " gone" : ""}`, make, update);
     const pages = element.querySelector(".h-pages");
     pages.innerHTML = "";
     const turn = (label, skip) => pages.append(Hearth.button(label, () => ((look.skip = skip), refresh())));
@@ -134,7 +134,7 @@
   }
 
   function make(each) {
-    const card = el(`<li class="h-card h-creation">${each.kind === "picture" ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : ""}
+    const card = el(`<li class="h-card h-creation">${each.kind === "picture" && !each.gone ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : ""}
       <div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
       <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
     const pick = card.querySelector("input");
@@ -146,7 +146,7 @@
       image.src = each.url;
       image.alt = each.text;
       card.querySelector(".h-look").href = each.url;
-    } else {
+    } else if (!each.gone) {
       card.prepend(Hearth.player({ ...each, label: t("shelf.play", "Play") }));
     }
     card.querySelector(".h-star").addEventListener("click", () => act(each.id, card.each.favourite ? "plain" : "favourite"));
@@ -177,10 +177,12 @@
     const button = (label, run) => does.appendChild(Hearth.button(label, run));
     if (each.binned) return button(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
     button(t("shelf.reuse", "Reuse settings"), () => reuse(each));
-    const save = el(`<a class="h-chip" download></a>`);
-    save.href = `${each.url}?download=1`;
-    text(save, t("shelf.download", "Download"));
-    does.append(save);
+    if (!each.gone) {
+      const save = el(`<a class="h-chip" download></a>`);
+      save.href = `${each.url}?download=1`;
+      text(save, t("shelf.download", "Download"));
+      does.append(save);
+    }
     button(t("shelf.folder", "Show in folder"), () => act(each.id, "reveal"));
     button(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
   }
