@@ -1,6 +1,6 @@
 // Poll the server's state and hand it to whatever draws it. Knows no tab.
 (() => {
-  const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false });
+  const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false, away: false }); // away: the server does not answer
   const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
 
   // A sentence in the page's language; {n:picture|pictures} is the first word for 1, as in app/sentence.py.
@@ -169,15 +169,16 @@
     clearTimeout(timer);
     try {
       Hearth.state = await Hearth.ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
-      document.body.classList.remove("h-away");
+      Hearth.away = false;
     } catch ({ status }) {
       const closed = Hearth.t("page.away", "Hearth is not responding. It may have been closed. Start it again; this page reconnects by itself.");
       const ended = Hearth.t("page.away-guest", "Hearth cannot be reached. If sharing has ended, ask for a new link; else this page reconnects by itself.");
       const away = Hearth.state && !Hearth.state.charts ? ended : closed; // only the owner sees charts
       const out = Hearth.t("page.out", "You have been logged out. Reload this page to log in again.");
       Hearth.text(document.querySelector(".h-away-note"), status === 401 ? out : away);
-      document.body.classList.add("h-away");
+      Hearth.away = true;
     }
+    document.body.classList.toggle("h-away", Hearth.away);
     if (Hearth.state) {
       Hearth.busy = Boolean(Hearth.state.strip?.job);
       Hearth.redraw();

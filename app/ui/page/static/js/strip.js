@@ -8,14 +8,18 @@
 
   Hearth.memory = ({ now, highest, limit }) => t("strip.memory-text", "{now} of {limit} GB, peak {highest}", { now: gb(now), highest: gb(highest), limit: gb(limit) });
 
-  Hearth.area("#h-strip", (element, { strip }) => {
+  // Facts of a server that does not answer are old: nothing is told of it.
+  const gone = (strip) => ({ doing: t("strip.away", "not connected"), machine: "", guest: strip.guest });
+
+  Hearth.area("#h-strip", (element, state) => {
+    const strip = Hearth.away ? gone(state.strip) : state.strip;
     if (!element.firstElementChild) element.innerHTML = inside;
     const part = (name) => element.querySelector(`.h-${name}`);
-    text(part("model"), strip.model || t("strip.nothing", "no model loaded"));
+    text(part("model"), Hearth.away ? "" : strip.model || t("strip.nothing", "no model loaded"));
     part("model").classList.toggle("h-none", !strip.model);
     text(part("doing"), strip.doing);
     if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
-    text(part("rate"), strip.rate);
+    text(part("rate"), strip.rate ?? "");
     text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
     const memory = strip.memory;
     part("memory").hidden = !memory;
