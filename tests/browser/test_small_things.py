@@ -212,8 +212,27 @@ def test_a_faulty_script_leaves_the_last_result(page: Page, opened: tuple[Desk, 
     expect(page.locator("#h-parts .h-trouble")).to_be_hidden()
     assert desk.jobs.find_current("speech", OWNER) == job.id
     page.fill(SCRIPT, "[S1] Mended")
-    page.locator(SCRIPT).press_sequentially(" now.")
     expect(page.locator("#speak-message .h-trouble")).to_have_count(0)
+
+
+@pytest.mark.parametrize("way", ["pasted by mouse", "Backspace", "a key", "a sample"])
+def test_a_trouble_goes_however_the_text_changes(page: Page, way: str) -> None:
+    """Gradio calls only a key that writes an input."""
+    go(page, "speak")
+    page.fill(SCRIPT, "[S3] Nobody has this voice.")
+    page.click("#speak-go")
+    trouble = page.locator("#speak-message .h-trouble")
+    expect(trouble).to_be_visible()
+    page.wait_for_timeout(300)
+    expect(trouble).to_be_visible()
+    page.locator(SCRIPT).focus()
+    if way == "pasted by mouse":
+        page.keyboard.insert_text("Hello. ")
+    elif way == "a sample":
+        page.locator("#h-scripts button").first.click()
+    else:
+        page.keyboard.press("Backspace" if way == "Backspace" else "x")
+    expect(trouble).to_have_count(0)
 
 
 SPOKEN = """(speech) => {

@@ -48,10 +48,12 @@ def empty(*fields: Component) -> str:
 def clear_when_changed(fields: Collection[Any], message: gr.HTML) -> None:
     """Let a trouble go once the person changes anything that it may be about; notes stay until the next start."""
 
-    def listens(field: Any, name: str) -> bool:
+    def events_of(field: Any) -> list[Any]:
+        if isinstance(field, gr.Textbox):
+            return [field.change]  # its input is Gradio's word for a key: neither a paste by mouse, nor Backspace, nor a script
         # Gradio's editor uploads every stroke once somebody listens to its input.
-        return hasattr(field, name) and not (isinstance(field, gr.ImageEditor) and name == "input")
+        left_out = "input" if isinstance(field, gr.ImageEditor) else ""
+        return [getattr(field, name) for name in CHANGES if name != left_out and hasattr(field, name)]
 
-    ordered = sorted(fields, key=lambda each: each._id)
-    events = [getattr(each, name) for each in ordered for name in CHANGES if listens(each, name)]
+    events = [event for each in sorted(fields, key=lambda each: each._id) for event in events_of(each)]
     gr.on(events, None, message, message, js="said => said?.includes('h-trouble') ? '' : said", **EACH)
