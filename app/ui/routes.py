@@ -30,7 +30,7 @@ from app.ui.state.asked import Asked, Id, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
-from app.ui.tabs import machine_view, paint_view, speak_view
+from app.ui.tabs import hear_script, machine_view, paint_view, speak_view
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 RESULT_TYPES: Final = {
@@ -115,6 +115,7 @@ def routes(desk: Desk) -> list[Route]:
         Route("/hearth/words", send_sentences), route(desk, "/hearth/static/{name}", send_static, schema=StaticAsked),
         route(desk, "/hearth/live", send_live, schema=LiveAsked), route(desk, "/hearth/check", check_text, ["POST"], CheckAsked),
         route(desk, "/hearth/made/{job}/{name}", send_job_file, schema=JobFileAsked),
+        route(desk, "/hearth/heard/{job}/{part}", hear_script.send_heard, schema=hear_script.HeardAsked),
         route(desk, "/hearth/creation/{id}", send_creation, schema=CreationAsked), route(desk, "/hearth/sheet", send_contact_sheet),
         route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"], KindAsked),
         route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"], JobActAsked),

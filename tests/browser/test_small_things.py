@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from app.engine.files import sound
 from app.engine.jobs.creation import RunSummary
@@ -233,54 +232,3 @@ def test_a_trouble_goes_however_the_text_changes(page: Page, way: str) -> None:
     else:
         page.keyboard.press("Backspace" if way == "Backspace" else "x")
     expect(trouble).to_have_count(0)
-
-
-SPOKEN = """(speech) => {
-  window.asked ??= window.fetch;
-  window.fetch = async (url, options) => {
-    if (!String(url).includes("hearth/live")) return window.asked(url, options);
-    const body = await (await window.asked(url, options)).json();
-    return new Response(JSON.stringify({ ...body, speech }), { headers: { "content-type": "application/json" } });
-  };
-}"""
-
-
-def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path) -> None:
-    """What is spoken is made up, as no engine runs; that it is fetched in turn shows that it is heard."""
-    sound.write(tmp_path / "one.wav", np.zeros(8_000, np.float32), 16_000)
-    fetched: list[str] = []
-
-    def answer(route: Route) -> None:
-        fetched.append(route.request.url.rsplit("/", 1)[-1])
-        route.fulfill(path=tmp_path / "one.wav", content_type="audio/wav")
-
-    page.route("**/hearth/made/**", answer)
-
-    def part(index: int, state: str, pieces: int = 0) -> dict[str, Any]:
-        urls = [f"hearth/made/follow/sound-{index}-{each}.wav" for each in range(pieces)]
-        more = (
-            {"url": f"hearth/made/follow/part-{index}.wav", "peaks": [], "seconds": 0.5}
-            if state == "done"
-            else {"pieces": urls, "seconds": 0.5}
-        )
-        return {"index": index, "text": f"[S1] Part {index}.", "state": state, **more}
-
-    def speak(*parts: dict[str, Any], end: dict[str, Any] | None = None) -> None:
-        more = {"share": 0.5, "said": [], "end": end, "doing": "", "place": 0, "results": []}
-        page.evaluate(SPOKEN, {"job": "follow", "parts": list(parts), **more})
-
-    go(page, "speak")
-    button = page.locator("#h-parts .h-all button")
-    speak(part(0, "now", 1), part(1, "waits"), part(2, "waits"))
-    button.click()
-    expect(button).to_have_text("Stop")
-    expect(page.locator("#h-parts .h-heard-now")).to_contain_text("Part 0.")
-    assert not shut_out(page)
-    speak(part(0, "done"), part(1, "now", 2), part(2, "waits"))
-    expect(page.locator("#h-parts .h-heard-now")).to_contain_text("Part 1.")
-    speak(part(0, "done"), part(1, "done"), part(2, "done"), end={"kind": "finished", "elapsed_s": 2.0})
-    expect(page.locator("#h-parts .h-all")).to_be_hidden()
-    assert [each for each in fetched if each.startswith("sound")] == ["sound-0-0.wav", "sound-1-0.wav", "sound-1-1.wav"]
-    assert [each for each in fetched if each.startswith("part")] == ["part-0.wav", "part-1.wav", "part-2.wav"]
-    page.unroute("**/hearth/made/**")
-    page.evaluate("window.fetch = window.asked")

@@ -43,7 +43,7 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
     pieces = tuple(pieces)
     rate = max(soundfile.info(str(piece.path)).samplerate for piece in pieces)
     out_rate = sound.choose_rate(finish.coding, rate)
-    gain = _choose_gain([piece.path for piece in pieces], finish.loudness_lufs)
+    gain = choose_gain((measure_loudness(*read_spoken(piece.path)) for piece in pieces), finish.loudness_lufs)
     fade = int(FADE_S * out_rate)
     written = 0
     with sound.replacing(target) as unfinished:
@@ -58,7 +58,7 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
             for piece in pieces:
                 samples, own_rate = read_spoken(piece.path)
                 samples = sound.resample(stretch(samples, own_rate, finish.speed), own_rate, out_rate) * gain
-                samples = _fade(samples, fade)
+                samples = fade_edges(samples, fade)
                 if piece.pause_before_s > 0:
                     put(held)
                     put(np.zeros(int(piece.pause_before_s * out_rate), np.float32))
@@ -111,28 +111,37 @@ def measure_lufs(samples: Samples, rate: int) -> float:
     return float(meter.integrated_loudness(np.resize(samples, max(len(samples), math.ceil(meter.block_size * rate)))))
 
 
-def _choose_gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
+@dataclass(frozen=True, slots=True)
+class Loudness:
+    power: float
+    """Over all of its time; 0 for silence."""
+    seconds: float
+    peak: float
+
+
+def measure_loudness(samples: Samples, rate: int) -> Loudness:
+    lufs, seconds, peak = measure_lufs(samples, rate), len(samples) / rate, float(np.abs(samples).max(initial=0))
+    return Loudness(10 ** (lufs / 10) * seconds, seconds, peak) if math.isfinite(lufs) else Loudness(0.0, 0.0, peak)
+
+
+def choose_gain(parts: Iterable[Loudness], wanted_lufs: float | None) -> np.float32:
     """Choose one gain for all parts, so that a whisper stays quieter than the rest; low enough that no peak clips."""
     if wanted_lufs is None:
         return np.float32(1)
-    power = seconds = peak = 0.0
-    for path in paths:
-        samples, rate = read_spoken(path)
-        lufs = measure_lufs(samples, rate)
-        if math.isfinite(lufs):
-            power += 10 ** (lufs / 10) * len(samples) / rate
-            seconds += len(samples) / rate
-        peak = max(peak, float(np.abs(samples).max(initial=0)))
+    parts = tuple(parts)
+    power, seconds = sum(each.power for each in parts), sum(each.seconds for each in parts)
     if not power:
         return np.float32(1)
     gain = 10 ** ((wanted_lufs - 10 * math.log10(power / seconds)) / 20)
-    return np.float32(min(gain, PEAK / peak))
+    return np.float32(min(gain, PEAK / max(each.peak for each in parts)))
 
 
-def _fade(samples: Samples, fade: int) -> Samples:
-    """Fade in and out; pad sound that is too short for both with silence."""
-    samples = np.pad(samples, (0, max(0, 2 * fade - len(samples)))).astype(np.float32)
+def fade_edges(samples: Samples, fade: int, begins: bool = True, ends: bool = True) -> Samples:
+    """Fade in where the sound begins and out where it ends; pad sound that is too short for both with silence."""
+    samples = np.pad(samples, (0, max(0, 2 * fade - len(samples)) if begins and ends else 0)).astype(np.float32)
     slope = (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, fade))).astype(np.float32)
-    samples[:fade] *= slope
-    samples[-fade:] *= slope[::-1]
+    if begins:
+        samples[:fade] *= slope[: len(samples)]
+    if ends:
+        samples[-fade:] *= slope[::-1][-len(samples) :]
     return samples

@@ -66,6 +66,7 @@ ROUTES: Final = (
     Address("hearth/drafts"),
     Address("hearth/drafts", "POST", ("speak-text", "paint-prompt", "paint-negative")),
     Address("hearth/made/{job}/{name}"),
+    Address("hearth/heard/{job}/{part}", fields=("after", "gain")),
     Address("hearth/creation/{id}", fields=("format", "download")),
     Address("hearth/sheet"),
     Address("hearth/smaller/{kind}", "POST"),

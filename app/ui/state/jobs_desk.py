@@ -19,6 +19,7 @@ from app.engine.models import catalog
 from app.engine.models.on_disk import find_best
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
+from app.engine.text.turns import ScriptPart
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.state import retry_smaller
@@ -62,7 +63,7 @@ class JobsDesk:
     guest_files: GuestFiles = field(init=False)
     beginning: threading.Lock = field(default_factory=threading.Lock)
     """Held while a job is checked and queued, so that limits hold for requests that arrive at once."""
-    split_scripts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    split_scripts: dict[str, tuple[ScriptPart, ...]] = field(default_factory=dict)
     """Job -> the parts of its script, for scripts shown lately."""
 
     def __post_init__(self) -> None:
@@ -171,13 +172,13 @@ class JobsDesk:
         self.begin(smaller, person)
         return smaller, change
 
-    def split_script(self, job: str, request: SpeechRequest) -> tuple[str, ...]:
+    def split_script(self, job: str, request: SpeechRequest) -> tuple[ScriptPart, ...]:
         """Split a script into its voice's parts; cached, as the page asks every second."""
         if job not in self.split_scripts:
             if len(self.split_scripts) >= SPLIT_SCRIPTS_KEPT:
                 self.split_scripts.clear()
             limits = self.models.read_limits(request.model)[1]
-            self.split_scripts[job] = tuple(part.text for part in script.parse_script(request.text, limits).parts)
+            self.split_scripts[job] = script.parse_script(request.text, limits).parts
         return self.split_scripts[job]
 
     def owns(self, job: str, person: Person) -> bool:

@@ -10,6 +10,7 @@ from app.engine.models.forecast import estimate_seconds
 from app.engine.text import script
 from app.engine.text.named_speakers import NamedSpeakers, find_named
 from app.engine.text.script import ParsedScript
+from app.engine.text.turns import ScriptPart
 from app.engine.text.unknown import Unknown, find_in_script
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
@@ -20,14 +21,15 @@ from app.ui.state.guest_limits import leave_out_advice
 from app.ui.state.person import Person
 
 
-def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
-    """Return the parts of a script, finished, running and waiting. `texts`: the script as this voice splits it."""
+def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spoken: Language) -> View:
+    """Return the parts of a script, finished, running and waiting. `split`: the script as this voice splits it."""
     done = {part.index: part for part in progress.parts}
     step = progress.step
-    total = max([len(texts), *(part.total for part in progress.parts)])
+    total = max([len(split), *(part.total for part in progress.parts)])
     parts = []
     for index in range(total):
-        view: View = {"index": index, "text": texts[index] if index < len(texts) else ""}
+        known = split[index] if index < len(split) else None
+        view: View = {"index": index, "text": known.text if known else "", "pause": known.pause_before_s if known else 0.0}
         if index in done:
             part = done[index]
             view |= {

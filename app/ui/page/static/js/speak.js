@@ -64,8 +64,9 @@
     field.setSelectionRange(place, place);
   });
 
-  // Play a part while it is spoken, piece after piece, then the rest from the finished file; with `on` all parts after it, too, as they come.
-  const AHEAD_S = 4, LOOK_MS = 200;
+  // Play a part while it is spoken, piece after piece, then the rest from the finished file, as its voice made it. With `on`
+  // all parts after it, too, as they come: each as the joined file will have it, with its pauses (hear_script.py).
+  const AHEAD_S = 4, LOOK_MS = 200, FADE_S = 0.008; // parts without a pause fade into each other, as in join_sound.py
   function hear(first, on = false) {
     player?.stop();
     for (const audio of document.querySelectorAll(".h-player audio")) audio.pause();
@@ -74,6 +75,7 @@
     const mine = {
       on,
       at: first,
+      gain: 0, // of the joined file, once it is known
       job: Hearth.state.speech.job,
       stop() {
         if (player === mine) player = null;
@@ -83,16 +85,27 @@
     };
     player = mine;
 
-    async function play(url, from = 0) {
-      const sound = await context.decodeAudioData(await (await fetch(url)).arrayBuffer());
+    async function play(answer, from = 0, gap = 0) {
+      const sound = await context.decodeAudioData(await answer.arrayBuffer());
       if (sound.duration <= from) return 0;
       const source = context.createBufferSource();
       source.buffer = sound;
       source.connect(context.destination);
-      next = Math.max(next, context.currentTime + 0.05);
+      next = Math.max(next + gap, context.currentTime + 0.05);
       source.start(next, from);
       next += sound.duration - from;
       return sound.duration - from;
+    }
+
+    // Play what has come of a part; return how far it is heard.
+    async function playJoined(part, heard) {
+      const values = new URLSearchParams({ after: heard, gain: mine.gain });
+      const answer = await fetch(`hearth/heard/${mine.job}/${part.index}?${values}`);
+      if (!answer.ok) throw new Error(answer.status);
+      if (answer.status === 204) return heard;
+      mine.gain = answer.headers.get("Hearth-Gain");
+      await play(answer, 0, heard ? 0 : part.pause || -FADE_S);
+      return Number(answer.headers.get("Hearth-Until"));
     }
 
     // Not much is fetched before its time: a long script has hundreds of parts.
@@ -104,14 +117,12 @@
         const { job, parts, end } = Hearth.state.speech ?? {}, part = parts?.[mine.at];
         if (player !== mine || job !== mine.job || !part || (end && part.state !== "done")) return false;
         if (on && early()) continue;
-        if (part.state === "done") {
-          await play(part.url, heard);
-          return true;
-        }
-        for (const url of part.pieces?.slice(known) ?? []) {
-          heard += await play(url);
-          known += 1;
-        }
+        const done = part.state === "done", count = part.pieces?.length ?? 0;
+        if (on && (done || count > known)) heard = await playJoined(part, heard);
+        else if (done) await play(await fetch(part.url), heard);
+        else for (const url of part.pieces?.slice(known) ?? []) heard += await play(await fetch(url));
+        if (done) return true;
+        known = count;
       }
     }
 
