@@ -36,7 +36,7 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, asked:
         "doing": doing_text(state, progress, spoken),
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
-        "memory": memory_view(state.reading) if state.ready else None,
+        "memory": strip_memory(state) if state.ready else None,
         "machine": machine_text(state.hardware, state.plan if state.job else None, step, asked, spoken),
         "chunk": chunk_now_text(step, asked, spoken),
         "plan": stamp_plan(state),
@@ -109,6 +109,11 @@ def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None =
     else:
         return ""
     return translate(sentence, spoken)
+
+
+def strip_memory(state: EngineState) -> View:
+    """Return the memory in use. It is this computer's also where the machine is simulated: then the page says whose it is."""
+    return memory_view(state.reading) | {"stands_in": bool(state.hardware and state.hardware.pretended)}
 
 
 def memory_view(reading: Reading) -> View:

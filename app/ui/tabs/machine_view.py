@@ -42,6 +42,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
         "facts": list_facts(desk, here, spoken),
         "selftest": selftest_view(load(desk.keeper.home.verdicts, here), spoken),
         "other": describe_machine(hardware, spoken) if elsewhere else "",
+        "simulated": hardware.name if hardware.pretended else "",
     }
     choice = desk.machine.read_choice(OWNER)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 from pathlib import Path
 
@@ -123,4 +124,7 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
         desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), yields=not person.owner
     )
     alike = list_alike(past, found.plan) if found.plan is not None else ()
+    if hardware.pretended:
+        named = say("forecast.simulated", "On the simulated {machine}: {forecast}", machine=hardware.name, forecast=found.sentence)
+        found = dataclasses.replace(found, sentence=named)
     return fit_html(found, estimate_seconds(request, model, alike), estimate_share(request, model), spoken)

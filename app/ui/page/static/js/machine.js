@@ -51,7 +51,8 @@
     const element = document.querySelector("#h-plan");
     if (!element) return;
     element.dataset.seen = model;
-    const other = view.other ? `<p class="h-pretended">${esc(t("machine.other", "Another machine, not this computer: {machine}", { machine: view.other }))}</p>` : "";
+    const named = view.other ? t("machine.other", "Another machine, not this computer: {machine}", { machine: view.other }) : view.simulated && t("plan.simulated", "Memory of the simulated {machine}", { machine: view.simulated });
+    const other = named ? `<p class="h-pretended">${esc(named)}</p>` : "";
     if (view.trouble) return (element.innerHTML = `${other}<p class="h-trouble" role="alert">${esc(view.trouble)}</p>`);
     if (!view.plan) return;
     const rows = (all) => all.map((row) => `<tr><td>${esc(row.what)}</td><td>${esc(row.choice)}</td><td>${esc(row.because)}
@@ -108,7 +109,7 @@
       ${known.length && share ? `<text class="axis" x="${W}" y="${y(share) - 4}" text-anchor="end">${ms(share)}</text>` : ""}`).join("");
     const label = `${t("curve.label", "Memory and speed by chunk size:")} ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MiB`).join(t("word.comma", ", "))}`;
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
-    element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>
+    element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>${view.simulated ? `<p class="h-pretended">${esc(t("curve.simulated", "Memory and speed of the simulated {machine}", { machine: view.simulated }))}</p>` : ""}
       <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MiB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
       <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed; on the right, the time of a call") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
@@ -152,11 +153,11 @@
     ["rate", () => t("chart.rate", "speed")], ["process", () => t("chart.process", "process memory")], ["device", () => t("chart.device", "device memory")],
     ["allocated", () => t("chart.allocated", "allocated by torch")], ["swap", () => t("chart.swap", "swap")],
   ];
-  Hearth.area("#h-charts", (element, { charts }) => {
+  Hearth.area("#h-charts", (element, { charts, strip }) => {
     if (!charts?.length || !element.offsetParent) return;
     const W = 620, H = 120, last = charts;
     if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div><ol class="h-marks"></ol>`;
-    text(element.querySelector("h2"), t("charts.title", "Live"));
+    text(element.querySelector("h2"), strip.memory?.stands_in ? t("charts.here", "Live, on this computer") : t("charts.title", "Live"));
     const marks = last.flatMap((each, i) => (each.marks ?? []).map((words) => ({ words, x: (i * W) / Math.max(1, last.length - 1) })));
     const drawn = marks.map(({ x }) => `<line class="mark" x1="${x}" x2="${x}" y1="0" y2="${H}"/>`).join("");
     const ticks = marks.map(({ x }, i) => `<i style="left: ${(100 * x) / W}%">${i + 1}</i>`).join("");

@@ -6,7 +6,10 @@
     <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
     <span class="h-swap"></span><span class="h-machine"></span>`;
 
-  Hearth.memory = ({ now, highest, limit }) => t("strip.memory-text", "{now} of {limit} GB, peak {highest}", { now: gb(now), highest: gb(highest), limit: gb(limit) });
+  Hearth.memory = ({ now, highest, limit, stands_in }) => {
+    const figures = { now: gb(now), highest: gb(highest), limit: gb(limit) };
+    return stands_in ? t("strip.memory-here", "{now} of {limit} GB of this computer, peak {highest}", figures) : t("strip.memory-text", "{now} of {limit} GB, peak {highest}", figures);
+  };
 
   // Facts of a server that does not answer are old: nothing is told of it.
   const gone = (strip) => ({ doing: t("strip.away", "not connected"), machine: "", guest: strip.guest });
