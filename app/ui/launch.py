@@ -34,8 +34,10 @@ from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
 from app.ui.api.pacing import Pacing
+from app.ui.end_in_time import end_in_time
 from app.ui.own_window import OwnWindow
 from app.ui.page.translate import Language
+from app.ui.process_limits import allow_many_files, prepare_environment
 from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
@@ -48,12 +50,8 @@ PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 PLACES = 300
 """Calls that Gradio's queue works on at once: more than jobs may wait, so that each reaches the journal. They wait
 without a thread; threads are started only for functions that run."""
-FILES_OPEN = 4096
 MANY_CORES = 4
 BACKUP_LOOK_S = 3600.0
-SWITCH_S = 0.001
-"""How long a thread that computes holds the interpreter while others wait for it. With Python's 5 ms the server's thread, which
-lets go of it at each read and write of a connection, fell behind by half a second in a crowd."""
 WAIT_S = 1.0
 """Windows notices Ctrl+C only between two waits."""
 PAGE_FIRST_S = 3.0
@@ -162,32 +160,36 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     keeper = Keeper(place, options.pretend, rest_s=rest_s)
     desk = Desk(keeper, Settings(place.settings))
     sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
-    try:
-        more_routes = [single_instance.ping_route(instance.id), *share.routes(sharing)]
-        if own is not None:
-            more_routes += [*own_window.routes(own), own_window.front_route(own)]
-        address = start_server(options, desk, tls, more_routes, middleware)
-        with suppress(OSError):  # On a full disk a second start does not find this window.
-            instance.publish(address)
-        announce(options, address, password)
-        if own is not None:
-            own.open(address, desk, sharing.is_open)
-        elif opens == "browser":
-            webbrowser.open(address)
-        desk.others.resume()
-        if options.share_hours:
-            start_sharing(sharing, options.share_hours)
-        back_up_until_left(desk)
-        return 0 if own is not None and own.ended else 1
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        if own is not None:
-            own.close()
-        sharing.end()
-        gr.close_all(verbose=False)
-        desk.others.close()
-        keeper.close()
+    code = 1
+    with end_in_time(desk.leaving, lambda: code):
+        try:
+            more_routes = [single_instance.ping_route(instance.id), *share.routes(sharing)]
+            if own is not None:
+                more_routes += [*own_window.routes(own), own_window.front_route(own)]
+            address = start_server(options, desk, tls, more_routes, middleware)
+            with suppress(OSError):  # On a full disk a second start does not find this window.
+                instance.publish(address)
+            announce(options, address, password)
+            if own is not None:
+                own.open(address, desk, sharing.is_open)
+            elif opens == "browser":
+                webbrowser.open(address)
+            desk.others.resume()
+            if options.share_hours:
+                start_sharing(sharing, options.share_hours)
+            back_up_until_left(desk)
+            code = 0 if own is not None and own.ended else 1
+        except KeyboardInterrupt:
+            code = 0
+        finally:
+            desk.leaving.set()
+            if own is not None:
+                own.close()
+            sharing.end()
+            gr.close_all(verbose=False)
+            desk.others.close()
+            keeper.close()
+    return code
 
 
 def back_up_until_left(desk: Desk) -> None:
@@ -243,29 +245,6 @@ def start_sharing(sharing: Share, hours: float) -> None:
 
 def tell(sentence: Sentence, before: str = "") -> None:
     print(before + word_for(sys.stdout, sentence), flush=True)
-
-
-def prepare_environment(place: Home) -> None:
-    """Set Gradio's environment variables and folder, and how threads take turns. A dead proxy must not block Hearth's requests to itself."""
-    sys.setswitchinterval(SWITCH_S)
-    os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    # Gradio sums up its last 10,000 calls with pandas after each one.
-    os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(10**9)}
-    for name in ("NO_PROXY", "no_proxy"):
-        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost,::1")))
-    os.chdir(place.root)
-
-
-def allow_many_files() -> None:
-    """Raise the number of files and lines that may be open: on a Mac it is 256, which a browser and a few guests reach."""
-    if sys.platform != "win32":
-        import resource
-
-        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = FILES_OPEN if most == resource.RLIM_INFINITY else min(FILES_OPEN, most)
-        if now != resource.RLIM_INFINITY and now < wanted:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def find_certificates(options: LaunchOptions) -> tuple[str, str] | None:

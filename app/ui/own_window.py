@@ -39,6 +39,8 @@ LOOK_S: Final = 1.0
 """Between looks at what goes on; the title tells it."""
 STANDS_S: Final = 60.0
 """How long a window may take until its page is there; then the browser serves."""
+CLOSES_S: Final = 5.0
+"""How long a window may take to close with Hearth."""
 ACTS: Final = ("stay", "background", "quit")
 """Answers to the question whether to close."""
 ICONS: Final = {"darwin": "hearth.icns", "win32": "hearth.ico"}
@@ -135,29 +137,30 @@ class OwnWindow:
 
     def answer(self, act: str) -> None:
         """Do what was answered to the question whether to close."""
+        if act == "quit":
+            self._end()  # first: whoever holds the lock may wait for the window, or for the disk
         with self._lock:
             if act == "stay":
                 self._send({"stay": True})
                 return
             self._meant, self._background = True, act == "background"
             self._send({"leave": True})
-            if act == "quit":
-                self._end()
 
     def describe_work(self) -> tuple[Sentence, ...]:
         return self._find_work().describe()
 
     def close(self) -> None:
-        """Close the window with Hearth."""
-        with self._lock:
-            self._meant, process = True, self._process
-        if process is not None and process.stdin is not None:
-            with suppress(OSError):
-                process.stdin.close()
-            try:
-                process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        """Close the window with Hearth; one that does not close in time is ended."""
+        self._meant, process = True, self._process
+        if process is None or process.stdin is None:
+            return
+        late = threading.Timer(CLOSES_S, process.kill)
+        late.daemon = True
+        late.start()  # before the pipe is closed, which waits for a window that reads no more
+        with suppress(OSError, ValueError):
+            process.stdin.close()
+        process.wait()
+        late.cancel()
 
     def _show(self) -> None:
         assert self._desk is not None
@@ -206,11 +209,11 @@ class OwnWindow:
             webbrowser.open(self._address)
 
     def _note_closed(self, does: str) -> None:
+        goes_on = does == "background" or self._find_work() != Work()  # begun in the last moment
         with self._lock:
-            self._meant = True
-            self._background = does == "background" or self._find_work() != Work()  # begun in the last moment
-            if not self._background:
-                self._end()
+            self._meant, self._background = True, goes_on
+        if not goes_on:
+            self._end()
 
     def _keep(self, told: Mapping[str, Any]) -> None:
         assert self._desk is not None

@@ -21,7 +21,7 @@ from app.engine.process import child
 from app.engine.process.keeper import Keeper
 from app.machines.nearby import Announcement, Seen
 from app.paths import assets, home
-from app.ui import launch
+from app.ui import launch, process_limits
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
@@ -40,7 +40,7 @@ LOADING_MS = LOADING_S * 1000
 def serve(folder: Path) -> Iterator[tuple[Desk, str]]:
     """A window whose engine is the light painter."""
     place = home(folder).create()
-    launch.prepare_environment(place)
+    process_limits.prepare_environment(place)
     keeper = Keeper(place)
     desk = Desk(keeper, Settings(place.settings))
     desk.settings.put({"greeted": True})

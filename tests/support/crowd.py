@@ -73,7 +73,8 @@ def serve(folder: Path) -> None:
     """The child's part: open, tell where, and close when nobody listens any more."""
     from app.paths import home
     from app.ui import share
-    from app.ui.launch import LaunchOptions, build_guards, prepare_environment, start_server
+    from app.ui.launch import LaunchOptions, build_guards, start_server
+    from app.ui.process_limits import prepare_environment
     from app.ui.share import Share
     from app.ui.state.desk import Desk
     from app.ui.state.settings import Settings

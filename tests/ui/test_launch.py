@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -81,6 +82,34 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
     after = Instance(folder)
     assert after.take(), "a lock dies with its holder"
     after.release()
+
+
+STUCK = """
+import sys, time
+from app.ui import end_in_time
+from app.engine.process.keeper import Keeper
+end_in_time.ENDS_S = 1.0
+Keeper.close = lambda self: time.sleep(600)
+from app.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_the_end_does_not_wait_for_what_never_ends(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", STUCK, "open", "--no-browser", "--home", str(tmp_path)], cwd=TOP, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert child.stdout is not None
+    try:
+        assert "open at" in child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=40) == 0
+        assert "keeper.close()" in (tmp_path / "logs" / "hearth.log").read_text(), "where it waited"
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
 
 
 def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:

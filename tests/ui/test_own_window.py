@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -122,7 +124,14 @@ def test_help_for_another_computer_counts(stage: Stage) -> None:
     assert own_window.find_work(stage.desk, lambda: False) == Work()
     stage.desk.others.lending = cast(Any, "a lending")
     assert own_window.find_work(stage.desk, lambda: False) == Work(lent=True)
+    stage.open()
+    until(lambda: {"title": "Hearth", "badge": "", "busy": True} in stage.said())
+    assert str(stage.own.describe_work()[0]) == "This computer helps another one."
+    stage.own.answer("background")
+    until(stage.is_gone)
+    assert not stage.desk.leaving.wait(0.3), "it goes on without its window"
     stage.desk.others.lending = None
+    until(stage.desk.leaving.is_set)
 
 
 def test_its_place_is_kept_and_opened_again(stage: Stage) -> None:
@@ -179,6 +188,43 @@ def test_quitting_while_work_goes_on(stage: Stage) -> None:
     assert stage.desk.leaving.is_set() and stage.own.ended
     until(stage.is_gone)
     assert not stage.browsed
+
+
+def test_quitting_waits_for_nobody(stage: Stage) -> None:
+    """Whoever holds the lock may wait for a window that reads no more, or for the disk."""
+    stage.queue()
+    stage.open()
+    until(lambda: len(stage.said()) > 1)
+    held, let_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with stage.own._lock:
+            held.set()
+            let_go.wait(60)
+
+    threading.Thread(target=hold, daemon=True).start()
+    held.wait()
+    quits = threading.Thread(target=stage.own.answer, args=("quit",), daemon=True)
+    quits.start()
+    assert stage.desk.leaving.wait(5), "Hearth is told to end at once"
+    let_go.set()
+    quits.join(10)
+
+
+def test_a_window_that_reads_no_more_is_ended(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_window, "RUN", "import time; time.sleep(600)")
+    monkeypatch.setattr(own_window, "CLOSES_S", 0.5)
+    stage.own.start()
+    process = stage.own._process
+    assert process is not None and process.stdin is not None
+    writing = threading.Thread(target=stage.own._send, args=({"title": "x" * (1 << 20)},), daemon=True)
+    writing.start()
+    time.sleep(0.2)
+    assert writing.is_alive(), "the pipe is full"
+    closing = threading.Thread(target=stage.own.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive() and process.poll() is not None
 
 
 def test_a_window_that_dies_leaves_the_page_to_the_browser(stage: Stage) -> None:

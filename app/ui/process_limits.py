@@ -1,0 +1,37 @@
+"""What the window sets of its own process: Gradio's variables and folder, how threads take turns, how many files may be open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+from app.paths import Home
+
+FILES_OPEN: Final = 4096
+SWITCH_S: Final = 0.001
+"""How long a thread that computes holds the interpreter while others wait for it. With Python's 5 ms the server's thread, which
+lets go of it at each read and write of a connection, fell behind by half a second in a crowd."""
+
+
+def prepare_environment(place: Home) -> None:
+    """Set Gradio's environment variables and folder, and how threads take turns. A dead proxy must not block Hearth's requests to itself."""
+    sys.setswitchinterval(SWITCH_S)
+    os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # Gradio sums up its last 10,000 calls with pandas after each one.
+    os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(10**9)}
+    for name in ("NO_PROXY", "no_proxy"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost,::1")))
+    os.chdir(place.root)
+
+
+def allow_many_files() -> None:
+    """Raise the number of files and lines that may be open: on a Mac it is 256, which a browser and a few guests reach."""
+    if sys.platform != "win32":
+        import resource
+
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = FILES_OPEN if most == resource.RLIM_INFINITY else min(FILES_OPEN, most)
+        if now != resource.RLIM_INFINITY and now < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
