@@ -1,4 +1,4 @@
-// Gradio's own labels that it has in English only and without a key; those with a key: gradio_words.py.
+// What Gradio leaves to do: its labels that it has in English only and without a key (those with a key: gradio_words.py), the focus after a choice.
 (() => {
   const { t } = Hearth;
   const WORDS = [
@@ -37,6 +37,18 @@
       if (worded !== said) element.setAttribute(name, worded);
     }
   });
+  // Enter chooses from a list, and Gradio lets go of the focus: it goes back to the field, which must not hear of it, or its list would open again.
+  document.addEventListener("keydown", ({ key, target }) => {
+    if (key !== "Enter" || !target.matches?.("input[aria-expanded]")) return;
+    setTimeout(() => {
+      if (document.activeElement !== document.body || !target.isConnected) return;
+      const unheard = (event) => event.stopImmediatePropagation();
+      document.addEventListener("focus", unheard, true);
+      target.focus({ preventScroll: true });
+      document.removeEventListener("focus", unheard, true);
+    });
+  }, true);
+
   Hearth.area("#speak-clip .text-button", (button) => {
     const said = button.firstChild?.data, worded = word(said);
     if (worded !== said) button.firstChild.data = worded;

@@ -1,0 +1,118 @@
+"""The keyboard alone: whatever Tab reaches shows that it has the focus, in both lights, and a choice from a list keeps the focus."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageChops
+from playwright.sync_api import Browser, Page, expect
+
+from app.palette import PALETTE
+from app.ui.state.desk import Desk
+from tests.support.both_servers import served
+from tests.support.window import SETTLED, WAIT_MS, go, needs_chromium
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+MOST = 90
+"""Steps of Tab in a tab of the window."""
+FOCUSED = """() => {
+  const field = document.activeElement;
+  if (!field || field === document.body) return null;
+  const outlined = (each) => {
+    const { outlineStyle, outlineWidth, outlineColor, opacity } = getComputedStyle(each);
+    return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 && Number(opacity) && outlineColor;
+  };
+  const colour = outlined(field) || (field.parentElement && outlined(field.parentElement));
+  const mark = (field.dataset.seen ??= String(Math.random()));
+  return { colour, mark, name: `${field.tagName} ${field.closest("[id]")?.id} ${field.getAttribute("aria-label") ?? field.innerText ?? ""}`.slice(0, 80) };
+}"""
+"""A slider that is unseen itself, over a wave, has its outline around both."""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
+    with served(tmp_path_factory.mktemp("focus")) as (desk, address, _):
+        desk.settings.put({"greeted": True})
+        yield desk, address
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def page(request: pytest.FixtureRequest, browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
+    context = browser.new_context(
+        locale="en-US", viewport={"width": 1280, "height": 900}, reduced_motion="reduce", color_scheme=request.param
+    )
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(opened[1])
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    yield page
+    context.close()
+
+
+def ember(page: Page) -> str:
+    dark = page.evaluate("document.body.classList.contains('dark')")
+    red, green, blue = bytes.fromhex(PALETTE["ember"][dark][1:])
+    return f"rgb({red}, {green}, {blue})"
+
+
+@pytest.mark.parametrize("tab", ["speak", "paint", "shelf", "models", "machine"])
+def test_what_tab_reaches_shows_its_focus(page: Page, tab: str) -> None:
+    go(page, tab)
+    page.evaluate("document.querySelectorAll('button.label-wrap:not(.open)').forEach((fold) => fold.offsetParent && fold.click())")
+    page.evaluate(SETTLED)
+    page.locator(".h-brand").focus()
+    reached: dict[str, Any] = {}
+    for _ in range(MOST):
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        if found is None or found["mark"] in reached:
+            break
+        reached[found["mark"]] = found
+    assert len(reached) > 10
+    assert not [each["name"] for each in reached.values() if each["colour"] != ember(page)]
+
+
+def test_the_ring_of_a_field_is_not_cut_off(page: Page) -> None:
+    go(page, "speak")
+    box = page.locator("#speak-text textarea")
+    page.locator(".h-brand").focus()  # at the top of the page
+    around = box.bounding_box()
+    assert around
+    clip = {"x": around["x"] - 6, "y": around["y"] - 6, "width": around["width"] + 12, "height": around["height"] + 12}
+
+    def shot() -> Image.Image:
+        return Image.open(io.BytesIO(page.screenshot(clip=clip, caret="hide"))).convert("RGB")
+
+    before = shot()
+    page.keyboard.press("Tab")
+    box.focus()
+    changed = np.asarray(ImageChops.difference(before, shot()), dtype=int).sum(axis=2) > 60
+    assert changed.sum() > 3 * (around["width"] + around["height"]), "two pixels on each side"
+
+
+def test_a_choice_by_enter_keeps_the_focus(page: Page) -> None:
+    go(page, "speak")
+    field, listed = page.locator("#speak-voice input"), page.locator("#speak-voice ul[role=listbox]")
+    field.focus()
+    for _ in range(2):
+        before = field.input_value()
+        page.keyboard.press("ArrowDown")
+        expect(listed).to_be_visible()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(listed).to_have_count(0)
+        expect(field).to_be_focused()
+        expect(field).not_to_have_value(before)
+    page.wait_for_timeout(300)
+    expect(listed).to_have_count(0)
+    page.keyboard.press("Tab")
+    expect(field).not_to_be_focused()
+    assert page.evaluate("document.activeElement !== document.body")
+    page.mouse.click(5, 700)
+    expect(field).not_to_be_focused()
