@@ -102,7 +102,7 @@
       text(line.querySelector("button"), label);
       line.querySelector("button").setAttribute("aria-label", `${label}: ${each.words}`);
       line.querySelector("button").addEventListener("click", each.run ?? (() => Hearth.call(each.call)));
-      if (each.wrong) line.setAttribute("role", "alert");
+      if (each.wrong) line.querySelector("span").setAttribute("role", "alert"); // the line itself belongs to the list
       return line;
     }, (line, each) => {
       const picture = line.querySelector("img");
@@ -110,13 +110,29 @@
     });
   });
 
-  // A refused file is not used, which its field alone does not say: Gradio's own note goes after a few seconds.
+  // Gradio's own note of it comes a moment later, with "Error" and the status, over the switches: it is closed unseen.
+  const NOTE_MS = 15_000;
+  function closeNotes(words) {
+    const watcher = new MutationObserver(() => {
+      for (const note of document.querySelectorAll(".toast-body:not([hidden])")) {
+        if (!note.textContent.includes(words)) continue;
+        note.hidden = true;
+        note.querySelector("[data-testid='toast-close']")?.click();
+      }
+    });
+    watcher.observe(document.body, { childList: true, subtree: true });
+    setTimeout(() => watcher.disconnect(), NOTE_MS);
+  }
+
+  // A refused file is not used, which its field alone does not say.
   const asked = window.fetch;
   window.fetch = async (...given) => {
     const answer = await asked(...given);
     if (/\/gradio_api\/upload(\?|$)/.test(given[0]?.url ?? given[0])) {
       const tab = document.querySelector("button#paint-go")?.offsetParent ? "paint" : "speak";
-      Hearth.inForce(tab, "refused", answer.ok ? "" : await answer.clone().text());
+      const words = answer.ok ? "" : await answer.clone().text();
+      if (words) closeNotes(words);
+      Hearth.inForce(tab, "refused", words);
     }
     return answer;
   };

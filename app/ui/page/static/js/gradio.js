@@ -49,6 +49,9 @@
     });
   }, true);
 
+  // What Gradio writes while a file is sent has no label: gradio.css shows this in its place.
+  Hearth.area("body", (body) => body.style.setProperty("--h-uploading", JSON.stringify(t("file.uploading", "Uploading\u2026"))));
+
   Hearth.area("#speak-clip .text-button", (button) => {
     const said = button.firstChild?.data, worded = word(said);
     if (worded !== said) button.firstChild.data = worded;
