@@ -144,10 +144,10 @@ def measure_task(keeper: Keeper, hub: Hub, singles: int) -> Iterator[Found]:
         expect_finished(list(keeper.follow(keeper.submit(SMALLEST).id))[-1])
         here_s.append(time.perf_counter() - began_s)
         there_s.append(run_task(hub, f"single-{number}", helper))
-    row = {"kind": f"one by one, {singles} times", "here_s": median(here_s), "seconds": median(there_s), "most_s": max(there_s)}
-    overhead_s = row["seconds"] - row["here_s"]
-    yield Measured(TASK, {**row, "overhead_s": overhead_s})
-    yield Bound("ms that a task takes there and not here", overhead_s * 1e3, most=OVERHEAD_MS)
+    here, there = median(here_s), median(there_s)
+    row = {"kind": f"one by one, {singles} times", "here_s": here, "seconds": there, "most_s": max(there_s), "overhead_s": there - here}
+    yield Measured(TASK, row)
+    yield Bound("ms that a task takes there and not here", (there - here) * 1e3, most=OVERHEAD_MS)
 
 
 def run_task(hub: Hub, name: str, machine: str) -> float:
