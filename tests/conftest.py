@@ -32,13 +32,13 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fixtures")  # plugins of files that import them first
 
 LONGEST = (
-    "test_window", "test_window_settings", "test_start", "test_fallbacks", "test_separate_memory", "test_window_machine",
-    "test_window_seldom", "test_window_looks", "test_keeper", "test_attention", "test_watchdog", "test_full_disk",
-    "test_starter_painter", "test_placement", "test_seam_cases", "test_session", "test_deaths", "test_painter", "test_speaking",
-    "test_selftest", "test_supervisor", "test_api", "test_worker", "test_request_guard", "test_planned", "test_share_looks",
-    "test_starter_voice", "test_bench", "test_families", "test_house", "test_decoder", "test_speak_and_paint", "test_step_aside",
-    "test_painter_runs", "test_launch", "test_spreading", "test_job_lender", "test_window_machines", "test_other_machines",
-    "test_small_things",
+    "test_window", "test_window_settings", "test_start", "test_window_machine", "test_window_seldom", "test_window_machines",
+    "test_window_looks", "test_after_trouble", "test_fallbacks", "test_separate_memory", "test_house", "test_keeper", "test_attention",
+    "test_watchdog", "test_full_disk", "test_share_looks", "test_supervisor", "test_paint_bench", "test_in_force", "test_selftest",
+    "test_job_lender", "test_starter_painter", "test_placement", "test_seam_cases", "test_session", "test_deaths", "test_painter",
+    "test_speaking", "test_api", "test_worker", "test_request_guard", "test_planned", "test_starter_voice", "test_speech_bench",
+    "test_families", "test_decoder", "test_speak_and_paint", "test_step_aside", "test_painter_runs", "test_launch", "test_models_travel",
+    "test_spreading", "test_other_machines", "test_small_things",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({

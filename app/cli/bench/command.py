@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -38,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     import torch
 
+    from app.engine.session.machine_check import SKIPPED
+
     silence_libraries()
+    os.environ.setdefault(SKIPPED, "1")  # a machine in use is checked already; in a home as new as a bench's the check takes a core
     earlier = read_earlier(args.against, args.what) if args.against else None
     _, hardware, _ = read_machine(args)
     report = Report(args.what, word_command(args.given), describe_machine(hardware, torch.get_num_threads()))

@@ -87,5 +87,5 @@ def test_real_helpers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert [row["helpers"] for row in values["tables"]["pictures"]] == ["helpers: none", "helpers: 1", "helpers: 2"]
     assert values["tables"]["pictures"][0]["here"] == 6 > values["tables"]["pictures"][2]["here"]
     (task,) = values["tables"]["task"]
-    assert 0 < task["overhead_s"] <= task["most_s"]
+    assert task["here_s"] > 0 and 0 < task["seconds"] <= task["most_s"] and task["overhead_s"] == task["seconds"] - task["here_s"]
     assert not list((tmp_path / "scratch").iterdir())

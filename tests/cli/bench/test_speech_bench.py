@@ -13,26 +13,28 @@ GIVEN = ["bench", "speech", "--layers", "1", "--rows", "20", "--rows", "40", "--
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_each_way_in_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    given = [*GIVEN, "--home", str(tmp_path), "--dtype", "float32", "--rows-only", "--json"]
+def test_each_way_in_turn_beside_an_earlier_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The earlier one took half a second for every row behind which 20 lie, and measured no others."""
+    ways = ["plain generate()", "plain generate() again", "Hearth, float32"]
+    rows = [{"behind": "20 rows behind", "way": way, "seconds": 0.5, "beside_plain": 1.0} for way in ways]
+    earlier = tmp_path / "earlier.json"
+    about = {"machine": "another one", "device": "cpu"}
+    earlier.write_text(json.dumps({"form": 1, "bench": "speech", "command": "hearth bench", "about": about, "tables": {"rows": rows}}))
+    given = [*GIVEN, "--home", str(tmp_path), "--dtype", "float32", "--rows-only", "--json", "--against", str(earlier)]
     assert main(given) == 0
     told = capsys.readouterr()
     values = json.loads(told.out)
-    ways = ["plain generate()", "plain generate() again", "Hearth, float32"]
-    assert [(row["behind"], row["way"]) for row in values["tables"]["rows"]] == [
-        (f"{rows} rows behind", way) for rows in (20, 40) for way in ways
-    ]
-    assert all(0 < row["least_s"] <= row["seconds"] and row["beside_plain"] > 0 for row in values["tables"]["rows"])
+    rows = values["tables"]["rows"]
+    assert [(row["behind"], row["way"]) for row in rows] == [(f"{count} rows behind", way) for count in (20, 40) for way in ways]
+    assert all(0 < row["least_s"] <= row["seconds"] and row["beside_plain"] > 0 for row in rows)
     share, same = values["bounds"]
     assert share["least"] == 0.85 and share["name"].startswith("Hearth, float32: frames a second at 40 rows")
     assert same == {"name": same["name"], "value": 40, "least": 40, "most": None, "kept": True}
     assert "20 rows behind, plain generate()" in told.err and not list((tmp_path / "scratch").iterdir())
-    earlier = tmp_path / "earlier.json"
-    earlier.write_text(told.out)
-    assert main([*given, "--against", str(earlier)]) == 0
-    again = json.loads(capsys.readouterr().out)
-    assert len(again["against"]["rows"]) == 6 and all(each["ratios"]["seconds"] > 0 for each in again["against"]["rows"])
-    assert again["command"] == values["command"] and str(tmp_path) not in json.dumps(again | {"against": None})
+    ratios = [each["ratios"] for each in values["against"]["rows"]]
+    assert ratios == [{"seconds": row["seconds"] / 0.5, "beside_plain": row["beside_plain"]} for row in rows[:3]]
+    assert "Divided by the earlier run (hearth bench)" in told.err and "It ran on: " in told.err
+    assert str(tmp_path) not in json.dumps(values | {"against": None})
 
 
 @pytest.mark.slow
