@@ -1,0 +1,240 @@
+"""Draw a scene: its ground, weather and things, with the chances of its seed, in its style. Knows no captions."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFilter
+
+from assets.starter.training.pictures.figures import FIGURES, MIRRORED
+from assets.starter.training.pictures.pen import Colour, Pen, Point, darker, lighter, mix
+from assets.starter.training.pictures.scenes import Scene, Spot, lay_out
+from assets.starter.training.pictures.world import NOUNS, zone_of
+
+Floats = NDArray[np.float32]
+
+OVERSAMPLING = 3
+HORIZON = 0.57
+PALETTE: dict[str, Colour] = {
+    "red": (214, 56, 54), "orange": (242, 138, 44), "yellow": (252, 210, 68), "green": (80, 156, 82), "blue": (52, 110, 196),
+    "purple": (130, 80, 172), "pink": (246, 158, 186), "brown": (132, 86, 56), "grey": (146, 148, 156), "white": (250, 248, 242),
+    "black": (38, 36, 44),
+}  # fmt: skip
+SKY: dict[str, tuple[Colour, Colour]] = {
+    "day": ((104, 176, 230), (222, 238, 240)), "sunset": ((104, 82, 158), (252, 172, 112)), "night": ((16, 22, 58), (62, 78, 128)),
+}  # fmt: skip
+WET_SKY: dict[str, tuple[Colour, Colour]] = {
+    "day": ((126, 142, 160), (196, 206, 214)), "sunset": ((104, 88, 128), (212, 160, 140)), "night": ((20, 24, 46), (58, 66, 94)),
+}  # fmt: skip
+TINT: dict[str, Colour] = {"day": (1.0, 1.0, 1.0), "sunset": (1.0, 0.85, 0.8), "night": (0.68, 0.7, 0.88)}
+GROUND: dict[str, tuple[Colour, Colour]] = {
+    "hills": ((150, 196, 112), (100, 164, 80)), "snow": ((214, 226, 240), (244, 247, 250)), "desert": ((238, 202, 136), (222, 172, 100)),
+    "sea": ((104, 176, 208), (38, 106, 170)),
+}  # fmt: skip
+STONE, SNOW_CAP = (132, 138, 168), (246, 248, 252)
+BANDS: tuple[Colour, ...] = ((226, 74, 70), (246, 154, 60), (252, 218, 84), (104, 182, 96), (70, 132, 208), (142, 92, 182))
+
+
+def _column(height: int, width: int, stops: Sequence[Colour], bottom: float = 1.0) -> Floats:
+    """Return a vertical gradient through these colours."""
+    at = np.clip(np.linspace(0, 1, height) / bottom, 0, 1) * (len(stops) - 1)
+    channels = [np.interp(at, range(len(stops)), [s[c] for s in stops]) for c in range(3)]
+    return np.stack(channels, -1).astype(np.float32)[:, None, :].repeat(width, 1)
+
+
+def _shifted(rng: random.Random, colour: Colour, by: float) -> Colour:
+    """Return a colour somewhat lighter, darker, warmer or colder."""
+    light, warm = rng.uniform(-by, by), rng.uniform(-0.6 * by, 0.6 * by)
+    red, green, blue = (max(0.0, min(255.0, c + d)) for c, d in zip(colour, (light + warm, light, light - warm), strict=True))
+    return red, green, blue
+
+
+def _plain(rng: random.Random, scene: Scene, big: int) -> Image.Image:
+    """Draw the background of plain pictures: a gradient in a shade of its colour, lit from one side."""
+    name = scene.background or rng.choice([c for c in ("white", "blue", "pink", "yellow", "green", "orange", "grey", "purple")
+                                           if all(c != g.colour and c not in NOUNS[g.kind].natural[:1] for g in scene.groups)])  # fmt: skip
+    base = PALETTE[name]
+    if not scene.background:
+        base = lighter(base, rng.uniform(0.35, 0.6))
+    base = _shifted(rng, base, 26 if name not in ("white", "black") else 12)
+    if name == "white":
+        base = darker(base, rng.uniform(0, 0.1))
+    pixels = _column(big, big, (lighter(base, rng.uniform(0.0, 0.2)), darker(base, rng.uniform(0.0, 0.14))))
+    turn = rng.randrange(4)
+    return Image.fromarray(np.rot90(pixels, turn).round().astype(np.uint8))
+
+
+def _sky(rng: random.Random, scene: Scene, big: int) -> Image.Image:
+    top, low = (WET_SKY if scene.weather in ("rain", "snowfall") else SKY)[scene.time]
+    by = 30 if scene.time != "night" else 16
+    image = Image.fromarray(_column(big, big, (_shifted(rng, top, by), _shifted(rng, low, by)), HORIZON + 0.04).round().astype(np.uint8))
+    if scene.time == "night" and scene.weather not in ("rain", "snowfall"):
+        pen = ImageDraw.Draw(image)
+        for _ in range(rng.randrange(14, 26)):
+            x, y, r = rng.random() * big, rng.uniform(0.02, 0.46) * big, rng.uniform(0.008, 0.014) * big
+            pen.ellipse([x - r, y - r, x + r, y + r], fill=(250, 244, 214))
+    return image
+
+
+def _glow(image: Image.Image, x: float, y: float, radius: float, colour: Colour, strength: float) -> Image.Image:
+    """Brighten around a light."""
+    size = image.width
+    axis = (np.arange(size, dtype=np.float32) + 0.5) / size
+    far = ((axis[None, :] - x) ** 2 + (axis[:, None] - y) ** 2) / radius**2
+    share = (strength * np.exp(-far))[:, :, None]
+    pixels = np.asarray(image, np.float32)
+    return Image.fromarray((pixels + share * (np.asarray(colour, np.float32) - pixels)).round().astype(np.uint8))
+
+
+def _mountains(rng: random.Random, pen: Pen, horizon: float) -> None:
+    for x in (0.14, 0.5, 0.86):
+        x, top, half, foot = x + rng.uniform(-0.07, 0.07), horizon - rng.uniform(0.2, 0.3), rng.uniform(0.22, 0.3), horizon + 0.06
+        stone = _shifted(rng, STONE, 12)
+        pen.shape(stone, [(x, top), (x + half, foot), (x - half, foot)])
+        pen.shape(darker(stone, 0.16), [(x, top), (x + half, foot), (x + 0.1 * half, foot)])
+        edge, cap = top + 0.36 * (foot - top), 0.36 * half
+        pen.shape(
+            SNOW_CAP,
+            [(x, top), (x + cap, edge), (x + 0.4 * cap, edge - 0.02), (x, edge + 0.025), (x - 0.4 * cap, edge - 0.02), (x - cap, edge)],
+        )
+
+
+def _ground(rng: random.Random, scene: Scene, pen: Pen, horizon: float) -> None:
+    far, near = (_shifted(rng, colour, 22) for colour in GROUND[scene.ground])
+    if scene.ground == "sea":
+        for i in range(8):
+            top = horizon + (1 - horizon) * i / 8
+            pen.box(mix(far, near, i / 7), 0, top, 1, 1)
+        for _ in range(9):
+            x, y, w = rng.random(), rng.uniform(horizon + 0.05, 0.97), rng.uniform(0.05, 0.09)
+            pen.stroke(lighter(mix(far, near, 0.5), 0.4), 0.012, [(x - w, y), (x + w, y)])
+        return
+    for level, colour, height in ((horizon, far, 0.04), (horizon + 0.15, near, 0.035)):
+        phase, waves = rng.uniform(0, 2 * math.pi), rng.uniform(0.7, 1.3)
+        ridge: list[Point] = [(i / 40, level + height * math.sin(2 * math.pi * waves * i / 40 + phase)) for i in range(41)]
+        pen.shape(colour, [*ridge, (1, 1), (0, 1)])
+
+
+def _clouds(rng: random.Random, scene: Scene, pen: Pen) -> None:
+    """Lay a row of clouds along the top; heavy ones where it rains or snows."""
+    wet = scene.weather in ("rain", "snowfall")
+    colour: Colour = (122, 130, 148) if wet else (252, 252, 252)
+    for x in (0.12, 0.42, 0.72, 0.98) if wet else (0.2, 0.55, 0.88):
+        FIGURES["cloud"](replace(pen, x=(x + rng.uniform(-0.06, 0.06)) * pen.radius, y=rng.uniform(0.05, 0.11) * pen.radius,
+                                 radius=rng.uniform(0.09, 0.12) * pen.radius), colour)  # fmt: skip
+
+
+def _falling(rng: random.Random, scene: Scene, pen: Pen) -> None:
+    """Let it rain or snow over everything, on a loose grid so that no part stays dry."""
+    for row in range(7):
+        for column in range(7):
+            x = (column + 0.5 * (row % 2) + rng.uniform(-0.2, 0.2)) / 7
+            y = 0.2 + 0.8 * (row + rng.uniform(-0.25, 0.25)) / 7
+            if scene.weather == "rain":
+                pen.stroke((206, 224, 244), 0.012, [(x, y), (x - 0.022, y + 0.065)])
+            else:
+                pen.disc((255, 255, 255), x, y, 0.016)
+
+
+def _place(rng: random.Random, scene: Scene, spot: Spot, horizon: float) -> Spot:
+    """Return the thing with the chances of the seed: where it is, how large, and its colour where none was said."""
+    low = scene.ground and zone_of(spot.kind, scene.ground) != "sky"
+    radius = spot.radius * rng.uniform(0.86, 1.14)
+    x = min(1 - 0.96 * radius, max(0.96 * radius, spot.x + rng.uniform(-0.035, 0.035)))
+    y = spot.y + rng.uniform(-0.03, 0.03) + (horizon - HORIZON if low else 0)
+    colour = spot.colour or rng.choice(NOUNS[spot.kind].natural)
+    return Spot(spot.kind, colour, x, min(1 - 0.9 * radius, max(0.9 * radius, y)), radius)
+
+
+def place_things(scene: Scene) -> tuple[float, list[Spot]]:
+    """Return the height of the horizon, and the things where the seed has put them."""
+    rng = random.Random(scene.seed + 1)
+    horizon = HORIZON + rng.uniform(-0.045, 0.045)
+    return horizon, [_place(rng, scene, spot, horizon) for spot in lay_out(scene)]
+
+
+def draw(scene: Scene, size: int) -> NDArray[np.uint8]:
+    """Draw the scene as (size, size, 3) bytes; it looks the same at every size."""
+    rng, big = random.Random(scene.seed), size * OVERSAMPLING
+    horizon, spots = place_things(scene)
+    image = _sky(rng, scene, big) if scene.ground else _plain(rng, scene, big)
+    tint = TINT[scene.time] if scene.ground else (1.0, 1.0, 1.0)
+    outline = 0.011 * big if scene.style == "pencil" else 0.0
+    for spot in spots:
+        if spot.kind in ("sun", "moon", "crescent moon") and scene.ground:
+            image = _glow(image, spot.x, spot.y, spot.radius * 2.2, (255, 232, 160) if spot.kind == "sun" else (150, 160, 206), 0.5)
+    pen = Pen(ImageDraw.Draw(image), 0, 0, big, False, tint, outline)
+    if scene.ground:
+        if scene.weather in ("clouds", "rain", "snowfall"):
+            _clouds(rng, scene, pen)
+        if scene.weather == "rainbow":
+            for i, colour in enumerate(BANDS):
+                pen.image.arc([(0.06 + 0.022 * i) * big, (0.16 + 0.022 * i) * big, (0.94 - 0.022 * i) * big, (1.04 - 0.022 * i) * big], 180, 360,
+                              tuple(round(c) for c in lighter(colour, 0.15)), round(0.024 * big))  # fmt: skip
+        if scene.mountains:
+            _mountains(rng, pen, horizon)
+        _ground(rng, scene, pen, horizon)
+    for spot in spots:
+        x, y, radius = spot.x * big, spot.y * big, spot.radius * big
+        own = replace(pen, x=x, y=y, radius=radius, flip=spot.kind in MIRRORED and rng.random() < 0.5)
+        if not scene.ground or zone_of(spot.kind, scene.ground) == "land":
+            shadow = [x - 0.85 * radius, y + 0.86 * radius, x + 0.85 * radius, y + 1.1 * radius]
+            pen.image.ellipse(shadow, fill=_under(image, x, y + radius))
+        FIGURES[spot.kind](own, _shifted(rng, PALETTE[spot.colour], 16))
+    if scene.weather in ("rain", "snowfall"):
+        _falling(rng, scene, replace(pen, outline=0.0))
+    pixels = np.asarray(image.reduce(OVERSAMPLING), np.float32)
+    if scene.style:
+        pixels = STYLED[scene.style](pixels, rng)
+    return np.clip(pixels + 0.5, 0, 255).astype(np.uint8)
+
+
+def _under(image: Image.Image, x: float, y: float) -> tuple[int, int, int]:
+    """Return the colour of a soft shadow at this point."""
+    at = (min(image.width - 1, max(0, int(x))), min(image.height - 1, max(0, int(y))))
+    red, green, blue = (round(0.84 * c) for c in image.getpixel(at))
+    return red, green, blue
+
+
+def _noise(size: int, cells: int, rng: random.Random) -> Floats:
+    """Return smooth noise from 0 to 1 of so many cells across."""
+    grid = np.random.default_rng(rng.randrange(1 << 30)).random((cells, cells), np.float32)
+    return np.asarray(Image.fromarray((grid * 255).astype(np.uint8)).resize((size, size), Image.Resampling.BICUBIC), np.float32) / 255
+
+
+def _watercolour(pixels: Floats, rng: random.Random) -> Floats:
+    """Let colours run, pale and blotched, on paper that stays white at the rim."""
+    size = len(pixels)
+    soft = Image.fromarray(pixels.astype(np.uint8)).filter(ImageFilter.MedianFilter(3)).filter(ImageFilter.GaussianBlur(size / 180))
+    wash = np.asarray(soft, np.float32) * 0.84 + 255 * 0.16
+    wash = wash + (255 - wash) * (0.36 * _noise(size, 9, rng) ** 1.4)[:, :, None]
+    axis = np.abs(np.linspace(-1, 1, size, dtype=np.float32))
+    edge = np.maximum(axis[None, :], axis[:, None]) + 0.1 * (_noise(size, 14, rng) - 0.5)
+    rim = np.clip((edge - 0.88) / 0.05, 0, 1)[:, :, None]
+    return (wash + (np.asarray((252, 250, 244), np.float32) - wash) * rim).astype(np.float32)
+
+
+def _pencil(pixels: Floats, rng: random.Random) -> Floats:
+    """Leave outlines on paper, filled lightly with a breath of their colours."""
+    size = len(pixels)
+    light = pixels @ np.asarray((0.3, 0.59, 0.11), np.float32)
+    grey = 252 - (255 - light) * (0.48 + 0.1 * _noise(size, 24, rng))
+    tone = grey[:, :, None] * np.ones(3, np.float32)
+    return (tone + 0.3 * (pixels - light[:, :, None])).astype(np.float32)
+
+
+def _lamp(pixels: Floats, rng: random.Random) -> Floats:
+    """Leave the room dark but for the warm light of one lamp above the middle."""
+    size = len(pixels)
+    y, x = np.mgrid[0:size, 0:size].astype(np.float32) / size
+    far = ((x - 0.5 - rng.uniform(-0.08, 0.08)) ** 2 + (y - 0.48) ** 2) / 0.42**2
+    light = (0.34 + 0.8 * np.exp(-far))[:, :, None]
+    return np.minimum(255, pixels * light * np.asarray((1.0, 0.84, 0.58), np.float32) + np.asarray((14, 8, 10), np.float32))
+
+
+STYLED = {"watercolour": _watercolour, "pencil": _pencil, "lamp": _lamp}

@@ -1,0 +1,248 @@
+"""Draw random scenes of the world, and lay out where each thing stands. Knows no pixels and no words."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from assets.starter.training.pictures.world import (
+    COLOURS,
+    COLUMNS,
+    GROUNDS,
+    LIGHTS,
+    MOST_THINGS,
+    NOUNS,
+    PLACES,
+    SIZES,
+    STYLES,
+    TIMES,
+    zone_of,
+)
+
+HELD_OUT_IN = 12  # one combination of slots in so many is never trained on
+SKY_LEVEL, GROUND_LEVEL = 0.2, 0.74
+ROW_RADIUS = {1: 0.21, 2: 0.17, 3: 0.135, 4: 0.11}  # by how many things share the picture's width
+FREE_PLACES = ("middle", "left", "right", "top", "bottom", "top left", "bottom right", "top right", "bottom left")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One thing or up to four alike. What is empty is not said: the colour is then one of the noun's own."""
+
+    kind: str
+    colour: str = ""
+    size: str = ""
+    count: int = 1
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A landscape with its `ground`, or things before a plain `background`; an empty background is not said."""
+
+    groups: tuple[Group, ...]
+    background: str = ""
+    ground: str = ""
+    time: str = "day"
+    weather: str = ""
+    mountains: bool = False
+    style: str = ""
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        """Return the scene without random details: scenes with equal keys fit the same captions."""
+        return repr(replace(self, seed=0))
+
+    @property
+    def held_out(self) -> bool:
+        return zlib.crc32(self.key.encode()) % HELD_OUT_IN == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where one thing stands: shares of the picture."""
+
+    kind: str
+    colour: str
+    x: float
+    y: float
+    radius: float
+
+
+def _row(count: int, x: float, y: float, width: float) -> list[tuple[float, float]]:
+    """Spread `count` points over this width around x."""
+    return [(x + width * ((i + 0.5) / count - 0.5), y) for i in range(count)]
+
+
+def _cluster(count: int, x: float, y: float) -> list[tuple[float, float]]:
+    """Put things that share one place close together."""
+    near = {
+        1: ((0, 0),),
+        2: ((-0.1, 0), (0.1, 0)),
+        3: ((-0.1, 0.08), (0.1, 0.08), (0, -0.1)),
+        4: ((-0.1, -0.1), (0.1, -0.1), (-0.1, 0.1), (0.1, 0.1)),
+    }
+    return [(x + dx, y + dy) for dx, dy in near[count]]
+
+
+def _spots(group: Group, points: Sequence[tuple[float, float]], radius: float, most: float = 1.0) -> list[Spot]:
+    """Give the group's things their size: no larger than `most`, so that neighbours stay apart."""
+    r = min(most, radius * NOUNS[group.kind].scale) * SIZES[group.size]
+    return [Spot(group.kind, group.colour, x, y, r) for x, y in points]
+
+
+def _lay_plain(groups: Sequence[Group]) -> list[list[Spot]]:
+    """Put said places where they are said; what is left in a row, or in the places that are free."""
+    total = sum(group.count for group in groups)
+    if not any(group.place for group in groups):
+        points = _row(total, 0.5, 0.5, 0.98 if total > 1 else 1)
+        found, at = [], 0
+        for group in groups:
+            found.append(_spots(group, points[at : at + group.count], ROW_RADIUS[total], 0.46 / total))
+            at += group.count
+        return found
+    taken = {group.place for group in groups if group.place}
+    free = [place for place in FREE_PLACES if place not in taken]
+    if {"left", "right"} & taken and not {"top", "bottom"} & taken:
+        free = [place for place in free if place in COLUMNS] + free
+    found = []
+    for group in groups:
+        place = group.place or free.pop(0)
+        x, y = PLACES[place]
+        wide = (
+            place in ("top", "middle", "bottom")
+            and not any(other in taken for other in (f"{place} left", f"{place} right"))
+            and not (place == "middle" and {"left", "right"} & taken)
+        )
+        if group.count > 1 and wide:
+            found.append(_spots(group, _row(group.count, 0.5, y, 0.94), min(0.135, ROW_RADIUS[group.count]), 0.46 / group.count))
+        else:
+            found.append(_spots(group, _cluster(group.count, x, y), 0.14 if group.count == 1 else 0.088, 0.16 if group.count == 1 else 0.1))
+    return found
+
+
+def _lay_level(groups: Sequence[Group], level: float, radius: float) -> list[list[Spot]]:
+    """Put a landscape's things of one level into columns."""
+    total = sum(group.count for group in groups)
+    said = {group.place for group in groups if group.place}
+    if not said:
+        points = _row(total, 0.5, level, 0.96)
+        found, at = [], 0
+        for group in groups:
+            found.append(
+                _spots(group, points[at : at + group.count], radius * (1 if total < 3 else 0.9 if total == 3 else 0.75), 0.47 / total)
+            )
+            at += group.count
+        return found
+    free = [column for column in ("middle", "right", "left") if column not in said]
+    spare = iter((0.36, 0.64, 0.5, 0.2))
+    crowd = 1 if total < 4 else 0.8
+    found = []
+    for group in groups:
+        column = group.place or (free.pop(0) if free else "")
+        x = PLACES[column][0] if column else next(spare)
+        points = [(x + dx, level) for dx in ((0.0,), (-0.1, 0.1), (-0.15, 0.0, 0.15), (-0.165, -0.055, 0.055, 0.165))[group.count - 1]]
+        found.append(_spots(group, points, radius * crowd * (1 if group.count == 1 else 0.62 if group.count == 2 else 0.45)))
+    return found
+
+
+def lay_out(scene: Scene) -> list[Spot]:
+    """Return where each thing stands, without the chances of a seed; a landscape's sky comes first."""
+    if not scene.ground:
+        return [spot for spots in _lay_plain(scene.groups) for spot in spots]
+    zones = [zone_of(group.kind, scene.ground) for group in scene.groups]
+    high = [group for group, zone in zip(scene.groups, zones, strict=True) if zone == "sky"]
+    low = [group for group, zone in zip(scene.groups, zones, strict=True) if zone != "sky"]
+    up = _lay_level(high, SKY_LEVEL, 0.115) if high else []
+    down = _lay_level(low, GROUND_LEVEL, 0.14) if low else []
+    return [spot for spots in (*up, *down) for spot in spots]
+
+
+def _group(rng: random.Random, kinds: Sequence[str], place: str, count: int = 1) -> Group:
+    kind = rng.choice(kinds)
+    colour = rng.choice(COLOURS) if rng.random() < (0.8 if len(NOUNS[kind].natural) > 3 else 0.55) else ""
+    size = rng.choice(("small", "big")) if rng.random() < 0.35 else ""
+    return Group(kind, colour, size, count, place)
+
+
+def _counts(rng: random.Random) -> list[int]:
+    """Draw how many things each group has; four in all at most."""
+    return list(rng.choices(
+        ((1,), (1, 1), (1, 1, 1), (1, 1, 1, 1), (2,), (3,), (4,), (2, 1), (1, 2), (3, 1), (1, 3), (2, 2), (1, 1, 2), (2, 1, 1)),
+        (20, 26, 12, 5, 6, 6, 5, 6, 6, 2, 2, 3, 1, 1),
+    )[0])  # fmt: skip
+
+
+def _plain(rng: random.Random) -> Scene:
+    counts = _counts(rng)
+    kinds = ("circle", "square", "triangle", "star", "heart") if rng.random() < 0.25 else tuple(NOUNS)
+    places = [""] * len(counts)
+    chance = rng.random()
+    if len(counts) == 2 and chance < 0.55:
+        places = list(rng.choice((("left", "right"), ("right", "left"), ("top", "bottom"), ("bottom", "top"))))
+    elif chance < 0.75 or (len(counts) == 1 and chance < 0.5):
+        places = rng.sample(tuple(PLACES), len(counts))
+        if len(counts) > 1 and rng.random() < 0.25:
+            places[rng.randrange(len(counts))] = ""
+        if len(counts) == 1 and places == ["middle"]:
+            places = [""]
+    groups = [_group(rng, kinds, place, count) for place, count in zip(places, counts, strict=True)]
+    grounds = [c for c in COLOURS if c not in {g.colour or NOUNS[g.kind].natural[0] for g in groups}]
+    background = "" if rng.random() < 0.2 else "white" if rng.random() < 0.3 and "white" in grounds else rng.choice(grounds)
+    return Scene(_distinct(rng, groups, background), background)
+
+
+def _distinct(rng: random.Random, groups: Sequence[Group], background: str) -> tuple[Group, ...]:
+    """Give no thing the background's colour: it would not be seen."""
+    found = []
+    for group in groups:
+        own = NOUNS[group.kind].natural
+        clash = group.colour == background if group.colour else background in own and len(own) == 1
+        found.append(replace(group, colour=rng.choice([c for c in COLOURS if c != background])) if background and clash else group)
+    return tuple(found)
+
+
+def _landscape(rng: random.Random) -> Scene:
+    time = rng.choices(TIMES, (0.45, 0.25, 0.3))[0]
+    ground = rng.choices(GROUNDS, (0.38, 0.22, 0.16, 0.24))[0]
+    mountains = rng.random() < 0.25
+    rainbow = 0.12 if time == "day" else 0.0
+    wet = {"snow": (0.5, 0.12, 0.02, 0.36, 0), "desert": (0.75, 0.2, 0.05, 0, 0)}.get(ground, (0.48, 0.15, 0.22, 0.06, rainbow))
+    weather = rng.choices(("", "clouds", "rain", "snowfall", "rainbow"), wet)[0]
+    here = "sea" if ground == "sea" else "land"
+    low = [kind for kind in NOUNS if here in NOUNS[kind].zones]
+    high = [k for k in NOUNS if "sky" in NOUNS[k].zones and k not in ("sun", "moon", "crescent moon") and not (weather and k == "cloud")]
+    counts = _counts(rng) if rng.random() < 0.85 else []
+    groups: list[Group] = []
+    if rng.random() < (0.55 if weather in ("", "clouds") else 0.15) and sum(counts) < MOST_THINGS:
+        groups.append(Group(rng.choice(LIGHTS[time]), "", rng.choice(("", "", "", "big", "small")), 1, rng.choice(("", *COLUMNS))))
+    fly = rng.random() < 0.3
+    columns, airy = rng.sample(COLUMNS, 3), rng.sample(COLUMNS, 3)
+    if groups and groups[0].place in airy:
+        airy.remove(groups[0].place)
+    placed = rng.random() < 0.6
+    for i, count in enumerate(counts):
+        up = fly and i == len(counts) - 1
+        free = airy if up else columns
+        place = free.pop() if placed and free and rng.random() < 0.85 else ""
+        groups.append(_group(rng, high if up else low, place, count))
+    return Scene(tuple(groups), "", ground, time, weather, mountains)
+
+
+def draw_lot(rng: random.Random) -> Scene:
+    """Draw a random scene of the world."""
+    found = _plain(rng) if rng.random() < 0.5 else _landscape(rng)
+    style = rng.choice(STYLES[1:]) if rng.random() < 0.3 else ""
+    return replace(found, style=style, seed=rng.randrange(1 << 30))
+
+
+def scene(seed: int, held_out: bool = False) -> Scene:
+    """Return the scene of this seed, from those for training or from those held out."""
+    rng = random.Random(seed)
+    while True:
+        found = draw_lot(rng)
+        if found.held_out == held_out:
+            return found
