@@ -21,8 +21,9 @@ from assets.starter.training.pictures.scenes import scene
 from assets.starter.training.pictures.text import TOKENS, make_text_encoder, train_text_encoder
 from assets.starter.training.pictures.unet import Course, Sketched, Written, train_unet
 
+BEGUN = Path(__file__).with_name("begun")
 AMOUNTS = {
-    "sketches": 40_000, "latents": 30_000, "drawings": 12_000, "large": 1_600, "text": 3_600, "unet": 6_400, "autoencoder": 7_000,
+    "sketches": 40_000, "latents": 30_000, "drawings": 12_000, "large": 1_600, "text": 2_600, "unet": 5_400, "autoencoder": 7_000,
     "left": 0, "decoder": 2_000, "judge": 3_000,
 }  # fmt: skip
 """The parts in their order, with how many pictures or steps each takes."""
@@ -47,12 +48,16 @@ def _tokenizer(work: Path) -> CLIPTokenizer:
     return CLIPTokenizer.from_pretrained(work / "tokenizer", model_max_length=TOKENS)
 
 
-def _train_unet(work: Path, steps: int, earlier: Path | None, batch: int) -> Iterator[str]:
+def _begun_unet() -> UNet2DConditionModel:
+    """Go on from the weights that are kept beside the scripts, if there are any."""
+    return UNet2DConditionModel.from_pretrained(BEGUN / "unet", torch_dtype=torch.float32) if (BEGUN / "unet").exists() else make_unet()
+
+
+def _train_unet(work: Path, steps: int, batch: int) -> Iterator[str]:
     """Paint from sketches by formula until the text encoder is done, then from what it writes."""
-    unet = UNet2DConditionModel.from_pretrained(earlier / "unet", torch_dtype=torch.float32) if earlier else make_unet()
     done = (work / "text-done").exists()
     source = Written(work, CLIPTextModel.from_pretrained(work / "text"), _tokenizer(work)) if done else Sketched(work)
-    yield from train_unet(unet, source, Course("unet", steps, batch), work)
+    yield from train_unet(_begun_unet(), source, Course("unet", steps, batch), work)
 
 
 def _train_decoder(work: Path, steps: int, earlier: Path | None, batch: int) -> Iterator[str]:
@@ -65,7 +70,7 @@ def _train_decoder(work: Path, steps: int, earlier: Path | None, batch: int) -> 
 
 
 def do_part(part: str, work: Path, amount: int, earlier: Path | None, small: bool = False) -> Iterator[str]:
-    """Do one part; yield lines of progress. `earlier` is a packed edition whose UNet and autoencoder are trained further; `small` batches
+    """Do one part; yield lines of progress. `earlier` is a packed edition whose autoencoder is trained further; `small` batches
     are for tests."""
     torch.manual_seed(0)
     if part in ("sketches", "latents", "drawings", "large"):
@@ -75,7 +80,7 @@ def do_part(part: str, work: Path, amount: int, earlier: Path | None, small: boo
         yield from train_text_encoder(make_text_encoder(tokenizer), tokenizer, work, amount, 2 if small else 48)
         (work / "text-done").touch()
     elif part == "unet":
-        yield from _train_unet(work, amount, earlier, 2 if small else 16)
+        yield from _train_unet(work, amount, 2 if small else 16)
     elif part == "autoencoder" and earlier is None:
         yield from train_autoencoder(make_autoencoder(), np.load(work / "drawings.npy", mmap_mode="r"), amount, work / "small")
     elif part == "left":
