@@ -109,7 +109,8 @@ def test_until_the_next_step_no_reason_is_made_up() -> None:
 def test_a_plans_options_and_sources_are_in_the_readers_language() -> None:
     """Whatever is chosen, refused or forced; names of threads and files stay as they are."""
     words = [
-        second_choice("offload", "none").sentence, failed_sentence(word_option("gqa", "native"), Verdict(Subject("path", "gqa"), False, 0.5)),
+        second_choice("offload", word_option("offload", "none")).sentence,
+        failed_sentence(word_option("gqa", "native"), Verdict(Subject("path", "gqa"), False, 0.5)),
         overruled_sentence(word_option("contiguous", "no"), say("learned.memory", "Memory ran out.")),
     ]  # fmt: skip
     assert [translate(each, "zh") for each in words] == [
