@@ -22,6 +22,7 @@ from app.languages import templates
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
+from app.ui.held_file import HeldFile
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
@@ -160,8 +161,9 @@ def send_job_file(desk: Desk, request: Request, asked: JobFileAsked) -> Response
     """Send a file of a job's folder, and nothing else of others', to people who may see the job; one that has just moved to the shelf, from there."""
     if not desk.jobs.owns(asked.job, who(request)) or not FILE_NAME.fullmatch(asked.name):
         return Response(status_code=404)
-    file = desk.keeper.folder(asked.job) / asked.name
-    return send_file(file if file.is_file() else desk.jobs.find_moved(asked.job, asked.name) or file)
+    answer = send_file(desk.keeper.folder(asked.job) / asked.name)
+    moved = desk.jobs.find_moved(asked.job, asked.name) if answer.status_code == 404 else None
+    return send_file(moved) if moved else answer
 
 
 def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Response:
@@ -257,7 +259,10 @@ def send_file(path: Path, download: bool = False) -> Response:
     if media_type is None or path.is_symlink() or not path.is_file():
         return Response(status_code=404)
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=3600"}
-    return FileResponse(path, media_type=media_type, headers=headers, filename=path.name if download else None)
+    try:
+        return HeldFile(path, media_type=media_type, headers=headers, filename=path.name if download else None)
+    except FileNotFoundError:  # moved since
+        return Response(status_code=404)
 
 
 def send_sentences(request: Request) -> Response:

@@ -109,7 +109,6 @@ def test_a_file_taken_away_by_hand_is_told_and_not_asked_for(page: Page, opened:
     Path(first.path).unlink()
     page.reload()
     page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    page.wait_for_selector('button[role="tab"][data-tab-id="shelf"]', state="attached")
     go(page, "shelf")
     card = page.locator("#h-shelf .h-creation", has_text="file missing")
     expect(card).to_have_count(1)

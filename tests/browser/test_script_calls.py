@@ -40,6 +40,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     page.set_default_timeout(WAIT_MS)
     page.goto(address)
     page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    page.wait_for_selector("#speak-go")  # the tab may come after the strip
     yield page
     context.close()
 
