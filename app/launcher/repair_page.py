@@ -26,7 +26,7 @@ from app.languages import choose, languages, templates
 from app.launcher import slots
 from app.launcher.console import tell
 from app.launcher.failure import StartFailure, describe_untranslated, find_sentence, read_tail, write_text_file
-from app.launcher.install import describe_progress
+from app.launcher.pip_command import describe_progress
 from app.palette import by_system
 from app.sentence import Sentence, say
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.launcher import failure, install, slots
+from app.launcher import failure, install, pip_command, slots
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
 from app.sentence import Trouble, say
@@ -88,7 +88,7 @@ def renew(folder: Path) -> int:
 
 def selftest(slot: Path) -> None:
     command: list[str | Path] = [slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "doctor", "--selftest"]
-    install.run(command, slot.parent / "install.log", say("start.selftest", "Running the self-test"))
+    pip_command.run(command, slot.parent / "install.log", say("start.selftest", "Running the self-test"))
 
 
 def back(folder: Path) -> int:

@@ -23,7 +23,7 @@ import pytest
 
 import app.paths
 import start
-from app.launcher import console, install, machine_facts, proof, slots
+from app.launcher import console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
 from app.sentence import say
 from tests.support.checkout import Checkout, wheel
@@ -236,17 +236,17 @@ def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
 )
 def test_pips_noise_becomes_a_sentence(noise: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(console.Refused, match="Installing failed") as refused:
-        install.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", INSTALLING)
+        pip_command.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", INSTALLING)
     assert reason in str(refused.value) and str(tmp_path / "log") in str(refused.value)
 
 
 def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n")
-    (words,) = install.describe_progress(log)
+    (words,) = pip_command.describe_progress(log)
     assert str(words) == "downloading torch-2.13.0.whl, 40 of 180 MB"
     log.write_text(log.read_text() + "Installing collected packages: torch\n")
-    (words,) = install.describe_progress(log)
+    (words,) = pip_command.describe_progress(log)
     assert str(words) == "installing packages"
 
 
@@ -260,8 +260,8 @@ def test_progress_keeps_to_one_line_of_a_narrow_window(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     code = (
-        "import sys; from pathlib import Path; from app.launcher import install; from app.sentence import say\n"
-        f"install.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), say('start.installs', 'Installing' * 9))"
+        "import sys; from pathlib import Path; from app.launcher import pip_command; from app.sentence import say\n"
+        f"pip_command.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), say('start.installs', 'Installing' * 9))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=TOP, stderr=theirs, check=True)
     written = os.read(ours, 4096).decode()
@@ -287,13 +287,13 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
         machine_facts, "detect_facts", lambda: ComputerFacts("Linux", "x86_64", machine_facts.parse_cards("Tesla T4, 580.1, 7.5"))
     )
     monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: build != "cpu")
-    monkeypatch.setattr(install, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
-    monkeypatch.setattr(install, "pip_install", pip)
-    monkeypatch.setattr(install, "brings_cuda", lambda slot, torch: True)
-    monkeypatch.setattr(install, "prove_torch", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
+    monkeypatch.setattr(new_environment, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
+    monkeypatch.setattr(new_environment, "pip_install", pip)
+    monkeypatch.setattr(new_environment, "brings_cuda", lambda slot, torch: True)
+    monkeypatch.setattr(new_environment, "prove_torch", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
     monkeypatch.setattr(slots, "write_stamp", lambda slot, **what: installed.append(f"stamp {what['build']!r}"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
-    install.make_environment(tmp_path / "a", slots.read_requirements())
+    new_environment.make_environment(tmp_path / "a", slots.read_requirements())
     pin = slots.read_requirements().torch
     assert installed == [f"torch=={pin}+cu130", f"torch=={pin}+cu126", f"torch=={pin}", "stamp ''"]
     said = capsys.readouterr().err
@@ -301,7 +301,7 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
     assert "3 GB to download and 9 GB on disk" in said, "told before, not after"
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 << 30))
     with pytest.raises(console.Refused, match=r"about 9 GB.*only 5\.0 GB are free"):
-        install.make_environment(tmp_path / "a", slots.read_requirements())
+        new_environment.make_environment(tmp_path / "a", slots.read_requirements())
 
 
 @pytest.fixture
@@ -309,10 +309,13 @@ def installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What would be installed on a machine with room and every build, pip and the proof being stand-ins."""
     installed: list[str] = []
     monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: True)
-    monkeypatch.setattr(install, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
-    monkeypatch.setattr(install, "pip_install", lambda *words: installed.extend(each for each in words[3:] if each.startswith("torch==")))
-    monkeypatch.setattr(install, "brings_cuda", lambda slot, torch: False)
-    monkeypatch.setattr(install, "prove_torch", lambda slot: {"name": "the card", "torch": "2", "kind": "cuda", "trouble": ""})
+    monkeypatch.setattr(new_environment, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
+    monkeypatch.setattr(
+        new_environment, "pip_install", lambda *words: installed.extend(each for each in words[3:] if each.startswith("torch=="))
+    )
+    monkeypatch.setattr(install, "pip_install", lambda *words: None)
+    monkeypatch.setattr(new_environment, "brings_cuda", lambda slot, torch: False)
+    monkeypatch.setattr(new_environment, "prove_torch", lambda slot: {"name": "the card", "torch": "2", "kind": "cuda", "trouble": ""})
     monkeypatch.setattr(slots, "write_stamp", lambda slot, **what: None)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     return installed
@@ -340,10 +343,10 @@ def test_an_update_keeps_the_last_torch_that_drives_an_old_card(
 
 def test_later_packages_keep_the_pins_of_their_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
-    monkeypatch.setattr(install, "run", lambda command, *_: commands.append([str(each) for each in command]))
-    install.pip_install(tmp_path, tmp_path / "log", INSTALLING, "pip")
-    install.write_pins(tmp_path, "2.13.0", "cu126")
-    install.pip_install(tmp_path, tmp_path / "log", INSTALLING, "bell")
+    monkeypatch.setattr(pip_command, "run", lambda command, *_: commands.append([str(each) for each in command]))
+    pip_command.pip_install(tmp_path, tmp_path / "log", INSTALLING, "pip")
+    new_environment.write_pins(tmp_path, "2.13.0", "cu126")
+    pip_command.pip_install(tmp_path, tmp_path / "log", INSTALLING, "bell")
     assert [each[each.index("-c", 4) + 1] for each in commands] == [str(TOP / "constraints.txt"), str(tmp_path / "constraints.txt")]
 
 
@@ -352,9 +355,9 @@ def test_a_foreign_cudnn_ends_on_the_processor_and_is_told(
 ) -> None:
     cudnn = {"step": "convolution", "cudnn": "91300", "cudnn_file": "/opt/libcudnn.so.9", "capability": "6.1"}
     proofs = [{"kind": "cuda", "trouble": "no engine", **cudnn}, {"kind": "cpu", "trouble": ""}]
-    monkeypatch.setattr(install, "prove_torch", lambda slot: {"name": "the card", "torch": "2.13.0", **proofs.pop(0)})
+    monkeypatch.setattr(new_environment, "prove_torch", lambda slot: {"name": "the card", "torch": "2.13.0", **proofs.pop(0)})
     pretend(monkeypatch, "Linux", "x86_64", "NVIDIA GeForce GTX 1060 6GB, 580.95, 6.1")
-    install.make_environment(tmp_path / "a", slots.read_requirements())
+    new_environment.make_environment(tmp_path / "a", slots.read_requirements())
     assert [each.partition("+")[2] for each in installing] == ["cu126", "cpu"]
     said = capsys.readouterr().err
     assert "The cu126 build does not work with this card: convolutions fail, because cuDNN 9.13 was loaded (/opt/libcudnn.so.9)" in said
@@ -366,10 +369,10 @@ def test_a_card_that_computes_without_a_foreign_cudnn_is_used(
 ) -> None:
     cudnn = {"step": "convolution", "cudnn": "91300", "cudnn_file": "/opt/libcudnn.so.9", "capability": "6.1"}
     monkeypatch.setattr(
-        install, "prove_torch", lambda slot: {"name": "the card", "torch": "2.13.0", "kind": "cuda", "trouble": "", **cudnn}
+        new_environment, "prove_torch", lambda slot: {"name": "the card", "torch": "2.13.0", "kind": "cuda", "trouble": "", **cudnn}
     )
     pretend(monkeypatch, "Linux", "x86_64", "NVIDIA GeForce GTX 1060 6GB, 580.95, 6.1")
-    install.make_environment(tmp_path / "a", slots.read_requirements())
+    new_environment.make_environment(tmp_path / "a", slots.read_requirements())
     assert [each.partition("+")[2] for each in installing] == ["cu126"]
     said = capsys.readouterr().err
     assert "Tested on the card" in said and "cuDNN 9.13 was loaded (/opt/libcudnn.so.9), which has no convolutions for this card" in said
@@ -380,11 +383,11 @@ def test_a_card_between_builds_is_never_left_idle_silently(
 ) -> None:
     """An RTX 50 with driver 572: cu129 is for Linux only, and may not be there."""
     processor = {"name": "cpu", "torch": "2.13.0+cpu", "kind": "cpu", "trouble": ""}
-    monkeypatch.setattr(install, "prove_torch", lambda slot: processor)
+    monkeypatch.setattr(new_environment, "prove_torch", lambda slot: processor)
     monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: build == "cpu")
     for system, machine, installed in (("Linux", "x86_64", ["cpu"]), ("Windows", "AMD64", [""])):
         pretend(monkeypatch, system, machine, "NVIDIA GeForce RTX 5070, 572.16, 12.0")
-        install.make_environment(tmp_path / "a", slots.read_requirements())
+        new_environment.make_environment(tmp_path / "a", slots.read_requirements())
         said = capsys.readouterr().err
         assert [each.partition("+")[2] for each in installing] == installed
         assert "Your NVIDIA GeForce RTX 5070 is not used" in said.splitlines()[-1], said
@@ -394,18 +397,18 @@ def test_a_card_between_builds_is_never_left_idle_silently(
 
 def test_a_radeon_gets_its_build_and_the_room_that_it_needs(installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, "Linux", "x86_64", seen=("AMD Radeon RX 7900 XT/7900 XTX",), gfx_targets=("gfx1100",))
-    install.make_environment(tmp_path / "a", slots.read_requirements())
+    new_environment.make_environment(tmp_path / "a", slots.read_requirements())
     assert [each.partition("+")[2] for each in installing] == ["rocm7.2"]
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=12 << 30))
     with pytest.raises(console.Refused, match="about 20 GB"):
-        install.make_environment(tmp_path / "a", slots.read_requirements())
+        new_environment.make_environment(tmp_path / "a", slots.read_requirements())
 
 
 def test_macos_13_is_refused_before_anything_is_fetched(installing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "run", lambda *_: pytest.fail("something was run"))
+    monkeypatch.setattr(new_environment, "run", lambda *_: pytest.fail("something was run"))
     pretend(monkeypatch, "Darwin", "arm64", macos=13)
     with pytest.raises(console.Refused, match=r"macOS 13.*needs macOS 14.*Software Update"):
-        install.make_environment(tmp_path / "a", slots.read_requirements())
+        new_environment.make_environment(tmp_path / "a", slots.read_requirements())
     assert not installing and not (tmp_path / "a").exists()
 
 
@@ -422,13 +425,15 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
         machine_facts, "detect_facts", lambda: ComputerFacts("Windows", "AMD64", machine_facts.parse_cards("Tesla T4, 580.1, 7.5"))
     )
     monkeypatch.setattr(machine_facts, "is_offered", lambda build, version: True)
-    monkeypatch.setattr(install, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
+    monkeypatch.setattr(new_environment, "run", lambda *_: (tmp_path / "a").mkdir(exist_ok=True))
     monkeypatch.setattr(
-        install, "pip_install", lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch=="))
+        new_environment,
+        "pip_install",
+        lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch==")),
     )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     with pytest.raises(console.Refused, match=r"Redistributable is missing. Install it from https://aka.ms/\S+ and"):
-        install.make_environment(tmp_path / "a", slots.read_requirements())
+        new_environment.make_environment(tmp_path / "a", slots.read_requirements())
     assert len(installed) == 1
 
 
@@ -448,9 +453,9 @@ def test_what_the_default_index_has_is_known_before_it_is_fetched(
     wheel(tmp_path, "torch", "0.0.1", needs.format(other=other), __init__="")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
-    assert install.brings_cuda(tmp_path, "torch==0.0.1") is heavy
-    assert install.brings_cuda(tmp_path, "torch==9") is False, "there is none"
+    monkeypatch.setattr(new_environment, "python_of", lambda slot: Path(sys.executable))
+    assert new_environment.brings_cuda(tmp_path, "torch==0.0.1") is heavy
+    assert new_environment.brings_cuda(tmp_path, "torch==9") is False, "there is none"
 
 
 def test_what_is_wanted_is_what_pyproject_says() -> None:

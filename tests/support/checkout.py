@@ -71,6 +71,8 @@ NEEDED = (
             "console",
             "failure",
             "install",
+            "new_environment",
+            "pip_command",
             "machine_facts",
             "proof",
             "repair_page",

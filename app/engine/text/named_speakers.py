@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from app.engine.text.script import MARK
+from app.engine.text.script_marks import MARK
 
 _WORD: Final = r"[^\W\d_][\w.'’-]{0,19}+"
 _AT_LINE: Final = re.compile(rf"^[ \t]*+({_WORD}(?: {_WORD}){{0,2}})(?::(?=\s)|：)[ \t]*+", re.MULTILINE)

@@ -11,7 +11,9 @@ from itertools import islice
 from typing import Any, Final
 
 from app.engine.text.caption import SILENT, UNKNOWN_MOST, find_taught, read_marks
-from app.engine.text.script import LENGTH, MARK, PLAIN, ROUND, SQUARE, is_strange
+from app.engine.text.script_brackets import ROUND, SQUARE
+from app.engine.text.script_characters import PLAIN, is_strange
+from app.engine.text.script_marks import LENGTH, MARK
 from app.engine.text.voice_limits import NONVERBALS, VoiceLimits
 from app.sentence import Sentence, say
 

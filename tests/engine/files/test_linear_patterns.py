@@ -25,7 +25,7 @@ from tests.support.places import TOP
 ANCHORED = ("match", "fullmatch")
 CALLS = {"compile", "match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 COMPUTED = {
-    "app/compat/planning/quirk.py", "app/compat/planning/quirk_table.py", "app/engine/pipelines/placement.py", "app/launcher/install.py",
+    "app/compat/planning/quirk.py", "app/compat/planning/quirk_table.py", "app/engine/pipelines/placement.py", "app/launcher/pip_command.py",
     "app/graphics_cards.py", "app/launcher/machine_facts.py", "app/private_words.py",
 }  # fmt: skip
 """Files whose patterns are columns of Hearth's own tables, over names of cards, layers and pip's own lines, or this user's names."""
@@ -215,4 +215,4 @@ def test_every_file_of_patterns_is_seen() -> None:
     for path in sorted((TOP / "app").rglob("*.py")):
         source = path.read_text("utf-8")
         assert not re.search(r"^from re import|^import re as|^import regex", source, re.MULTILINE), path
-    assert {Path(place.partition(":")[0]).name for place, *_ in PATTERNS} >= {"foreign_settings.py", "script.py", "request_guard.py"}
+    assert {Path(place.partition(":")[0]).name for place, *_ in PATTERNS} >= {"foreign_settings.py", "script_marks.py", "request_guard.py"}

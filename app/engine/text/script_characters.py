@@ -1,0 +1,68 @@
+"""Clean the characters of a script: plain quotes and dashes, no control characters, and a word on those that a voice cannot read."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from app.engine.text.model_names import word_name
+from app.engine.text.script_problem import Problem
+from app.engine.text.voice_limits import VoiceLimits
+from app.engine.text.written_out import can_read, punctuate_lines
+from app.sentence import Sentence, say
+
+ACCENTS_MOST = 30
+PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―", " - "), "−": "-", "‐": "-", "‑": "-",
+        "…": "...", "\u00a0": " ", "\u202f": " ", "\u200b": "", "\u200d": "", "\ufeff": "", "\u00ad": "",
+    }
+)  # fmt: skip
+
+
+def _limit_accents(text: str) -> str:
+    """Keep at most ACCENTS_MOST combining characters in a row: Python sorts them in quadratic time when it normalises."""
+    if text.isascii():
+        return text
+    kept, run = [], 0
+    for letter in text:
+        run = run + 1 if unicodedata.combining(letter) else 0
+        if run <= ACCENTS_MOST:
+            kept.append(letter)
+    return "".join(kept)
+
+
+def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
+    lines = text if limits.letters is None else punctuate_lines(text)
+    plain = unicodedata.normalize("NFC", _limit_accents(lines)).translate(PLAIN)
+    replaced = sum(text.count(chr(code)) for code in PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
+    if replaced and limits.letters is None:
+        problems.append(
+            Problem(
+                "note",
+                say(
+                    "script.typographic",
+                    "Curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better: {count}.",
+                    count=replaced,
+                ),
+            )
+        )
+    visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
+    strange = sorted({each for each in visible if not each.isascii() and is_strange(each, limits)})
+    if strange:
+        problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
+    return visible
+
+
+def is_strange(sign: str, limits: VoiceLimits) -> bool:
+    """Tell whether a voice skips a character, or makes noise of it."""
+    if unicodedata.category(sign).startswith("Z"):
+        return False
+    return ord(sign) > 0x24F if limits.letters is None else not can_read(sign)
+
+
+def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
+    if limits.letters is not None:
+        return say(
+            "script.skipped", "{name} only reads English. It skips these characters: {signs}", name=word_name(limits.name), signs=signs
+        )
+    return say("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)

@@ -1,0 +1,101 @@
+"""Split a script at its marks, speakers' tags and pauses, into turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from app.duration import word_duration
+from app.engine.text.model_names import word_name
+from app.engine.text.script_brackets import ROUND, spell_for
+from app.engine.text.script_problem import Problem
+from app.engine.text.turns import Turn
+from app.engine.text.voice_limits import VoiceLimits
+from app.sentence import say
+
+PAUSE_S = 0.5
+PAUSE_MOST_S = 30.0
+
+# Possessive quantifiers keep these linear: scripts come from guests and other programs, too.
+MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
+LENGTH = re.compile(r"\s*+(\d{1,6}(?:\.\d{1,6})?)\s*+(ms|seconds?|sec|s)?+\s*+", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+
+
+def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
+    """Split into turns and pauses, in order; also return the problems found."""
+    speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
+    last_said = 0
+    wrong: list[str] = []
+    for mark in [*MARK.finditer(text), None]:
+        chunk = " ".join(text[begin : mark.start() if mark else len(text)].split())
+        if _WORD.search(chunk) or ROUND.search(chunk):
+            if not tagged and not said:
+                problems.append(
+                    Problem("note", say("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
+                )
+            merged += tagged and last_said == speaker
+            said, last_said, tagged = said + 1, speaker, False
+            if spelled := spell_for(chunk, limits, problems):
+                yield Turn(speaker, spelled)
+        if mark is None:
+            break
+        begin = mark.end()
+        if mark[1]:
+            speaker, tagged = int(mark[1]), True
+            corrected += mark[0] not in ("[S1]", "[S2]")
+            if speaker not in (1, 2):
+                wrong.append(mark[0])
+        else:
+            yield _read_pause_s(mark, problems)
+    if wrong:
+        problems.append(
+            Problem(
+                "fatal",
+                say(
+                    "script.speakers",
+                    "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
+                    tags=tuple(dict.fromkeys(wrong[:5])),
+                    name=word_name(limits.name),
+                ),
+            )
+        )
+    elif corrected:
+        problems.append(
+            Problem(
+                "note",
+                say("script.tags", "{count} {count:tag is|tags are} read as [S1] or [S2], which is the usual spelling.", count=corrected),
+            )
+        )
+    if merged:
+        problems.append(
+            Problem(
+                "note",
+                say(
+                    "script.alternate",
+                    "In {count} {count:place|places} a speaker has two lines in a row; they are joined into one turn.",
+                    count=merged,
+                ),
+            )
+        )
+
+
+def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
+    length = LENGTH.fullmatch(mark[2])
+    if length is None:
+        if mark[2].strip():
+            problems.append(
+                Problem(
+                    "warning", say("script.pause", "Hearth does not understand {mark}. Write it like this: (pause 0.5s).", mark=mark[0])
+                )
+            )
+        return PAUSE_S
+    seconds = float(length[1]) / (1000 if (length[2] or "").lower() == "ms" else 1)
+    if seconds > PAUSE_MOST_S:
+        problems.append(
+            Problem(
+                "warning",
+                say("script.pause-long", "{mark} is too long; the pause will last {most}.", mark=mark[0], most=word_duration(PAUSE_MOST_S)),
+            )
+        )
+    return min(seconds, PAUSE_MOST_S)
