@@ -42,6 +42,11 @@ def cut_next(spoken: Samples, rate: int, done: bool, after_s: float, speed: floa
     return HeardPart(np.clip(join_sound.fade_edges(samples, fade, begins=not after_s, ends=done), -1, 1), rate, end / rate)
 
 
+def lower_gain(gain: float, spoken: Samples) -> float:
+    """Lower a gain, chosen before this part was known, so far that its peak does not clip; the joined file's gain is as low."""
+    return min(gain, join_sound.PEAK / max(float(np.abs(spoken).max(initial=0)), 1e-9))
+
+
 def measure_file(file: Path) -> Loudness:
     return _measure_file(file, file.stat().st_mtime_ns)
 

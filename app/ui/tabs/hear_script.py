@@ -47,6 +47,8 @@ def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:
         known = [heard_part.measure_file(Path(each.path)) for each in progress.parts if Path(each.path).is_file()]
         known += [] if done else [join_sound.measure_loudness(spoken, rate)]
         gain = float(join_sound.choose_gain(known, wanted.loudness_lufs))
+    if wanted.loudness_lufs is not None:
+        gain = heard_part.lower_gain(gain, spoken)
     found = heard_part.cut_next(spoken, rate, done, asked.after, wanted.speed, gain)
     headers = {GAIN: str(gain), UNTIL: str(found.until_s), "Cache-Control": "no-store"}
     if not len(found.samples):
