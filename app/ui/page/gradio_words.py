@@ -35,3 +35,10 @@ GRADIO_WORDS: Final = (
     say("image_editor.zoom_in", "Zoom in"),
     say("image_editor.zoom_out", "Zoom out"),
 )
+GUEST_WORDS: Final = {
+    "audio.no_device_support": say(
+        "guest.no-microphone",
+        "The microphone cannot be used. If your browser asks or has blocked it, allow it; or record with another app and choose that file.",
+    )
+}
+"""What guests are told in place of advice that only the owner can follow, by Gradio's key."""
