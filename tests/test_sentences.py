@@ -16,7 +16,7 @@ from tests.support.places import TOP
 from tests.support.sentences import ENGLISH, SCRIPTS, SPOKEN, called
 
 CATALOG = TOP / "app" / "locale" / "zh.json"
-UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "selftest.part", "word.comma"}
+UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "selftest.part", "word.colon", "word.comma"}
 """A name, the same in both languages; and what differs in its marks alone."""
 TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
 """A number with a unit of time; rates such as s/step are none."""
@@ -121,3 +121,15 @@ def test_no_call_of_the_scripts_is_overlooked(path: Path) -> None:
     pieces = source.split("t(")[:-1]
     calls = sum(not (piece[-1:].isalnum() or piece[-1:] in ("_", "$")) for piece in pieces)
     assert len(SCRIPT_SENTENCE.findall(source)) == calls
+
+
+def test_scripts_join_words_by_the_marks_of_their_reader() -> None:
+    """Chinese has a comma and a colon of its own: `word.comma`, `word.colon`, and `Hearth.sentences` where whole ones follow each other."""
+    fixed = re.compile(r'\.join\("[,:;] "\)|\}(</b>)?[:,;] \$\{')
+    found = [
+        f"{file.name}:{number} {line.strip()[:100]}"
+        for file in sorted((TOP / "app/ui/page/static").rglob("*.js"))
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if fixed.search(line)
+    ]
+    assert not found

@@ -100,7 +100,7 @@
       text(line.querySelector("span"), each.words);
       const label = each.wrong ? t("force.close", "Close") : t("force.remove", "Remove");
       text(line.querySelector("button"), label);
-      line.querySelector("button").setAttribute("aria-label", `${label}: ${each.words}`);
+      line.querySelector("button").setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.words}`);
       line.querySelector("button").addEventListener("click", each.run ?? (() => Hearth.call(each.call)));
       if (each.wrong) line.querySelector("span").setAttribute("role", "alert"); // the line itself belongs to the list
       return line;

@@ -78,7 +78,7 @@
   const source = (each) => (each.link ? `<a href="${esc(each.link)}" target="_blank" rel="noreferrer">${esc(each.source)}</a>` : esc(each.source));
   function rejected(all) {
     if (!all.length) return "";
-    const lines = all.map((each) => `<li><b>${esc(each.option)}</b>: ${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
+    const lines = all.map((each) => `<li><b>${esc(each.option)}</b>${t("word.colon", ": ")}${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
     return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(t("word.comma", ", ")) })}</summary><ul>${lines.join("")}</ul></details>`;
   }
 
@@ -107,7 +107,8 @@
     const ms = (share) => `${((1000 * fastest) / share).toFixed(1)} ms`;
     const axis = [0, 0.5, 1].map((share) => `<line class="ground" x1="0" x2="${W}" y1="${y(share)}" y2="${y(share)}"/><text class="axis" x="0" y="${y(share) - 4}">${mib(share)}</text>
       ${known.length && share ? `<text class="axis" x="${W}" y="${y(share) - 4}" text-anchor="end">${ms(share)}</text>` : ""}`).join("");
-    const label = `${t("curve.label", "Memory and speed by chunk size:")} ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MiB`).join(t("word.comma", ", "))}`;
+    const points = curve.points.map((p) => `${p.chunk}${t("word.colon", ": ")}${megabytes(p.bytes)} MiB`);
+    const label = Hearth.sentences([t("curve.label", "Memory and speed by chunk size:"), points.join(t("word.comma", ", "))]);
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>${view.simulated ? `<p class="h-pretended">${esc(t("curve.simulated", "Memory and speed of the simulated {machine}", { machine: view.simulated }))}</p>` : ""}
       <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MiB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>

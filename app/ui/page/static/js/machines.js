@@ -150,7 +150,7 @@
     text(row.querySelector(".h-soft"), [...each.facts, ...done, each.why].filter(Boolean).join(" · "));
     rest.dataset.resting = each.resting ? "yes" : "";
     text(rest, each.resting ? t("machines.work", "Use again") : t("machines.rest", "Pause"));
-    for (const button of [rest, remove]) button.setAttribute("aria-label", `${button.textContent}: ${each.name}`);
+    for (const button of [rest, remove]) button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${each.name}`);
   }
 
   function drawLending(element, lending) {

@@ -158,7 +158,7 @@
     element.innerHTML = "";
     const button = (label, run) => {
       const made = Hearth.button(label, run);
-      made.setAttribute("aria-label", `${label}: ${each.title}`);
+      made.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.title}`);
       element.append(made);
     };
     if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));

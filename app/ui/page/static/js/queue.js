@@ -38,7 +38,7 @@
       const [up, remove] = row.querySelectorAll("button");
       text(up, t("queue.up", "Move up"));
       text(remove, t("queue.remove", "Remove"));
-      for (const button of [up, remove]) button.setAttribute("aria-label", `${button.textContent}: ${job.text}`);
+      for (const button of [up, remove]) button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${job.text}`);
       up.addEventListener("click", () => post(job.id, "up"));
       remove.addEventListener("click", () => post(job.id, "remove"));
       return row;

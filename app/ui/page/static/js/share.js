@@ -132,7 +132,7 @@
     const once = view.at_home ? t("share.once-home", "Shown only once. Tell it to your guests.") : t("share.once", "Shown only once. Send it separately from the link.");
     text(part(".h-secret .h-soft"), once);
     const open = t("share.plain", "The connection is not encrypted: use it in a network whose people you trust.");
-    text(part(".h-advice"), view.at_home ? [view.advice, view.address.startsWith("http:") && open].filter(Boolean).join(" ") : "");
+    text(part(".h-advice"), view.at_home ? Hearth.sentences([view.advice, view.address.startsWith("http:") && open]) : "");
     part(".h-none").hidden = view.guests.length > 0;
     list(part(".h-guests"), view.guests, (each) => each.id, (each) => {
       const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);

@@ -202,7 +202,7 @@
     const words = row.querySelector("p");
     words.classList.toggle("h-soft", !done);
     const before = cut ? t("part.cut", "cut off by the stop") : done ? "" : under_way;
-    Hearth.script(words, [before, part.text].filter(Boolean).join(": "));
+    Hearth.script(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")));
     drawLive(row);
     const again = row.querySelector(".h-again");
     again.hidden = !done || !end;
