@@ -66,7 +66,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         try:
             yield from measure_steps(painters, painting, args.rounds, title)
             if args.batch:
-                yield from measure_batch(painters, replace(painting, steps=2), args.batch, title)
+                yield from measure_batch(painters, painting, args.batch, title)
         finally:
             painters.close()
 
