@@ -53,7 +53,7 @@ def format_event(event: Event) -> str:
 def format_step(step: Step) -> str:
     words = [f"[{format_bar(step.done, step.total)}]", f"{step.rate:.1f} {step.unit}/s"]
     if step.parts > 1:
-        words.insert(0, f"part {step.part + 1} of {step.parts}")
+        words.insert(0, f"{name_parts(step)} of {step.parts}")
     if step.realtime is not None:
         words.append(f"{step.realtime:.2f}x realtime")
     if step.eta_s is not None:
@@ -61,6 +61,11 @@ def format_step(step: Step) -> str:
     used, highest = step.memory.process_bytes / (1 << 30), step.memory.highest_bytes / (1 << 30)
     words.append(f"{used:.1f} GB, highest {highest:.1f}")
     return "  ".join(words)
+
+
+def name_parts(step: Step) -> str:
+    first = step.part + 1
+    return f"part {first}" if step.at_once == 1 else f"parts {first} to {step.part + step.at_once}"
 
 
 def format_bar(done: float, total: float) -> str:

@@ -6,6 +6,7 @@ import argparse
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from math import log10
 from pathlib import Path
 from statistics import median
 from typing import Final, get_args
@@ -17,6 +18,7 @@ from app.cli.bench.painters import HEARTH, Painted, Painter, Painting
 from app.cli.bench.report import Column, Found, Measured, Remark, Table
 from app.cli.machine_options import read_machine
 from app.compat.planning.types import Dtype
+from app.engine.jobs.quicker import QUICKER as QUICKER_NAMES
 from app.engine.models import catalog
 from app.paths import Home
 
@@ -36,6 +38,15 @@ BATCH: Final = Table(
     "batch", "pictures of so many steps, decoded", ("model", "way"),
     (Column("one_s", "s one by one", ".2f", compared=True), Column("batch_s", "s in a batch", ".2f", compared=True), Column("ratio", "ratio")), width=60,
 )  # fmt: skip
+QUICKER: Final = Table(
+    "quicker", "a picture, quicker", ("model", "setting"),
+    (
+        Column("seconds", "s", ".2f", compared=True), Column("beside_off", "/off", compared=True),
+        Column("psnr_db", "PSNR, dB", ".1f", compared=True),
+    ), width=60,
+)  # fmt: skip
+FEWER: Final = (0.75, 0.6, 0.5)
+"""Shares of the steps that "quicker" is put beside."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rounds", type=count, default=2, metavar="N", help="turns of each way (default: 2)")
     parser.add_argument("--batch", type=at_least(2), metavar="N", help="also paint so many pictures in a batch and one by one")
+    parser.add_argument("--quicker", action="store_true", help='also paint with each "quicker" setting and with fewer steps')
 
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
@@ -66,7 +78,9 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         try:
             yield from measure_steps(painters, painting, args.rounds, title)
             if args.batch:
-                yield from measure_batch(painters, replace(painting, steps=2), args.batch, title)
+                yield from measure_batch(painters, painting, args.batch, title)
+            if args.quicker:
+                yield from measure_quicker(painters, painting, args.rounds, title)
         finally:
             painters.close()
 
@@ -126,3 +140,29 @@ def measure_batch(painters: Painters, painting: Painting, pictures: int, title: 
         batch_s = painters.paint(way, replace(painting, batch=pictures)).seconds
         name = f"{way}, {pictures} of {painting.steps} steps"
         yield Measured(BATCH, {"model": title, "way": name, "one_s": one_s, "batch_s": batch_s, "ratio": batch_s / one_s})
+
+
+def measure_quicker(painters: Painters, painting: Painting, rounds: int, title: str) -> Iterator[Found]:
+    """Time pictures with each setting and with fewer steps, in turn, and tell how far each is from the one with all steps."""
+    settings = {f"{name}, {painting.steps} steps": replace(painting, quicker=name) for name in QUICKER_NAMES}
+    settings |= {f"off, {count} steps": replace(painting, steps=count) for share in FEWER if (count := round(share * painting.steps)) > 1}
+    seconds: dict[str, list[float]] = {name: [] for name in settings}
+    pixels = dict.fromkeys(settings, b"")
+    for number in range(rounds):
+        for name in list(settings)[:: -1 if number % 2 else 1]:
+            found = painters.paint(HEARTH, settings[name])
+            seconds[name].append(found.seconds)
+            pixels[name] = found.pixels
+    first = next(iter(settings))
+    for name in settings:
+        took_s = median(seconds[name])
+        psnr_db = None if name == first else compare(pixels[name], pixels[first])
+        yield Measured(
+            QUICKER, {"model": title, "setting": name, "seconds": took_s, "beside_off": took_s / median(seconds[first]), "psnr_db": psnr_db}
+        )
+
+
+def compare(picture: bytes, right: bytes) -> float:
+    """Return the PSNR of a picture in dB; two equal ones differ by less than one of their bytes."""
+    error = sum((a - b) ** 2 for a, b in zip(picture, right, strict=True)) or 1
+    return 10 * log10(255**2 * len(right) / error)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.compat.planning.types import Choice, Dtype
+from app.engine.jobs.quicker import Quicker
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -30,6 +31,8 @@ class Painting:
     batch: int
     dtype: Dtype | None
     """None: the one that Hearth plans here."""
+    quicker: Quicker = "off"
+    """Plain diffusers has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Painted:
     peak_bytes: int
     """Of the whole process so far, beyond what it took before it loaded a model."""
     dtype: Dtype
+    pixels: bytes = b""
+    """Of the last picture, by Hearth."""
 
 
 class Painter:
@@ -92,11 +97,11 @@ def _serve(pipe: Connection, way: str, home: Home) -> None:
             return
         try:
             with torch.inference_mode():
-                at_s, seconds, dtype = paint.paint(painting)
+                at_s, seconds, dtype, pixels = paint.paint(painting)
         except Trouble as trouble:
             pipe.send(trouble)
             continue
-        pipe.send(Painted(tuple(b - a for a, b in pairwise(at_s)), seconds, peak.so_far(), dtype))
+        pipe.send(Painted(tuple(b - a for a, b in pairwise(at_s)), seconds, peak.so_far(), dtype, pixels))
 
 
 class _Hearth:
@@ -107,24 +112,30 @@ class _Hearth:
 
         self._session, self._home = Session(home), home
 
-    def paint(self, painting: Painting) -> tuple[list[float], float, Dtype]:
+    def paint(self, painting: Painting) -> tuple[list[float], float, Dtype, bytes]:
+        from PIL import Image
+
         from app.engine.jobs.control import Control
-        from app.engine.jobs.events import Failed, Step
+        from app.engine.jobs.events import Failed, Finished, Step
         from app.engine.jobs.request import PictureRequest
 
         request = PictureRequest(
             PROMPT, str(painting.model), width=painting.size, height=painting.size, steps=painting.steps, guidance=GUIDANCE,
-            batch=painting.batch, seed=1, preview_every=0,
+            batch=painting.batch, seed=1, preview_every=0, quicker=painting.quicker,
         )  # fmt: skip
-        plans, at_s, began_s = [], list[float](), time.perf_counter()
+        plans, at_s, pixels, began_s = [], list[float](), b"", time.perf_counter()
         with tempfile.TemporaryDirectory(dir=self._home.scratch) as job:
             choice = Choice(dtype=painting.dtype)
             for event in self._session.run(request, choice, Control(), Path(job), lambda _, plan: plans.append(plan)):
                 if isinstance(event, Step):
                     at_s.append(time.perf_counter())
+                if isinstance(event, Finished):
+                    seconds = time.perf_counter() - began_s
+                    with Image.open(event.files[-1]) as picture:
+                        pixels = picture.convert("RGB").tobytes()
                 if isinstance(event, Failed):
                     raise Trouble(event.sentence, *event.objections)
-        return at_s, time.perf_counter() - began_s, plans[-1].dtype
+        return at_s, seconds, plans[-1].dtype, pixels
 
 
 class _Plain:
@@ -134,7 +145,7 @@ class _Plain:
         self._device = device
         self._loaded: tuple[tuple[Path, Dtype], Any] | None = None
 
-    def paint(self, painting: Painting) -> tuple[list[float], float, Dtype]:
+    def paint(self, painting: Painting) -> tuple[list[float], float, Dtype, bytes]:
         import diffusers
         import torch
 
@@ -154,4 +165,4 @@ class _Plain:
             PROMPT, width=painting.size, height=painting.size, num_inference_steps=painting.steps, guidance_scale=GUIDANCE,
             num_images_per_prompt=painting.batch, generator=torch.Generator("cpu").manual_seed(1), callback_on_step_end=note,
         )  # fmt: skip
-        return at_s, time.perf_counter() - began_s, painting.dtype
+        return at_s, time.perf_counter() - began_s, painting.dtype, b""

@@ -38,6 +38,8 @@ class Step:
     """Seconds of sound made per second; None for pictures."""
     part: int = 0
     parts: int = 1
+    at_once: int = 1
+    """Parts that it was a step of, from `part` on: small pictures are painted together."""
     ran: Ran | None = None
     """How the largest attention call since the previous step ran."""
 

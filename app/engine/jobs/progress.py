@@ -42,8 +42,8 @@ class Progress:
         if step is None or not step.total:
             return len(self.parts) / max(1, self.parts[0].total) if self.parts else 0.0
         here = min(1.0, step.done / step.total)
-        before = sum(part.index != step.part for part in self.parts)
-        return min(1.0, (before + here) / step.parts) if step.unit == "steps" else here
+        before = sum(not 0 <= part.index - step.part < step.at_once for part in self.parts)
+        return min(1.0, (before + here * step.at_once) / step.parts) if step.unit == "steps" else here
 
     def add(self, event: Event) -> Progress:
         match event:

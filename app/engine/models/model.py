@@ -13,6 +13,8 @@ Kind = Literal["speech", "picture"]
 Family = Literal["dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
+SMALL_PARAMETERS = 50_000_000
+"""Below this a model's kernels end before a second thread wakes up, and Python between them takes as long as they do."""
 NOT_NEEDED = ("*.bin", "*.ckpt", "*.pt", "*.pth", "*.msgpack", "*.onnx*", "*.h5", "*.py", "*.pkl")
 """Never downloaded and never read: pickles, other frameworks, code."""
 
@@ -125,7 +127,7 @@ def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, .
 
 
 def describe_need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
-    """Describe what one picture of this size takes (a batch is made one after another)."""
+    """Describe what one picture of this size takes (several at once are tried only where memory is free beside this)."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":
         return Need(

@@ -67,6 +67,17 @@ def changed_state(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def take_row(state: Mapping[str, Any], shape: torch.Size, row: int) -> dict[str, Any]:
+    """Return the state as it would be of one picture alone; `shape`: of the latents of all."""
+    return {name: _take_row(value, shape, row) for name, value in state.items()}
+
+
+def _take_row(value: Any, shape: torch.Size, row: int) -> Any:
+    if isinstance(value, list):
+        return [_take_row(each, shape, row) for each in value]
+    return value[row : row + 1] if isinstance(value, torch.Tensor) and value.shape == shape else value
+
+
 def restore_state(scheduler: Any, state: Mapping[str, Any], device: torch.device) -> None:
     for name, value in state.items():
         setattr(scheduler, name, _move(value, getattr(scheduler, name, None), device))

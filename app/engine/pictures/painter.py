@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from PIL import Image
 
+from app.compat.machine.fault_words import is_out_of_memory
 from app.compat.machine.meter import Meter
 from app.compat.planning.types import Plan
 from app.engine.files import picture_settings
 from app.engine.jobs import quicker
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
-from app.engine.jobs.request import PictureRequest, to_json
+from app.engine.jobs.request import PictureRequest
 from app.engine.loading.loaded import same_placement
 from app.engine.models.forecast import count_steps
 from app.engine.models.model import Model
-from app.engine.pictures import checkpoint, per_request, preview, steps
+from app.engine.pictures import batch, checkpoint, per_request, preview, steps
 from app.engine.pictures.active_loras import ActiveLoras
+from app.engine.pictures.batch import Loop, Picture
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.final_settings import PictureSettings, resolve_settings
 from app.engine.pictures.prompt_embeddings import KeptEmbeddings
@@ -62,28 +61,6 @@ class _Run:
     """Sends an event out of the painting thread; it holds nothing of the device."""
 
 
-@dataclass(slots=True)
-class _Picture:
-    """One picture of a batch while it is painted."""
-
-    index: int
-    total: int
-    later: int
-    """Pictures to paint after this one."""
-    path: Path
-    checkpoint_path: Path
-    fingerprint: str
-    """Of the request and the model that its checkpoint belongs to."""
-    stopped: bool = False
-    alternates: bool = False
-    """Whether every second step reuses the one before."""
-    reused: int = 0
-    """Steps that reused something."""
-    elapsed_s: list[float] = field(default_factory=list)
-    stepped_s: float = 0.0
-    """When its last step ended."""
-
-
 class Painter:
     def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan) -> None:
         self.notes = pipeline.notes
@@ -116,17 +93,39 @@ class Painter:
             self._embeddings.forget()
         files: list[str] = []
         steps_done, reused, stopped = 0, 0, False
-        for index in range(request.batch):
-            picture = self._start_picture(run.settings, index, job)
-            if not picture.path.is_file():
-                self._paint(run, picture)
-                steps_done, reused = steps_done + len(picture.elapsed_s), reused + picture.reused
-                stopped = picture.stopped
+
+        def land(picture: Picture) -> None:
             if picture.path.is_file():
                 files.append(str(picture.path))
-                tell(PartDone(index, request.batch, str(picture.path), request.prompt, run.settings.seed_for(index)))
-            if stopped:
-                break
+                tell(PartDone(picture.index, request.batch, files[-1], request.prompt, run.settings.seed_for(picture.index)))
+
+        waiting = batch.list_pictures(run.settings, self._model, job)
+        most = batch.count_at_once(run.settings.request, self._model, self._plan, self._meter.read().free_bytes)
+        while waiting and not stopped:
+            if waiting[0].path.is_file():
+                land(waiting.pop(0))
+                continue
+            loop = batch.choose_next(waiting, most)
+            count = len(loop.pictures)
+            try:
+                self._paint(run, loop, land)
+            except (RuntimeError, MemoryError) as fault:
+                if count == 1 or not _lacks_memory(fault):
+                    raise
+                tell(
+                    Note(
+                        say(
+                            "paint.one-by-one",
+                            "Memory did not suffice for {count} {count:picture|pictures} at once, so they are painted one by one.",
+                            count=count,
+                        )
+                    )
+                )
+                most, waiting = 1, [each for each in waiting if str(each.path) not in files]
+                continue
+            del waiting[:count]
+            steps_done, reused = steps_done + len(loop.elapsed_s) * count, reused + loop.reused
+            stopped = loop.stopped
         if reused:
             tell(
                 Note(
@@ -164,81 +163,87 @@ class Painter:
         self._embeddings.forget()
         self._colours = None
 
-    def _start_picture(self, settings: PictureSettings, index: int, job: Path) -> _Picture:
-        made_from = json.dumps([to_json(settings.request_for(index)), self._model.id], sort_keys=True)
-        fingerprint = hashlib.sha256(made_from.encode()).hexdigest()
-        paths = [job / f"picture-{each}.png" for each in range(settings.request.batch)]
-        later = sum(not each.is_file() for each in paths[index + 1 :])
-        return _Picture(index, len(paths), later, paths[index], job / f"latent-{index}.safetensors", fingerprint)
-
-    def _paint(self, run: _Run, picture: _Picture) -> None:
+    def _paint(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
         try:
-            painted = self._compute(run, picture, checkpoint.load(picture.checkpoint_path, picture.fingerprint))
+            latents = self._compute(run, loop)
+            # Stop keeps the first as predicted so far; the others resume from what is kept of them.
+            for row, picture in enumerate(loop.pictures[:1] if loop.stopped else loop.pictures):
+                if latents is not None and not picture.path.is_file():
+                    self._finish(run, loop, picture, latents[row : row + 1])
+                if picture.path.is_file():
+                    picture.checkpoint_path.unlink(missing_ok=True)
+                land(picture)
         finally:
             self._pipe.maybe_free_model_hooks()
-        if painted is not None and picture.path.is_file():  # another machine's came while this one was decoded
-            picture.checkpoint_path.unlink(missing_ok=True)
-        elif painted is not None:
-            finished = per_request.finish_picture(painted, run.settings)
-            picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
-            if picture.stepped_s:
-                self._finish_s_a_pixel = (time.perf_counter() - picture.stepped_s) / _count_pixels(run)
-            picture.checkpoint_path.unlink(missing_ok=True)
+
+    def _finish(self, run: _Run, loop: Loop, picture: Picture, latents: torch.Tensor) -> None:
+        """Decode a picture and save it, unless another machine's comes while it is decoded."""
+        step = loop.start.done if loop.start else run.settings.request.steps or 0
+        painted = per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step)
+        if picture.path.is_file():
+            return
+        finished = per_request.finish_picture(painted, run.settings)
+        picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
+        if loop.stepped_s:
+            now_s = time.perf_counter()
+            self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s
 
     @property
     def _exact(self) -> bool:
         """Whether every part computes in full precision, so that a black picture is no rounding error."""
         return all(part.compute in ("float32", "float64") for part in self._plan.precision)
 
-    def _compute(self, run: _Run, picture: _Picture, start: Checkpoint | None) -> Image.Image | None:
-        """Return the picture; after Stop the one predicted so far, if any."""
+    def _compute(self, run: _Run, loop: Loop) -> torch.Tensor | None:
+        """Return the latents of the pictures; after Stop those predicted so far, if any."""
         if run.settings.request.preview_every and self._colours is None:
             self._colours = preview.fit_colours(self._pipe.vae, placement.find_device(self._pipe.vae))
             self._pipe.maybe_free_model_hooks()  # with model offload the VAE is used last, so nothing else would evict it
-        latents = start.latents if start and start.complete else self._denoise(run, picture, start)
-        if latents is None:
-            return None
-        step = start.done if start else run.settings.request.steps or 0
-        return per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step)
+        return loop.start.latents if loop.start and loop.start.complete else self._denoise(run, loop)
 
-    def _denoise(self, run: _Run, picture: _Picture, start: Checkpoint | None) -> torch.Tensor | None:
+    def _denoise(self, run: _Run, loop: Loop) -> torch.Tensor | None:
         """Run the pipeline's own loop and return the final latents; after Stop the clean ones predicted so far, if any; None if another
         machine was faster."""
-        generator = torch.Generator("cpu").manual_seed(run.settings.seed_for(picture.index))
+        generators = [torch.Generator("cpu").manual_seed(run.settings.seed_for(each.index)) for each in loop.pictures]
         pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)
         last_prediction: Callable[[], torch.Tensor] | None = None
         denoiser = getattr(pipe, self._family.denoiser)
         due, reuse = self._plan_reuse(run.settings.request, denoiser)
-        picture.alternates = reuse is not None
+        loop.alternates = reuse is not None
 
-        def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoint: Callable[[], Checkpoint]) -> None:
+        def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoints: Callable[[], list[Checkpoint]]) -> None:
             nonlocal last_prediction
-            before_s, picture.stepped_s, last_prediction = picture.stepped_s or watcher.began_s, time.perf_counter(), predict
+            before_s, loop.stepped_s, last_prediction = loop.stepped_s or watcher.began_s, time.perf_counter(), predict
             if not due(done):  # what the next step would reuse is not stored
-                checkpoint.save(picture.checkpoint_path, make_checkpoint(), picture.fingerprint)
-            picture.elapsed_s.append(picture.stepped_s - before_s)
+                save(make_checkpoints())
+            loop.elapsed_s.append(loop.stepped_s - before_s)
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
-            run.tell(self._make_step(run, done, total, picture))
+            run.tell(self._make_step(run, done, total, loop))
             every = run.settings.request.preview_every
             if every and done % every == 0 and done != total:
-                run.tell(self._make_preview(done, predict(), run.settings, picture))
-            if picture.path.is_file():
+                run.tell(self._make_preview(done, predict(), run.settings, loop))
+            if loop.is_overtaken:
                 raise steps.Overtaken
 
+        def save(checkpoints: list[Checkpoint]) -> None:
+            for picture, each in zip(loop.pictures, checkpoints, strict=True):
+                checkpoint.save(picture.checkpoint_path, each, picture.fingerprint)
+
         try:
-            with steps.watch_steps(pipe, denoiser, generator, run.control, on_step, start, reuse) as watcher:
+            with steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher:
                 arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings)
+                if len(generators) > 1:
+                    arguments |= {"num_images_per_prompt": len(generators)}
+                generator = generators if len(generators) > 1 else generators[0]
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
         except steps.StopRequested:
-            picture.stopped = True
+            loop.stopped = True
             return last_prediction() if last_prediction else None
         except steps.Overtaken:
-            picture.checkpoint_path.unlink(missing_ok=True)
             return None
         finally:
-            picture.reused = reuse.count if reuse else 0
-        whole = Checkpoint(run.settings.request.steps or 0, latents, {}, generator.get_state(), complete=True)
-        checkpoint.save(picture.checkpoint_path, whole, picture.fingerprint)
+            loop.reused = reuse.count if reuse else 0
+        last = run.settings.request.steps or 0
+        save([Checkpoint(last, latents[row : row + 1], {}, each.get_state(), complete=True) for row, each in enumerate(generators)])
         return latents
 
     def _plan_reuse(self, request: PictureRequest, denoiser: torch.nn.Module) -> tuple[Callable[[int], bool], Reuse | None]:
@@ -250,25 +255,32 @@ class Painter:
 
         return due, Reuse(due, list_inner_blocks(denoiser) if request.quicker == "much" else []) if due(1) else None
 
-    def _make_step(self, run: _Run, done: int, total: int, picture: _Picture) -> Step:
+    def _make_step(self, run: _Run, done: int, total: int, loop: Loop) -> Step:
         # The first step is often slower; it counts only while it is the only one.
         # Of steps that alternate between full and reusing, as many of each count.
-        recent = picture.elapsed_s[-4:] if picture.alternates else picture.elapsed_s[1:][-5:] or picture.elapsed_s
-        each_s = sum(recent) / len(recent)
+        recent = loop.elapsed_s[-4:] if loop.alternates else loop.elapsed_s[1:][-5:] or loop.elapsed_s
+        count = len(loop.pictures)
+        each_s = sum(recent) / len(recent) / count
         measured = self._finish_s_a_pixel
         finish_s = FINISH_STEPS * each_s if measured is None else measured * _count_pixels(run)
-        eta_s = (total - done + total * picture.later) * each_s + (1 + picture.later) * finish_s
+        eta_s = ((total - done) * count + total * loop.later) * each_s + (count + loop.later) * finish_s
         ran = run.seam.take_largest() if run.seam else None
         return Step(
-            done, total, 1 / max(each_s, 1e-9), "steps", eta_s, self._meter.read(), part=picture.index, parts=picture.total, ran=ran
-        )
+            done, total, 1 / max(each_s, 1e-9), "steps", eta_s, self._meter.read(), part=loop.pictures[0].index,
+            parts=run.settings.request.batch, at_once=count, ran=ran,
+        )  # fmt: skip
 
-    def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, picture: _Picture) -> Preview:
+    def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, loop: Loop) -> Preview:
         assert self._colours is not None
-        latents = per_request.unpack_latents(self._pipe, self._family, predicted, settings)
-        path = picture.path.with_name(f"preview-{picture.index}-{done}.jpg")
+        latents = torch.cat([per_request.unpack_latents(self._pipe, self._family, each, settings) for each in torch.split(predicted, 1)])
+        first = loop.pictures[0]
+        path = first.path.with_name(f"preview-{first.index}-{done}.jpg")
         preview.write(self._colours.draw(latents), path)
         return Preview(done, str(path))
+
+
+def _lacks_memory(fault: BaseException) -> bool:
+    return isinstance(fault, torch.OutOfMemoryError | MemoryError) or is_out_of_memory(str(fault))
 
 
 def _count_pixels(run: _Run) -> int:

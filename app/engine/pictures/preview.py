@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,12 +27,20 @@ class LatentColours:
     bias: torch.Tensor
 
     def draw(self, latents: torch.Tensor) -> Image.Image:
-        """Draw VAE latents [1, C, h, w], enlarged so that the browser's smoothing looks right."""
-        values = latents[0].float().cpu().permute(1, 2, 0) @ self.weight + self.bias
+        """Draw VAE latents [n, C, h, w] in rows, enlarged so that the browser's smoothing looks right."""
+        values = _lay_out(latents.float().cpu()).permute(1, 2, 0) @ self.weight + self.bias
         pixels = ((values.clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).numpy()
         small = Image.fromarray(pixels)
         times = max(1, -(-LEAST_SIDE // max(small.size)))
         return small.resize((small.width * times, small.height * times), Image.Resampling.BILINEAR)
+
+
+def _lay_out(latents: torch.Tensor) -> torch.Tensor:
+    """Put pictures [n, C, h, w] into one [C, rows * h, across * w], the last row filled up with zeros."""
+    across = math.ceil(math.sqrt(len(latents)))
+    missing = -len(latents) % across
+    whole = torch.cat([latents, latents.new_zeros(missing, *latents.shape[1:])])
+    return torch.cat([torch.cat(list(row), dim=2) for row in torch.split(whole, across)], dim=1)
 
 
 def fit_colours(vae: Any, device: torch.device) -> LatentColours:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -17,8 +17,8 @@ from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.reuse import Reuse
 
-OnStep = Callable[[int, Callable[[], torch.Tensor], Callable[[], Checkpoint]], None]
-"""(steps done, make the clean picture predicted from them, make a checkpoint)"""
+OnStep = Callable[[int, Callable[[], torch.Tensor], Callable[[], list[Checkpoint]]], None]
+"""(steps done, make the clean pictures predicted from them, make a checkpoint of each picture)"""
 
 _POSITIONS = ("step_index", "begin_index")
 """The attributes of a scheduler that hold its position; before the first step only the second is set."""
@@ -34,13 +34,14 @@ class Overtaken(Exception):
 
 @contextmanager
 def watch_steps(
-    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep, start: Checkpoint | None,
+    pipe: Any, denoiser: torch.nn.Module, generators: Sequence[torch.Generator], control: Control, on_step: OnStep, start: Checkpoint | None,
     reuse: Reuse | None = None,
 ) -> Iterator[StepWatcher]:  # fmt: skip
     """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
-    stopped), and the denoiser's forward(). Until the steps of `start` have passed, the denoiser repeats its first answer."""
+    stopped), and the denoiser's forward(). There is a generator for each picture; with `start` there is one. Until the steps of `start` have
+    passed, the denoiser repeats its first answer."""
     scheduler, forward, hooked = pipe.scheduler, denoiser.forward, "forward" in vars(denoiser)
-    watcher = StepWatcher(scheduler, forward, generator, control, on_step, start, reuse)
+    watcher = StepWatcher(scheduler, forward, generators, control, on_step, start, reuse)
 
     @functools.wraps(scheduler.step)  # pipelines read its signature
     def step(*args: Any, **kwargs: Any) -> Any:
@@ -66,11 +67,11 @@ class StepWatcher:
     """The replacements for scheduler.step() and denoiser.forward() during one run."""
 
     def __init__(
-        self, scheduler: Any, forward: Callable[..., Any], generator: torch.Generator, control: Control, on_step: OnStep,
+        self, scheduler: Any, forward: Callable[..., Any], generators: Sequence[torch.Generator], control: Control, on_step: OnStep,
         start: Checkpoint | None, reuse: Reuse | None,
     ) -> None:  # fmt: skip
         self._scheduler, self._scheduler_step, self._denoise = scheduler, scheduler.step, forward
-        self._generator, self._control, self._on_step = generator, control, on_step
+        self._generators, self._control, self._on_step = generators, control, on_step
         self._start, self._skipped, self._done = start, start.done if start else 0, 0
         self.began_s = 0.0
         """When the denoiser was first called: what came before it, as encoding the prompt, is no step."""
@@ -107,7 +108,7 @@ class StepWatcher:
         self._on_step(
             self._done,
             lambda: predict_clean(self._scheduler, model_output, timestep, sample, index),
-            lambda: self._make_checkpoint(latents),
+            lambda: self._make_checkpoints(latents),
         )
         if self._control.stopped:
             raise StopRequested
@@ -119,13 +120,16 @@ class StepWatcher:
         if self._done < self._skipped:
             return sample, sample
         checkpoint.restore_state(self._scheduler, start.scheduler, sample.device)
-        self._generator.set_state(start.generator)
+        self._generators[0].set_state(start.generator)
         latents = start.latents.to(sample)
         return latents, latents
 
-    def _make_checkpoint(self, latents: torch.Tensor) -> Checkpoint:
+    def _make_checkpoints(self, latents: torch.Tensor) -> list[Checkpoint]:
         state = checkpoint.changed_state(self._scheduler, self._state_before)
-        return Checkpoint(self._done, latents.detach(), state, self._generator.get_state())
+        return [
+            Checkpoint(self._done, latents[row : row + 1].detach(), checkpoint.take_row(state, latents.shape, row), generator.get_state())
+            for row, generator in enumerate(self._generators)
+        ]
 
 
 class _Sigmas(torch.Tensor):

@@ -51,6 +51,8 @@ class CrawlWatch:
 
     def notice(self, step: Step) -> Sentence | None:
         """Return a sentence at the first step that crawls while the card is full. The first step of all includes reading the prompt."""
+        if step.at_once > 1:  # pictures that are painted together have a pace of their own
+            return None
         self._steps += 1
         self._fastest = max(self._fastest, step.rate)
         best, memory = max(self._fastest, self._usual), step.memory

@@ -15,14 +15,13 @@ from app.compat.planning.types import Need, Plan
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.loading.loaded import LoadedModel
 from app.engine.models import on_disk
-from app.engine.models.model import Kind, Model
+from app.engine.models.model import SMALL_PARAMETERS, Kind, Model
 from app.engine.session.release_memory import release
 from app.paths import Home
 from app.sentence import Trouble, say
 
 BESIDE = 0.8
 """A second model is loaded beside the first only if it takes less than this share of the free memory."""
-SMALL_PARAMETERS = 50_000_000
 THREADS = torch.get_num_threads()
 """torch's own or configured thread count, read before anything is loaded."""
 

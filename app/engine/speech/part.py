@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,17 +13,17 @@ import numpy as np
 import torch
 
 from app.duration import word_duration
-from app.engine.files import sound, spoken_parts
-from app.engine.files.sound import Samples
+from app.engine.files import spoken_parts
 from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Note, Sound
+from app.engine.jobs.events import Event, Note
 from app.engine.speech import unfinished_part
 from app.engine.speech.codec import OVERLAP_FRAMES
 from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.dia import Dia
 from app.engine.speech.pace import STEP_EVERY_S, Pace
 from app.engine.speech.sampling import Sampling
+from app.engine.speech.sounding import Sounding
 from app.engine.speech.voice_prompt import VoiceContext, compose_text, count_least_frames
 from app.engine.text import turns
 from app.sentence import say
@@ -56,28 +57,26 @@ class PartTask:
 class PartRun:
     """One part while it is spoken."""
 
-    def __init__(self, dia: Dia, task: PartTask, job: Path) -> None:
+    def __init__(self, dia: Dia, task: PartTask, job: Path, beside: ThreadPoolExecutor | None) -> None:
         self._dia, self._task, self._job = dia, task, job
-        self._pieces: list[Samples] = []
-        self._frames_sent = 0
+        self._sounding = Sounding(dia.codec, job, task.index, beside)
         before = unfinished_part.find(job, task.index, task.key)
         self._decoding = Decoding(dia.model, dia.device, _make_input(dia, task), before)
         if before is not None and before.frames_sent:
-            self._decode_sound(before.frames_sent)
+            self._sounding.restore(self._decoding.get_codes(0, self._decoding.frames), before.frames_sent)
 
     def events(self, control: Control, seam: Seam | None, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
         """Yield progress and sound; return the part, or None if it was stopped before it made any sound."""
         decoding = self._decoding
         yield from self._decode(control, seam, pace)
-        if decoding.frames > self._frames_sent:
-            began_s = time.monotonic()
-            rest = self._send_sound(decoding.frames, pace)
-            pace.worked_s += time.monotonic() - began_s
-            yield rest
-        if not self._pieces:
+        began_s = time.monotonic()
+        yield from self._send_sound(decoding.frames, pace)
+        yield from self._finish_sound(pace)
+        pace.worked_s += time.monotonic() - began_s
+        if not self._sounding.pieces:
             if not decoding.done:
                 return None
-            self._pieces.append(np.zeros(self._dia.codec.hop, np.float32))
+            self._sounding.pieces.append(np.zeros(self._dia.codec.hop, np.float32))
         if decoding.done and decoding.cut_off:
             yield Note(
                 say(
@@ -101,11 +100,13 @@ class PartRun:
                     pace.reported_s = now_s
                     ran = seam.take_largest() if seam is not None else None
                     rows = decoding.made - rows_before
-                    unsounded = decoding.frames - self._frames_sent
+                    unsounded = decoding.frames - self._sounding.frames_made
                     yield pace.make_step(self._task.index, decoding.frames, unsounded, rows, now_s - began_s, ran)
                 if self._has_sound_to_send():
-                    yield self._send_sound(decoding.frames - OVERLAP_FRAMES, pace)
+                    yield from self._send_sound(decoding.frames - OVERLAP_FRAMES, pace)
                     self._save_state()
+                elif self._sounding.is_ready:
+                    yield from self._finish_sound(pace)
         finally:
             # By Stop, by an error or at its end: the next run resumes from here.
             self._save_state()
@@ -113,32 +114,31 @@ class PartRun:
         pace.made += decoding.made - rows_before
 
     def _has_sound_to_send(self) -> bool:
-        seconds = SOUND_S if self._pieces else FIRST_SOUND_S
+        seconds = SOUND_S if self._sounding.frames_begun else FIRST_SOUND_S
         frames = int(seconds * self._dia.codec.frame_rate) + OVERLAP_FRAMES
-        return self._decoding.frames - self._frames_sent >= frames
+        return self._decoding.frames - self._sounding.frames_begun >= frames
 
-    def _send_sound(self, last: int, pace: Pace) -> Sound:
-        """Write the sound from what was sent to before frame `last`."""
-        codec, first, before_s = self._dia.codec, self._frames_sent, time.monotonic()
-        samples = self._decode_sound(last)
-        path = self._job / f"sound-{self._task.index:03d}-{len(self._pieces) - 1:03d}.wav"
-        sound.write(path, samples, codec.rate)
-        pace.record_sound(last - first, time.monotonic() - before_s)
-        return Sound(self._task.index, str(path), first / codec.frame_rate, len(samples) / codec.rate)
+    def _send_sound(self, last: int, pace: Pace) -> Iterator[Event]:
+        """Begin the sound up to before frame `last`. The first piece is told at once, each other one when it is made or the next begins."""
+        yield from self._finish_sound(pace)
+        if last > self._sounding.frames_begun:
+            self._sounding.begin(self._decoding.get_codes(0, self._decoding.frames), last)
+            if not self._sounding.beside_loop:
+                yield from self._finish_sound(pace)
 
-    def _decode_sound(self, last: int) -> Samples:
-        codes = self._decoding.get_codes(0, self._decoding.frames)
-        samples = self._dia.codec.decode(codes, self._frames_sent, last)
-        self._pieces.append(samples)
-        self._frames_sent = last
-        return samples
+    def _finish_sound(self, pace: Pace) -> Iterator[Event]:
+        """Tell the piece that is being made, if any; only the time that the loop waits for it counts as spent on sound."""
+        before, before_s = self._sounding.frames_made, time.monotonic()
+        if (piece := self._sounding.finish()) is not None:
+            pace.record_sound(self._sounding.frames_made - before, time.monotonic() - before_s)
+            yield piece
 
     def _save_state(self) -> None:
-        unfinished_part.save(self._job, self._task.index, self._task.key, self._decoding.get_state(self._frames_sent))
+        unfinished_part.save(self._job, self._task.index, self._task.key, self._decoding.get_state(self._sounding.frames_made))
 
     def _save_part(self) -> SpokenPart:
         task, decoding = self._task, self._decoding
-        samples, rate = np.concatenate(self._pieces), self._dia.codec.rate
+        samples, rate = np.concatenate(self._sounding.pieces), self._dia.codec.rate
         codes = decoding.get_codes(0, decoding.frames).numpy().astype(np.int16)
         path = spoken_parts.sound_path(self._job, task.index)
         saved = SpokenPart(task.part.text, task.seed, task.key, len(samples) / rate, decoding.done, codes, path)

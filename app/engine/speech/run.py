@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from app.engine.speech.dia import Dia
 from app.engine.speech.pace import Pace
 from app.engine.speech.part import PartRun, PartTask
 from app.engine.speech.sampling import Sampling
+from app.engine.speech.sounding import open_beside
 from app.engine.speech.voice_prompt import VoiceContext, choose_context, name_voices
 from app.engine.text import script, turns, voices
 from app.engine.text.voice_limits import VoiceLimits
@@ -40,8 +42,13 @@ class SpeechRun:
         clip, first = request.voice.path if request.voice else "", self._script.parts[0].turns[0].speaker
         self._named = name_voices(first, clip, dia.limits)
         self._spoken: dict[int, SpokenPart] = {}
+        self._beside: ThreadPoolExecutor | None = None
 
     def events(self) -> Iterator[Event]:
+        with open_beside(self._dia.device) as self._beside:
+            yield from self._events()
+
+    def _events(self) -> Iterator[Event]:
         began_s = time.monotonic()
         limits, parts = self._dia.limits, self._script.parts
         yield from (Note(problem.sentence) for problem in self._script.problems)
@@ -119,7 +126,7 @@ class SpeechRun:
         if saved is not None and saved.key == key and saved.whole:
             return saved
         task = PartTask(index, part, context, sampling, seed, request.max_frames, self._named, key)
-        run = PartRun(self._dia, task, self._job)
+        run = PartRun(self._dia, task, self._job, self._beside)
         pace.record_prepared(time.monotonic() - began_s)
         return (yield from run.events(self._control, self._seam, pace))
 

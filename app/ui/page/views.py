@@ -61,6 +61,16 @@ def doing_text(state: EngineState, progress: Progress | None, spoken: Language) 
         return text("strip.begins", "starting", spoken)
     if step.unit == "frames":
         counted = say("strip.speaking", "speaking part {part} of {parts}", part=step.part + 1, parts=step.parts)
+    elif step.unit == "steps" and step.at_once > 1:
+        counted = say(
+            "strip.painting-together",
+            "painting pictures {first} to {last} of {parts}, step {done} of {total}",
+            first=step.part + 1,
+            last=step.part + step.at_once,
+            parts=step.parts,
+            done=step.done,
+            total=step.total,
+        )
     elif step.unit == "steps" and step.parts > 1:
         counted = say(
             "strip.painting-many",

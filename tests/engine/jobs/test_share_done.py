@@ -10,8 +10,8 @@ from app.engine.jobs.progress import Progress
 from app.sentence import say
 
 
-def step(done: int, total: int, unit: str, part: int = 0, parts: int = 1) -> Step:
-    return Step(done, total, 1.0, unit, None, Reading(), part=part, parts=parts)
+def step(done: int, total: int, unit: str, part: int = 0, parts: int = 1, at_once: int = 1) -> Step:
+    return Step(done, total, 1.0, unit, None, Reading(), part=part, parts=parts, at_once=at_once)
 
 
 def part(index: int, total: int) -> PartDone:
@@ -26,11 +26,24 @@ def part(index: int, total: int) -> PartDone:
         ((part(0, 4), step(10, 20, "steps", 1, 4)), 0.375),
         ((part(0, 4), step(20, 20, "steps", 1, 4), part(1, 4)), 0.5),
         ((part(0, 4), part(2, 4), step(10, 20, "steps", 1, 4)), 0.625),  # another machine made the third
+        ((part(0, 8), step(10, 20, "steps", 1, 8, at_once=4)), 0.375),
+        ((step(20, 20, "steps", 0, 8, at_once=4), part(0, 8), part(1, 8)), 0.5),
         ((part(0, 2), step(90, 120, "frames", 1, 2)), 0.75),
         ((step(130, 120, "frames"),), 1.0),
         ((part(0, 4), step(9, 20, "frames", 1, 4), Adjusted(RESTART, say("x", "It died."))), 0.25),
     ],
-    ids=["nothing", "one picture", "batch", "between two pictures", "out of order", "script", "overdue", "after a crash"],
+    ids=[
+        "nothing",
+        "one picture",
+        "batch",
+        "between two pictures",
+        "out of order",
+        "four at once",
+        "four decoded",
+        "script",
+        "overdue",
+        "after a crash",
+    ],
 )
 def test_share(events: tuple[Event, ...], share: float) -> None:
     progress = Progress()

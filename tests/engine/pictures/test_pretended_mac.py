@@ -78,7 +78,7 @@ def denoise(name: str, kind: str, device: str) -> torch.Tensor:
     with steps.watch_steps(
         SimpleNamespace(scheduler=scheduler),
         torch.nn.Identity(),
-        generator,
+        [generator],
         Control(),
         lambda _, predict, __: clean.append(predict()),
         None,

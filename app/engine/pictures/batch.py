@@ -1,0 +1,97 @@
+"""Choose which pictures of a request are painted next, and how many of them in one call of the pipeline."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.compat.planning.memory_formulas import SCRATCH_BYTES
+from app.compat.planning.types import AUTO, Plan
+from app.engine.jobs.request import PictureRequest, to_json
+from app.engine.models.forecast import TIGHT
+from app.engine.models.model import SMALL_PARAMETERS, Model
+from app.engine.pictures import checkpoint
+from app.engine.pictures.checkpoint import Checkpoint
+from app.engine.pictures.final_settings import PictureSettings
+
+AT_ONCE: Final = 4
+"""Eight were no quicker than four."""
+CARD_PIXELS: Final = 512 * 512
+"""Of one picture on a card or Metal: up to this size starting a kernel takes as long as much of its work."""
+PROCESSOR_PIXELS: Final = 256 * 256
+"""Of a small model's picture on the processor, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture of a request."""
+
+    index: int
+    path: Path
+    checkpoint_path: Path
+    fingerprint: str
+    """Of the request and the model that its checkpoint belongs to."""
+
+
+@dataclass(slots=True)
+class Loop:
+    """The pictures that one call of the pipeline paints: one, or several small ones at once."""
+
+    pictures: list[Picture]
+    start: Checkpoint | None
+    """What is kept of the picture; where there is any, it is the only one."""
+    later: int
+    """Pictures to paint after these."""
+    stopped: bool = False
+    alternates: bool = False
+    """Whether every second step reuses the one before."""
+    reused: int = 0
+    """Steps that reused something."""
+    elapsed_s: list[float] = field(default_factory=list)
+    stepped_s: float = 0.0
+    """When its last step ended, or the last picture was saved."""
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether another machine made them all meanwhile."""
+        return all(each.path.is_file() for each in self.pictures)
+
+
+def list_pictures(settings: PictureSettings, model: Model, job: Path) -> list[Picture]:
+    return [
+        Picture(index, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", _make_fingerprint(settings, model, index))
+        for index in range(settings.request.batch)
+    ]
+
+
+def _make_fingerprint(settings: PictureSettings, model: Model, index: int) -> str:
+    made_from = json.dumps([to_json(settings.request_for(index)), model.id], sort_keys=True)
+    return hashlib.sha256(made_from.encode()).hexdigest()
+
+
+def count_at_once(request: PictureRequest, model: Model, plan: Plan, free_bytes: int) -> int:
+    """Return how many pictures one call may paint. A chunk set by hand bounds the memory of one picture; what `quicker` remembers
+    and a start picture are of one."""
+    if request.batch == 1 or request.image or request.quicker != "off" or plan.chunk_q != AUTO:
+        return 1
+    small = sum(part.parameters for part in model.parts) < SMALL_PARAMETERS
+    most = CARD_PIXELS if plan.device != "cpu" else PROCESSOR_PIXELS if small else 0
+    if (request.width or 0) * (request.height or 0) > most:
+        return 1
+    return max(1, min(AT_ONCE, int(TIGHT * free_bytes / SCRATCH_BYTES["picture"])))
+
+
+def choose_next(waiting: Sequence[Picture], most: int) -> Loop:
+    """Return the first of the pictures with those that one call may paint with it. One that was begun resumes alone."""
+    first, *others = waiting
+    later = sum(not each.path.is_file() for each in others)
+    if (start := checkpoint.load(first.checkpoint_path, first.fingerprint)) is not None:
+        return Loop([first], start, later)
+    beside = itertools.takewhile(lambda each: not (each.path.is_file() or each.checkpoint_path.is_file()), others[: most - 1])
+    chosen = [first, *beside]
+    return Loop(chosen, None, later - len(chosen) + 1)
