@@ -20,10 +20,13 @@ SETTINGS: Final = {
     "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
     "distributed.diagnostics.nvml": False,
     "distributed.diagnostics.computations.nframes": 0,
 }
-"""A machine that says nothing for `worker-ttl` sleeps or is unplugged. A task that met so many dying machines kills them."""
+"""A machine that says nothing for `worker-ttl` sleeps or is unplugged. A task that met so many dying machines kills them.
+Ticks and the system monitor, which nobody reads here, would wake every idle machine fifty times a second."""
 
 
 PIECE_BYTES: Final = 1 << 20
