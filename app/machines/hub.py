@@ -56,6 +56,8 @@ class _Given:
     end: End
     why: Sentence | None
     machine: str = ""
+    step: Step | None = None
+    """The latest."""
 
 
 @dataclass(slots=True)
@@ -63,8 +65,6 @@ class _State:
     port: int = 0
     online: set[str] = field(default_factory=set)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    steps: dict[str, Step] = field(default_factory=dict)
-    """The latest of each machine."""
     done: Counter[str] = field(default_factory=Counter)
     given: dict[str, _Given] = field(default_factory=dict)
 
@@ -122,10 +122,9 @@ class Hub:
         facts = self._state.facts.get(machine.id, {})
         found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, tasks=tasks)
         first = self._state.given[tasks[0]] if tasks else None
-        step = self._state.steps.get(machine.id) if tasks else None
         if first is not None:
-            found = replace(found, doing=first.portable.words, why=first.why)
-        found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id], step=step)
+            found = replace(found, doing=first.portable.words, why=first.why, step=first.step)
+        found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id])
         named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
         return replace(found, models=frozenset(facts.get("models", ())), **named)
 
@@ -249,13 +248,12 @@ class Hub:
             case "placed":
                 with self._lock:
                     if given := self._state.given.get(message["id"]):
-                        given.machine = message["machine"]
-                        self._state.steps.pop(message["machine"], None)
+                        given.machine, given.step = message["machine"], None
             case "event":
                 given = self._state.given.get(message["id"])
                 event = self._read_event(message) if given is not None else None
-                if isinstance(event, Step):
-                    self._state.steps[message["machine"]] = event
+                if given is not None and isinstance(event, Step):
+                    given.step = event
                 if given is not None and event is not None and not isinstance(event, END):
                     given.tell(message["machine"], event)
             case "end":

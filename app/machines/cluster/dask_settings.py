@@ -29,6 +29,8 @@ SETTINGS: Final = {
 Ticks and the system monitor, which nobody reads here, would wake every idle machine fifty times a second."""
 
 
+TASKS_MOST: Final = 2
+"""That a helper has at once: one in its engine, and one that waits there or whose results travel."""
 PIECE_BYTES: Final = 1 << 20
 """Of a file, in one message."""
 
