@@ -18,6 +18,7 @@ from app.machines.helping_machine import HelpingMachine, read_facts
 from app.machines.joining.certificates import make_main, read_authority
 from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register, clean_name
+from app.machines.joining.versions import explain_refusal, read_versions
 from app.machines.main_port import keep_port, read_port
 from app.machines.nearby import Announcement
 from app.machines.side_process import MAIN, SideProcess
@@ -67,6 +68,8 @@ class _State:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     given: dict[str, _Given] = field(default_factory=dict)
+    refused: dict[str, Sentence | None] = field(default_factory=dict)
+    """Why a machine may not come, until it does."""
 
 
 class Hub:
@@ -125,6 +128,7 @@ class Hub:
         if first is not None:
             found = replace(found, doing=first.portable.words, why=first.why, step=first.step)
         found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id])
+        found = replace(found, refused=self._state.refused.get(machine.id))
         named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
         return replace(found, models=frozenset(facts.get("models", ())), **named)
 
@@ -241,6 +245,10 @@ class Hub:
             case "machine":
                 with self._lock:
                     (self._state.online.add if message["online"] else self._state.online.discard)(message["machine"])
+                    if message["online"]:
+                        self._state.refused.pop(message["machine"], None)
+            case "versions":
+                self._state.refused[message["machine"]] = explain_refusal(read_versions(), message["versions"])
             case "facts":
                 self._state.facts[message["machine"]] = read_facts(message["facts"])
             case "answer":
