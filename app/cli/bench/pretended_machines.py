@@ -37,7 +37,8 @@ PLACED: Final = Table(
     (
         Column("seconds", "s in all", ".1f"), Column("ideal_s", "ideal s", ".1f"), Column("ratio", "/ ideal", ".3f", compared=True),
         Column("joined_s", "joining s", ".1f"), Column("scheduler_s", "scheduler ms", ".2f", 1e3, compared=True),
-        Column("hub_s", "keeper ms", ".2f", 1e3, compared=True), Column("memory", "scheduler MiB", ".0f", 1 / (1 << 20)),
+        Column("hub_s", "keeper ms", ".2f", 1e3, compared=True), Column("helpers_s", "helpers ms", ".2f", 1e3),
+        Column("memory", "scheduler MiB", ".0f", 1 / (1 << 20)),
     ), width=34,
 )  # fmt: skip
 """Milliseconds of processor time for each task."""
@@ -59,7 +60,7 @@ def measure_pretended(folder: Path, helpers: int, tasks: int, seconds: float) ->
         try:
             wait_until_online(hub, helpers)
             joined_s = time.perf_counter() - began_s
-            row = run(hub, lengths)
+            row = run(hub, lengths, side.pid)
         finally:
             side.close()
     finally:
@@ -96,21 +97,21 @@ def wait_until_online(hub: Hub, helpers: int) -> None:
         time.sleep(LOOK_S)
 
 
-def run(hub: Hub, lengths: Sequence[float]) -> dict[str, Any]:
-    """Have all tasks done; what the scheduler's process and this one needed for it is told for each task."""
-    assert hub.pid is not None
-    scheduler, own = psutil.Process(hub.pid), psutil.Process()
-    before_s = [used_s(each) for each in (scheduler, own)]
+def run(hub: Hub, lengths: Sequence[float], helpers_pid: int | None) -> dict[str, Any]:
+    """Have all tasks done; what the scheduler's process, this one and that of all helpers needed for it is told for each task."""
+    scheduler, own, helpers = psutil.Process(hub.pid), psutil.Process(), psutil.Process(helpers_pid)
+    before_s = [used_s(each) for each in (scheduler, own, helpers)]
     began_s = time.perf_counter()
     handing = HandingOut(hub, lengths, [each.id for each in hub.list_machines()])
     handing.begin()
     handing.done.wait()
     seconds = time.perf_counter() - began_s
-    scheduler_s, hub_s = (used_s(each) - before for each, before in zip((scheduler, own), before_s, strict=True))
+    scheduler_s, hub_s, helpers_s = (used_s(each) - before for each, before in zip((scheduler, own, helpers), before_s, strict=True))
     return {
         "seconds": seconds,
         "scheduler_s": scheduler_s / len(lengths),
         "hub_s": hub_s / len(lengths),
+        "helpers_s": helpers_s / len(lengths),
         "memory": scheduler.memory_info().rss,
     }
 
