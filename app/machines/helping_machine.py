@@ -39,6 +39,8 @@ class HelpingMachine:
     """How far it is."""
     why: Sentence | None = None
     """Why it was given that."""
+    refused: Sentence | None = None
+    """Why it may not come, as its versions are others."""
 
 
 def read_facts(given: object) -> dict[str, Any]:

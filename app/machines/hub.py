@@ -18,6 +18,7 @@ from app.machines.helping_machine import HelpingMachine, read_facts
 from app.machines.joining.certificates import make_main, read_authority
 from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register, clean_name
+from app.machines.joining.versions import explain_refusal, read_versions
 from app.machines.main_port import keep_port, read_port
 from app.machines.nearby import Announcement
 from app.machines.side_process import MAIN, SideProcess
@@ -56,6 +57,8 @@ class _Given:
     end: End
     why: Sentence | None
     machine: str = ""
+    step: Step | None = None
+    """The latest."""
 
 
 @dataclass(slots=True)
@@ -63,10 +66,10 @@ class _State:
     port: int = 0
     online: set[str] = field(default_factory=set)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    steps: dict[str, Step] = field(default_factory=dict)
-    """The latest of each machine."""
     done: Counter[str] = field(default_factory=Counter)
     given: dict[str, _Given] = field(default_factory=dict)
+    refused: dict[str, Sentence | None] = field(default_factory=dict)
+    """Why a machine may not come, until it does."""
 
 
 class Hub:
@@ -122,10 +125,10 @@ class Hub:
         facts = self._state.facts.get(machine.id, {})
         found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, tasks=tasks)
         first = self._state.given[tasks[0]] if tasks else None
-        step = self._state.steps.get(machine.id) if tasks else None
         if first is not None:
-            found = replace(found, doing=first.portable.words, why=first.why)
-        found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id], step=step)
+            found = replace(found, doing=first.portable.words, why=first.why, step=first.step)
+        found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id])
+        found = replace(found, refused=self._state.refused.get(machine.id))
         named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
         return replace(found, models=frozenset(facts.get("models", ())), **named)
 
@@ -242,6 +245,10 @@ class Hub:
             case "machine":
                 with self._lock:
                     (self._state.online.add if message["online"] else self._state.online.discard)(message["machine"])
+                    if message["online"]:
+                        self._state.refused.pop(message["machine"], None)
+            case "versions":
+                self._state.refused[message["machine"]] = explain_refusal(read_versions(), message["versions"])
             case "facts":
                 self._state.facts[message["machine"]] = read_facts(message["facts"])
             case "answer":
@@ -249,13 +256,12 @@ class Hub:
             case "placed":
                 with self._lock:
                     if given := self._state.given.get(message["id"]):
-                        given.machine = message["machine"]
-                        self._state.steps.pop(message["machine"], None)
+                        given.machine, given.step = message["machine"], None
             case "event":
                 given = self._state.given.get(message["id"])
                 event = self._read_event(message) if given is not None else None
-                if isinstance(event, Step):
-                    self._state.steps[message["machine"]] = event
+                if given is not None and isinstance(event, Step):
+                    given.step = event
                 if given is not None and event is not None and not isinstance(event, END):
                     given.tell(message["machine"], event)
             case "end":

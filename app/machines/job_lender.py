@@ -64,12 +64,17 @@ class JobLender:
         self._failures: Counter[str] = Counter()
         self._given: Counter[str] = Counter()
         """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its pictures."""
+        self._offered: list[tuple[str, str]] = []
 
     @property
     def busy(self) -> set[str]:
         """The machines that are at it."""
         shared = [*(each.at for each in self._shared.values()), *self._handed.values()]
         return {each.machine for each in [*self._away.values()]}.union(*(each.busy for each in shared))
+
+    def list_wanted(self) -> list[tuple[str, str]]:
+        """List the jobs that machines could have now, each with its model."""
+        return [*((job, each.at.pieces.model) for job, each in [*self._shared.items()]), *self._offered]
 
     def offer(self, joins: bool, taken: Collection[str]) -> bool:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do. `joins`: let idle machines make
@@ -78,6 +83,7 @@ class JobLender:
         self._take_back_lost({each.id for each in machines if is_at_work(each)})
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
+        self._offered = offered = list[tuple[str, str]]()
         if not self._keeper.state.job or not any(is_at_work(each) for each in machines):
             return False  # the engine here takes the next one
         wanted, best = False, cache(lambda kind: on_disk.find_best(self._keeper.home, kind).id)
@@ -86,6 +92,7 @@ class JobLender:
             name = self._models.name(model)
             if self._failures[job.id] >= FAILURES_MOST or not name:
                 continue
+            offered.append((job.id, model))
             self._models.want([each for each in machines if is_at_work(each)], model)
             if able := [each for each in machines if is_able(each, name)]:
                 wanted, busy = True, {*self.busy, *taken}

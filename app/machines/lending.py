@@ -135,6 +135,7 @@ class Lending:
         return self._by_owner
 
     def _side_ended(self) -> None:
+        self._withdrawn |= self._attempts.keys()
         for task in list(self._tasks):
             self._keeper.stop(self._tasks[task])
         self._models.lose()

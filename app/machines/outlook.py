@@ -12,6 +12,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from app.duration import word_duration
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.helping_machine import HelpingMachine
+from app.machines.model_names import has_model, has_other_revision
 from app.sentence import Sentence, say
 
 LOADING_S: Final = 20.0
@@ -76,3 +77,15 @@ def explain(outlook: Outlook | None) -> Sentence:
             "outlook.loaded-fast", "chosen as it was idle, has the model loaded and needs about {time}", time=word_duration(outlook.seconds)
         )
     return say("outlook.fast", "chosen as it was idle and needs about {time} once the model is loaded", time=word_duration(outlook.seconds))
+
+
+def explain_unused(machine: HelpingMachine, name: str, title: str, outlook: Outlook | None) -> Sentence | None:
+    """Say why a machine cannot do a job with this model; None if it can, or is about to. `name`: for other machines; `title`: for
+    people."""
+    if has_other_revision(machine.models, name):
+        return say("unused.revision", "gets no work for {model}: it has another revision; update the model on one of the two", model=title)
+    if not has_model(machine.models, name):
+        return None if machine.fetches else say("unused.lacks", "gets no work for {model}: it does not have the model", model=title)
+    if outlook is not None and outlook.fit == "no":
+        return say("unused.memory", "gets no work for {model}: the model does not fit its memory", model=title)
+    return None

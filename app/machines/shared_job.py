@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,7 +18,7 @@ from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub, TaskEnd
 from app.machines.outlook import explain
 from app.machines.pieces import Pieces
-from app.machines.spread import choose_pieces
+from app.machines.spread import choose_ahead, choose_pieces
 from app.machines.tasks.portable import pack
 
 FAILURES_MOST: Final = 3
@@ -28,7 +29,7 @@ _NUMBERS: Final = count(1)
 
 @dataclass(frozen=True, slots=True)
 class _Away:
-    """One piece at a machine."""
+    """One piece at a machine. A second one lies ready there: it needs no way when the first is done, nor while its files travel."""
 
     place: int
     machine: str
@@ -67,11 +68,22 @@ class SharedJob:
             for task, away in [*self._away.items()]:
                 if away.place not in missing or away.machine not in able:
                     self._take_back(task)
+            for place, task in self._list_ahead().items():
+                if here and place == missing[0]:
+                    self._take_back(task)
             if self.failures >= FAILURES_MOST:
                 return
             idle = [each.id for each in chosen if not each.tasks and each.id not in {*taken, *self.unable, *self.busy}]
-            away_places = [each.place for each in self._away.values()]
-            for place, machine in zip(choose_pieces(missing, away_places, len(idle), here, joins), idle, strict=False):
+            ahead = self._list_ahead()
+            made = [each.place for task, each in self._away.items() if task not in ahead.values()]
+            for place, machine in zip(choose_pieces(missing, made, len(idle), here, joins, ahead), idle, strict=False):
+                if place in ahead:
+                    self._take_back(ahead[place])
+                self._send(place, machine)
+            alone = [machine for machine, pieces in Counter(each.machine for each in self._away.values()).items() if pieces == 1]
+            able_alone = [machine for machine in alone if machine not in self.unable]
+            given = {each.place for each in self._away.values()}
+            for place, machine in zip(choose_ahead(missing, given, len(able_alone), here), able_alone, strict=False):
                 self._send(place, machine)
 
     def drop(self) -> None:
@@ -79,6 +91,15 @@ class SharedJob:
         with self._lock:
             for task in [*self._away]:
                 self._take_back(task)
+
+    def _list_ahead(self) -> dict[int, str]:
+        """Return the pieces that lie ready at a machine which makes another first, each with its task."""
+        at_work, found = set[str](), dict[int, str]()
+        for task, each in self._away.items():
+            if each.machine in at_work:
+                found[each.place] = task
+            at_work.add(each.machine)
+        return found
 
     def _is_there(self, place: int) -> bool:
         return all((self._folder / name).is_file() for name in self.pieces.name_files(place))
@@ -120,6 +141,8 @@ class SharedJob:
         if files is None:
             self.failures += 1
             self.unable.add(end.machine)
+            for task in [task for task, each in self._away.items() if each.machine == end.machine]:
+                self._take_back(task)
             return
         known = self._hub.register.find(end.machine)
         try:

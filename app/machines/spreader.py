@@ -7,13 +7,17 @@ import sqlite3
 import threading
 from typing import Final
 
+from app.engine.models import catalog
 from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
+from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub
 from app.machines.job_lender import JobLender, is_able, is_at_work
 from app.machines.known_models import KnownModels
+from app.machines.outlook import explain_unused
 from app.machines.pieces import find_pieces, is_drawn
 from app.machines.shared_job import SharedJob
+from app.sentence import Sentence
 
 TICK_S: Final = 0.2
 """How often the queue is looked at; a machine that has ended a task waits for no tick."""
@@ -42,6 +46,19 @@ class Spreader:
         self._thread.join()
         self._drop()
         self._jobs.close(goes_on)
+
+    def explain_unused(self, machine: HelpingMachine) -> Sentence | None:
+        """Say why an idle machine has nothing of what runs or waits here. Any thread may call."""
+        if machine.tasks or not is_at_work(machine):
+            return None
+        running = self._running
+        own = [(running.job.id, running.pieces.model)] if running is not None else []
+        for job, model in [*own, *self._jobs.list_wanted()]:
+            name, outlook = self.models.name(model), self._asking.find(job, machine.id)
+            said = explain_unused(machine, name, catalog.name_model(model), outlook) if name else None
+            if said is not None:
+                return said
+        return None
 
     def _watch(self) -> None:
         while not self._closing.is_set():

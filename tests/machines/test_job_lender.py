@@ -167,7 +167,7 @@ def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, mai
     assert isinstance(end, Finished) and len(kept) == batch
     assert [each.plan.get("machine") for each in kept] == [None] * batch
     asked = [each for word, each, _ in read_made(helper.home)[before:] if word == "began" and seed <= each < seed + batch]
-    assert len(asked) <= batch, "again and again"
+    assert len(asked) <= 2 * batch - 1, "again and again"  # what lay ready there may have begun
     pace(helper.home, step_s=0.01)
     if fault == "killed":
         main.helpers[0] = start(helper.home)

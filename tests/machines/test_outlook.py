@@ -19,7 +19,7 @@ from app.machines.asking import Asking
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.model_names import read_id
-from app.machines.outlook import LOADING_S, Outlook, ask_about, explain, put_in_order, read_outlook
+from app.machines.outlook import LOADING_S, Outlook, ask_about, explain, explain_unused, put_in_order, read_outlook
 from app.paths import home
 from app.sentence import Trouble, say
 
@@ -113,6 +113,23 @@ def test_the_one_that_would_be_done_first_comes_first() -> None:
 def test_each_choice_has_its_sentence() -> None:
     said = [explain(each) for each in (None, Outlook(), Outlook(loaded=True), Outlook(seconds=2.1), Outlook(loaded=True, seconds=2.1))]
     assert len({each.key for each in said}) == 5 and all(dict(each.values) == {"time": word_duration(2.1)} for each in said[3:])
+
+
+@pytest.mark.parametrize(
+    ("there", "fetches", "outlook", "key"),
+    [
+        ({"sd15@1"}, False, None, None),
+        ({"sd15@1"}, False, Outlook("tight"), None),
+        ({"sd15@1"}, True, Outlook("no"), "unused.memory"),
+        ({"sd15@2"}, True, None, "unused.revision"),
+        ({"sdxl@1"}, False, None, "unused.lacks"),
+        ({"sdxl@1"}, True, None, None),
+    ],
+)
+def test_a_machine_that_cannot_do_a_job_has_a_reason(there: set[str], fetches: bool, outlook: Outlook | None, key: str | None) -> None:
+    said = explain_unused(HelpingMachine("a", "", models=frozenset(there), fetches=fetches), "sd15@1", "SD 1.5", outlook)
+    assert (said.key if said is not None else None) == key
+    assert said is None or dict(said.values) == {"model": "SD 1.5"}
 
 
 class Switchboard:

@@ -178,6 +178,20 @@ def test_a_helper_that_fails_holds_nothing_up(main: Main) -> None:
             pace(helper.home, step_s=0.01)
 
 
+def test_a_machine_that_lacks_the_model_says_so(main: Main) -> None:
+    assert main.spreader is not None
+    pace(main.keeper.home.root, step_s=SLOW_S)
+    job = main.keeper.submit(PictureRequest("a red ball", model="sd15", batch=2, seed=3500)).id
+
+    def say_why() -> set[str | None]:
+        said = [main.spreader.explain_unused(each) for each in main.hub.list_machines()]  # type: ignore[union-attr]
+        return {each.key if each is not None else None for each in said}
+
+    until(lambda: say_why() == {"unused.lacks"}, LOADING_S)
+    assert isinstance(end_of(main, job), Finished)
+    until(lambda: say_why() == {None})
+
+
 def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path) -> None:
     from PIL import Image
 

@@ -23,7 +23,7 @@ from app.sentence import Trouble
 from app.ui.state.desk import Desk
 from app.ui.state.other_machines import OtherMachines
 from app.ui.state.settings import Settings
-from app.ui.tabs.other_machines import machines_view
+from app.ui.tabs.other_machines import machine_view, machines_view
 from tests.support import light_painter
 from tests.support.guests import desk_at
 from tests.support.places import TOP
@@ -106,6 +106,19 @@ def test_a_machine_is_lent_by_one_window_or_command_only(tmp_path: Path, light_e
     finally:
         close(main)
         close(helper)
+
+
+@needs_extra
+def test_why_a_machine_gets_no_work_stands_beside_it(tmp_path: Path) -> None:
+    from app.machines.helping_machine import HelpingMachine
+    from app.machines.joining.versions import explain_refusal, read_versions
+
+    refused = HelpingMachine("a", "Box", refused=explain_refusal(read_versions(), {**read_versions(), "Python": "2.7"}))
+    with desk_at(tmp_path) as desk:
+        said = desk.others.explain_unused(refused)
+        assert said is not None and desk.others.explain_unused(HelpingMachine("b", "Cot")) is None
+        assert machine_view(refused, "", said, "en")["why"].startswith("gets no work: Python is 2.7 there")
+        assert machine_view(refused, "", said, "zh")["why"].startswith("不分配任务：那边的 Python 是 2.7")
 
 
 def test_without_the_extra_there_is_only_its_command(tmp_path: Path) -> None:

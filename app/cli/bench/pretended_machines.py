@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil
 
 from app.cli.bench.report import Bound, Column, Found, Measured, Table
+from app.machines.cluster.dask_settings import TASKS_MOST
 from app.machines.hub import Hub, TaskEnd, main_folder
 from app.machines.joining import certificates
 from app.machines.side_process import PRETENDED, SideProcess
@@ -36,7 +37,8 @@ PLACED: Final = Table(
     (
         Column("seconds", "s in all", ".1f"), Column("ideal_s", "ideal s", ".1f"), Column("ratio", "/ ideal", ".3f", compared=True),
         Column("joined_s", "joining s", ".1f"), Column("scheduler_s", "scheduler ms", ".2f", 1e3, compared=True),
-        Column("hub_s", "keeper ms", ".2f", 1e3, compared=True), Column("memory", "scheduler MiB", ".0f", 1 / (1 << 20)),
+        Column("hub_s", "keeper ms", ".2f", 1e3, compared=True), Column("helpers_s", "helpers ms", ".2f", 1e3),
+        Column("memory", "scheduler MiB", ".0f", 1 / (1 << 20)),
     ), width=34,
 )  # fmt: skip
 """Milliseconds of processor time for each task."""
@@ -58,7 +60,7 @@ def measure_pretended(folder: Path, helpers: int, tasks: int, seconds: float) ->
         try:
             wait_until_online(hub, helpers)
             joined_s = time.perf_counter() - began_s
-            row = run(hub, lengths)
+            row = run(hub, lengths, side.pid)
         finally:
             side.close()
     finally:
@@ -95,21 +97,21 @@ def wait_until_online(hub: Hub, helpers: int) -> None:
         time.sleep(LOOK_S)
 
 
-def run(hub: Hub, lengths: Sequence[float]) -> dict[str, Any]:
-    """Have all tasks done; what the scheduler's process and this one needed for it is told for each task."""
-    assert hub.pid is not None
-    scheduler, own = psutil.Process(hub.pid), psutil.Process()
-    before_s = [used_s(each) for each in (scheduler, own)]
+def run(hub: Hub, lengths: Sequence[float], helpers_pid: int | None) -> dict[str, Any]:
+    """Have all tasks done; what the scheduler's process, this one and that of all helpers needed for it is told for each task."""
+    scheduler, own, helpers = psutil.Process(hub.pid), psutil.Process(), psutil.Process(helpers_pid)
+    before_s = [used_s(each) for each in (scheduler, own, helpers)]
     began_s = time.perf_counter()
     handing = HandingOut(hub, lengths, [each.id for each in hub.list_machines()])
     handing.begin()
     handing.done.wait()
     seconds = time.perf_counter() - began_s
-    scheduler_s, hub_s = (used_s(each) - before for each, before in zip((scheduler, own), before_s, strict=True))
+    scheduler_s, hub_s, helpers_s = (used_s(each) - before for each, before in zip((scheduler, own, helpers), before_s, strict=True))
     return {
         "seconds": seconds,
         "scheduler_s": scheduler_s / len(lengths),
         "hub_s": hub_s / len(lengths),
+        "helpers_s": helpers_s / len(lengths),
         "memory": scheduler.memory_info().rss,
     }
 
@@ -121,8 +123,8 @@ def used_s(process: psutil.Process) -> float:
 
 @dataclass
 class HandingOut:
-    """Hand tasks to idle machines as the spreader does: in their order, one to each machine, and at the end those that are slow to a
-    second machine too. How long a task is and how fast a machine, it does not know."""
+    """Hand tasks out as the spreader does: in their order, to each machine one and another that lies ready there; at the end an idle
+    machine gets what lies ready elsewhere, then what another is at. How long a task is and how fast a machine, it does not know."""
 
     hub: Hub
     lengths: Sequence[float]
@@ -131,23 +133,30 @@ class HandingOut:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _next: int = 0
     _at: dict[int, list[str]] = field(default_factory=dict)
-    """The machines that are at each task, in the order in which the tasks were given."""
+    """The machines that have each task, in the order in which the tasks were given."""
+    _given: dict[str, list[int]] = field(default_factory=dict)
+    """What each machine has: it is at the first, the second lies ready."""
 
     def begin(self) -> None:
         with self._lock:
-            for machine in self.machines:
-                self._give(machine)
+            self._given = {machine: [] for machine in self.machines}
+            for _ in range(TASKS_MOST):
+                for machine in self.machines:
+                    self._give(machine)
 
     def _give(self, machine: str) -> None:
         if self._next < len(self.lengths):
             place, self._next = self._next, self._next + 1
             self._at[place] = []
+        elif self._given[machine] or not self._at:
+            return
+        elif ready := [given[1] for given in self._given.values() if len(given) == TASKS_MOST]:
+            place = ready[-1]
+            self._take_back(place, self._at[place][0])
         else:
-            joined = [place for place, machines in self._at.items() if machine not in machines]
-            if not joined:
-                return
-            place = min(joined, key=lambda place: len(self._at[place]))
+            place = min(self._at, key=lambda place: len(self._at[place]))
         self._at[place].append(machine)
+        self._given[machine].append(place)
         body = f'{{"request": {{"seconds": {self.lengths[place]}}}, "files": {{}}}}'
         self.hub.submit(
             name_task(place, machine), Portable(body, {}, ""), [machine], lambda machine, event: None, lambda end: self._take(place, end)
@@ -155,14 +164,20 @@ class HandingOut:
 
     def _take(self, place: int, end: TaskEnd) -> None:
         with self._lock:
-            freed = self._at.pop(place, [])
+            freed = [*self._at.get(place, ())]
             for machine in freed:
-                if machine != end.machine:
-                    self.hub.stop(name_task(place, machine))
+                self._take_back(place, machine)
+            self._at.pop(place, None)
             if not self._at and self._next == len(self.lengths):
                 self.done.set()
             for machine in freed:
                 self._give(machine)
+
+    def _take_back(self, place: int, machine: str) -> None:
+        """It is nothing to the hub where the task has ended there."""
+        self._at[place].remove(machine)
+        self._given[machine].remove(place)
+        self.hub.stop(name_task(place, machine))
 
 
 def name_task(place: int, machine: str) -> str:

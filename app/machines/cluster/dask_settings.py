@@ -20,12 +20,17 @@ SETTINGS: Final = {
     "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
     "distributed.diagnostics.nvml": False,
     "distributed.diagnostics.computations.nframes": 0,
 }
-"""A machine that says nothing for `worker-ttl` sleeps or is unplugged. A task that met so many dying machines kills them."""
+"""A machine that says nothing for `worker-ttl` sleeps or is unplugged. A task that met so many dying machines kills them.
+Ticks and the system monitor, which nobody reads here, would wake every idle machine fifty times a second."""
 
 
+TASKS_MOST: Final = 2
+"""That a helper has at once: one in its engine, and one that waits there or whose results travel."""
 PIECE_BYTES: Final = 1 << 20
 """Of a file, in one message."""
 

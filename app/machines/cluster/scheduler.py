@@ -10,7 +10,7 @@ from distributed import Scheduler
 from distributed.comm import Comm
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.dask_settings import TASKS_MOST, name_address
 from app.machines.cluster.roles import ADDRESSED, CLIENT, HELLO, OWN, find_machine, keep_own_words, list_operations
 from app.machines.joining.certificates import MAIN_NAME
 from app.machines.joining.register import Register
@@ -81,7 +81,7 @@ class MainScheduler(Scheduler):
             if operation in ADDRESSED:
                 message["address"] = name_address(id_)
             if operation == "register-worker":
-                message |= {"name": id_, "nanny": None, "resolve_address": False, "nthreads": 1}
+                message |= {"name": id_, "nanny": None, "resolve_address": False, "nthreads": TASKS_MOST}
                 await self.remove_worker(name_address(id_), stimulus_id=f"hearth-again-{time.time()}", close=False)
             if operation in OWN:
                 message["machine"] = id_

@@ -15,7 +15,7 @@ from distributed import Reschedule, Worker
 
 from app import atomic_write
 from app.engine.jobs.events import Failed
-from app.machines.cluster.dask_settings import PIECE_BYTES
+from app.machines.cluster.dask_settings import PIECE_BYTES, TASKS_MOST
 from app.machines.cluster.pipe import Listener, Message
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.tasks import event_json, fetched_files
@@ -151,7 +151,8 @@ def _send(worker: HelperWorker, task: str, name: str, path: Path) -> None:
 
 class HelperWorker(Worker):
     def __init__(self, scheduler: str, errands: Errands, **options: Any) -> None:
-        super().__init__(scheduler, nthreads=1, memory_limit=0, dashboard=False, **options)
+        """No extensions: the scheduler has none, and would answer every heartbeat that tells of one with an error."""
+        super().__init__(scheduler, nthreads=TASKS_MOST, memory_limit=0, dashboard=False, extensions={}, **options)
         self._errands = errands
         self.stream_handlers["hearth-stop"] = self._stop_task
         self.stream_handlers["hearth-ask"] = self._ask

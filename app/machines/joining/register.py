@@ -32,6 +32,8 @@ class _File(TypedDict, total=False):
 
 
 _SCHEMA: Final = TypeAdapter(_File)
+_State = tuple[int, int, int]
+"""A file's number, time and size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,30 @@ def clean_name(name: object) -> str:
 
 
 class Register:
-    """Read anew at each question: another process of the main machine may have changed it."""
+    """Looked at anew at each question: another process of the main machine may have changed it."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "machines.json"
         self._lock = threading.Lock()
+        self._latest: tuple[_State, list[Machine]] | None = None
 
     def list_machines(self) -> list[Machine]:
+        state, latest = self._read_state(), self._latest
+        if latest is None or state is None or latest[0] != state:
+            machines = self._read()
+            self._latest = (state, machines) if state is not None else None
+            return [*machines]
+        return [*latest[1]]
+
+    def _read_state(self) -> _State | None:
+        """Return what changes with every change of the file; it is always replaced, never written into."""
+        try:
+            about = self._file.stat()
+        except OSError:
+            return None
+        return about.st_ino, about.st_mtime_ns, about.st_size
+
+    def _read(self) -> list[Machine]:
         entries = read_stored(self._file, _SCHEMA, 3).get("machines", {})
         return [
             Machine(id_, clean_name(each["name"]), each["since_s"], each.get("resting", False))

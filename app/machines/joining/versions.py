@@ -30,7 +30,7 @@ def parse_versions(given: object) -> dict[str, str]:
 
 def find_difference(main: Mapping[str, str], helper: Mapping[str, str]) -> Sentence | None:
     """Say on both sides alike what differs and what to do; None if the two can work together."""
-    name = next((each for each in COMPARED if main.get(each) != helper.get(each)), None)
+    name = _find_other(main, helper)
     if name is None:
         return None
     return say(
@@ -41,3 +41,21 @@ def find_difference(main: Mapping[str, str], helper: Mapping[str, str]) -> Sente
         main=main.get(name, "unknown"),
         helper=helper.get(name, "unknown"),
     )
+
+
+def explain_refusal(main: Mapping[str, str], helper: Mapping[str, str]) -> Sentence | None:
+    """Say why a helper that is paired gets no work; None if its versions are the main machine's."""
+    name = _find_other(main, helper)
+    if name is None:
+        return None
+    return say(
+        "unused.versions",
+        "gets no work: {name} is {helper} there and {main} here; update the older one",
+        name=name,
+        main=main.get(name, "unknown"),
+        helper=helper.get(name, "unknown"),
+    )
+
+
+def _find_other(main: Mapping[str, str], helper: Mapping[str, str]) -> str | None:
+    return next((each for each in COMPARED if main.get(each) != helper.get(each)), None)

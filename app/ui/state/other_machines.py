@@ -16,6 +16,7 @@ from app.sentence import Sentence, Trouble, say
 from app.ui.state.settings import Settings
 
 if TYPE_CHECKING:
+    from app.machines.helping_machine import HelpingMachine
     from app.machines.hub import Hub
     from app.machines.lending import Lending
     from app.machines.nearby import Nearby
@@ -111,6 +112,10 @@ class OtherMachines:
     def name_model(self, name: str) -> str:
         """Return what people call a model that machines know by this name."""
         return self.spreader.models.title(name) if self.spreader is not None and name else ""
+
+    def explain_unused(self, machine: HelpingMachine) -> Sentence | None:
+        """Say why a machine has nothing of what runs or waits here."""
+        return machine.refused or (self.spreader.explain_unused(machine) if self.spreader is not None else None)
 
     def _start_hub(self) -> None:
         from app.machines.hub import Hub

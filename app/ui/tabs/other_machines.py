@@ -81,7 +81,7 @@ def machines_view(others: OtherMachines, spoken: Language) -> View:
         "starting": others.starting,
         "said": translate(others.said, spoken) if others.said is not None else "",
         "nearby": nearby_view(others),
-        "using": using_view(hub, others.name_model, spoken) if hub is not None else None,
+        "using": using_view(hub, others, spoken) if hub is not None else None,
         "lending": lending_view(lending, spoken) if lending is not None else None,
     }
 
@@ -97,8 +97,8 @@ def nearby_view(others: OtherMachines) -> View:
     }
 
 
-def using_view(hub: Hub, name_model: Callable[[str], str], spoken: Language) -> View:
-    """Show the machines that help, and the code for one more. `name_model`: what people call a model that machines know otherwise."""
+def using_view(hub: Hub, others: OtherMachines, spoken: Language) -> View:
+    """Show the machines that help, and the code for one more."""
     pairing = hub.pairing
     state = pairing.state if pairing is not None else None
     code: dict[str, Any] | None = None
@@ -108,12 +108,14 @@ def using_view(hub: Hub, name_model: Callable[[str], str], spoken: Language) -> 
     return {
         "code": code,
         "said": translate(state.said, spoken) if state is not None and state.said is not None else "",
-        "machines": [machine_view(each, name_model(each.fetching), spoken) for each in hub.list_machines()],
+        "machines": [
+            machine_view(each, others.name_model(each.fetching), others.explain_unused(each), spoken) for each in hub.list_machines()
+        ],
     }
 
 
-def machine_view(machine: HelpingMachine, fetched: str, spoken: Language) -> View:
-    """`fetched`: the title of the model that it fetches."""
+def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None, spoken: Language) -> View:
+    """`fetched`: the title of the model that it fetches. `unused`: why it has nothing of what runs or waits here."""
     memory = f"{machine.free_bytes / (1 << 30):.1f} GB" if machine.free_bytes else ""
     speed = step_rate(machine.step, spoken) if machine.step is not None else ""
     return {
@@ -125,7 +127,7 @@ def machine_view(machine: HelpingMachine, fetched: str, spoken: Language) -> Vie
         "doing": translate(describe_work(machine, fetched), spoken),
         "facts": [each for each in (machine.card, memory, speed) if each],
         "done": machine.done,
-        "why": " · ".join(translate(each, spoken) for each in (machine.why, LACKS.get(machine.lack)) if each is not None),
+        "why": " · ".join(translate(each, spoken) for each in (machine.why, unused, LACKS.get(machine.lack)) if each is not None),
     }
 
 

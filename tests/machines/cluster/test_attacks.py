@@ -210,9 +210,12 @@ def test_a_machine_that_another_process_removed_is_dropped(hub: Hub, tmp_path: P
 
 
 def test_other_versions_are_refused_with_what_the_main_machine_has(hub: Hub, tmp_path: Path) -> None:
-    _, old = let_in(hub, tmp_path / "old")
+    id_, old = let_in(hub, tmp_path / "old")
     (answer,) = ask(hub, old, {"op": HELLO, "versions": {**read_versions(), "dask": "2020.1"}})
     assert answer == {"refused": "versions", "versions": read_versions()}
+    until(lambda: any(each.refused is not None for each in hub.list_machines()))
+    (said,) = (each.refused for each in hub.list_machines() if each.id == id_)
+    assert said is not None and said.key == "unused.versions" and dict(said.values)["helper"] == "2020.1"
 
 
 def test_files_of_tasks_that_one_does_not_have_are_not_given(hub: Hub, tmp_path: Path) -> None:

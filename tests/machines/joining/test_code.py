@@ -60,3 +60,13 @@ def test_the_register_keeps_and_revokes(tmp_path: Path) -> None:
     register.add("f" * 32, "Other")
     register.remove(id_)
     assert [each.name for each in register.list_machines()] == ["Other"]
+
+
+def test_what_another_process_changes_is_seen_at_once(tmp_path: Path) -> None:
+    register, other = Register(tmp_path), Register(tmp_path)
+    for name in ("Box", "Fox", "Cot"):  # of one length, so the file's size says nothing
+        other.add("0" * 32, name)
+        assert [each.name for each in register.list_machines()] == [name]
+    assert register.list_machines() == other.list_machines()
+    other.remove("0" * 32)
+    assert register.find("0" * 32) is None

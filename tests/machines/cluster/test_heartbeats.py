@@ -1,0 +1,36 @@
+"""What helpers say when nothing happens: the main machine understands it, and neither log grows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra machines is not installed")
+
+from app.cli.bench.pretended_machines import let_in, wait_until_online
+from app.machines.hub import Hub
+from app.machines.side_process import PRETENDED, SideProcess
+from app.paths import home
+
+BEATS_S = 2.0
+"""Four heartbeats of dask's."""
+
+
+def test_an_idle_helper_writes_no_log(tmp_path: Path) -> None:
+    place = home(tmp_path).create()
+    hub = Hub(place, "127.0.0.1")
+    log = place.logs / "pretended.log"
+    try:
+        helper = {"folder": str(let_in(place, hub.register, 0)), "speed": 1.0}
+        given = {"main": f"tls://127.0.0.1:{hub.port}", "helpers": [helper]}
+        side = SideProcess(PRETENDED, given, log, lambda message: None, lambda: None)
+        try:
+            wait_until_online(hub, 1)
+            time.sleep(BEATS_S)
+            assert log.read_text() == (place.logs / "machines.log").read_text() == ""
+        finally:
+            side.close()
+    finally:
+        hub.close()

@@ -1,0 +1,88 @@
+"""Which machine has which pieces of a job: each one that it makes and one that lies ready, which idle machines take from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from PIL import Image
+
+from app.engine.jobs.events import Failed, Finished
+from app.engine.jobs.request import PictureRequest
+from app.machines.helping_machine import HelpingMachine
+from app.machines.hub import TaskEnd
+from app.machines.pieces import Pictures
+from app.machines.shared_job import SharedJob
+from app.machines.tasks.portable import Portable
+from app.sentence import say
+
+FINISHED, FAILED = Finished((), 1.0, 1.0, "steps", 0), Failed(say("test.fails", "it fails"))
+
+
+class Table:
+    """A hub, and a keeper's folder, that note who has what."""
+
+    def __init__(self, folder: Path, batch: int) -> None:
+        self.folder, self.given = folder, dict[str, tuple[str, int]]()
+        self._ends: dict[str, Callable[[TaskEnd], None]] = {}
+        self.register = SimpleNamespace(find=lambda machine: None)
+        keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep)
+        asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: None)
+        pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), "starter-painter", 0)
+        self.shared = SharedJob(keeper, self, asking, SimpleNamespace(id="job"), pieces, "starter-painter", lambda: None)  # type: ignore[arg-type]
+
+    def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, why: object) -> None:
+        self.given[id_], self._ends[id_] = (machines[0], int(id_.split("-")[1])), end
+
+    def stop(self, id_: str) -> None:
+        del self.given[id_]
+
+    def _keep(self, job: str, part: object, files: dict[str, Path], machine: str) -> None:
+        for name, path in files.items():
+            path.rename(self.folder / name)
+
+    def give_away(self, machines: str, here: bool = True) -> dict[str, list[int]]:
+        self.shared.give_away([HelpingMachine(each, each) for each in machines], (), here, joins=True)
+        return {machine: [place for other, place in self.given.values() if other == machine] for machine in machines}
+
+    def end(self, machine: str, event: Finished | Failed = FINISHED) -> None:
+        """End the first piece that a machine has."""
+        task = next(task for task, (other, _) in self.given.items() if other == machine)
+        picture = self.folder / "arrived.png"
+        Image.new("RGB", (8, 8)).save(picture)
+        del self.given[task]
+        self._ends[task](TaskEnd(task, machine, event, {"picture-0.png": picture} if event is FINISHED else {}))
+
+
+def test_a_second_piece_lies_ready_at_each_machine(tmp_path: Path) -> None:
+    table = Table(tmp_path, 8)
+    assert table.give_away("ab") == {"a": [7, 5], "b": [6, 4]}
+    table.end("a")
+    assert table.give_away("ab") == {"a": [5, 3], "b": [6, 4]}, "it goes on with what lay ready"
+
+
+def test_an_idle_machine_takes_what_lies_ready_elsewhere_before_it_joins_in(tmp_path: Path) -> None:
+    table = Table(tmp_path, 6)
+    assert table.give_away("ab") == {"a": [5, 3], "b": [4, 2]}, "0 is this machine's own"
+    assert table.give_away("abc") == {"a": [5, 3], "b": [4, 2], "c": [1]}
+    assert table.give_away("abcd") == {"a": [5], "b": [4, 2], "c": [1], "d": [3]}
+    assert table.give_away("abcde") == {"a": [5], "b": [4], "c": [1], "d": [3], "e": [2]}
+    assert table.give_away("abcdef")["f"] == [5]
+
+
+def test_what_lies_ready_is_not_made_twice(tmp_path: Path) -> None:
+    table = Table(tmp_path, 4)
+    assert table.give_away("a") == {"a": [3, 2]}
+    for place in (0, 1):
+        (tmp_path / f"picture-{place}.png").touch()
+    assert table.give_away("a") == {"a": [3]}, "this machine is at 2 now"
+
+
+def test_a_machine_that_failed_keeps_nothing_that_lies_ready(tmp_path: Path) -> None:
+    table = Table(tmp_path, 6)
+    table.give_away("ab")
+    table.end("a", FAILED)
+    assert table.given and all(machine == "b" for machine, _ in table.given.values())
+    assert table.give_away("ab") == {"a": [], "b": [4, 2]} and table.shared.failures == 1
