@@ -215,7 +215,7 @@ def start_server(
         *other_machines.routes(desk), *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
-    own = Serving(options.host, options.port, tls, routes, paced, OWNER_BYTES, options.assistants, PLACES)
+    own = Serving(options.host, options.port, tls, routes, paced, OWNER_BYTES, assistants=options.assistants, places=PLACES)
     return serve_window(window, own)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.__main__ import main
 
-GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "2", "--batch", "2", "--json"]
+GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "2", "--batch", "2", "--quicker", "--json"]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -20,8 +20,11 @@ def test_each_way_in_turn_and_a_batch(capsys: pytest.CaptureFixture[str], tmp_pa
     steps, batch = values["tables"]["steps"], values["tables"]["batch"]
     assert [row["way"] for row in steps] == ["Hearth, float32", "plain diffusers", "plain diffusers again"]
     assert all(0 < row["least_s"] <= row["seconds"] and row["beside_plain"] > 0 and row["peak_bytes"] > 10**7 for row in steps)
-    assert [row["way"] for row in batch] == ["Hearth, 2 of 2 steps", "plain diffusers, 2 of 2 steps"]
+    assert [row["way"] for row in batch] == ["Hearth, 2 of 3 steps", "plain diffusers, 2 of 3 steps"]
     assert all(row["ratio"] == row["batch_s"] / row["one_s"] > 0 for row in batch)
+    off, *others = values["tables"]["quicker"]
+    assert [row["setting"] for row in (off, *others)] == ["off, 3 steps", "little, 3 steps", "much, 3 steps", "off, 2 steps"]
+    assert off["psnr_db"] is None and all(row["psnr_db"] > 5 and row["beside_off"] > 0 for row in others)
     assert "starter, 64 px, plain diffusers" in told.err and not list((tmp_path / "scratch").iterdir())
 
 

@@ -45,15 +45,15 @@ def paint(paints: picture_painter.Painter, job: Path, prompt: str = "a red ball"
 def test_a_batch_and_the_next_job_encode_once(family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints = load(folders[family])
     count = Count(paints)
-    paint(paints, tmp_path / "one")
+    paint(paints, tmp_path / "one", batch=2)
     once = count.calls
     assert once
     paint(paints, tmp_path / "two", batch=2)
     assert count.calls == once
-    assert torch.equal(decoded[0], decoded[1])
-    paint(paints, tmp_path / "other", "a small house")
+    assert torch.equal(decoded[0], decoded[2]) and torch.equal(decoded[1], decoded[3])
+    paint(paints, tmp_path / "other", "a small house", batch=2)
     assert count.calls == 2 * once
-    assert not torch.equal(decoded[0], decoded[-1])
+    assert not torch.equal(decoded[1], decoded[-1])
 
 
 def test_weighted_words_are_kept_too(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
