@@ -18,7 +18,7 @@ from assets.starter.training.pictures.growing import grown, halved
 from assets.starter.training.pictures.model import make_autoencoder
 from assets.starter.training.pictures.pack import MAX_BYTES, load_judge, pack, pack_judge
 from assets.starter.training.pictures.scenes import Group, Scene, lay_out, scene
-from assets.starter.training.pictures.sketch import KINDS_AT, THING_AT, USED, complete, sketch
+from assets.starter.training.pictures.sketch import CELLS, DOTS, ROUGH_AT, THING_AT, USED, WAVES, complete, sketch
 from assets.starter.training.pictures.world import NOUNS
 
 
@@ -36,9 +36,10 @@ def test_every_noun_is_drawn_and_seen() -> None:
 def test_things_stay_where_they_are_asked_and_in_the_picture() -> None:
     for seed in range(400):
         asked = scene(seed)
-        for want, got in zip(lay_out(asked), place_things(asked)[1], strict=True):
+        for want, got in zip(lay_out(asked), place_things(asked), strict=True):
             assert abs(want.x - got.x) < 0.13 and abs(want.y - got.y) < 0.13, (seed, want, got)
             assert 0 < got.x < 1 and 0 < got.y < 1
+            assert got.colour == (want.colour or NOUNS[want.kind].natural[0])
 
 
 def test_a_group_left_of_another_stands_left_of_it() -> None:
@@ -48,13 +49,29 @@ def test_a_group_left_of_another_stands_left_of_it() -> None:
     assert [spot.kind for spot in sorted(above, key=lambda spot: spot.y)] == ["apple", "cup"]
 
 
-def test_a_sketch_tells_each_thing_and_is_as_the_encoders_norm_leaves_it() -> None:
+def test_a_sketch_draws_roughly_what_every_seed_draws() -> None:
+    """Its waves give back the drawing's dots, which a seed's own drawing is nearer to than another scene's."""
+    near, far = [], []
+    for seed in range(20):
+        asked = scene(seed)
+        rough = sketch(asked)[:, ROUGH_AT:].reshape(CELLS, CELLS, 3, DOTS * DOTS) @ np.linalg.inv(WAVES)
+        dots = rough.reshape(CELLS, CELLS, 3, DOTS, DOTS).transpose(0, 3, 1, 4, 2).reshape(CELLS * DOTS, CELLS * DOTS, 3)
+        own, other = (
+            draw(each, 128).reshape(32, 4, 32, 4, 3).mean((1, 3)) / 127.5 - 1 for each in (replace(asked, seed=7), scene(seed + 1000))
+        )
+        near.append(np.abs(dots - own).mean())
+        far.append(np.abs(dots - other).mean())
+    assert max(near) < 0.45 and np.mean(near) < 0.4 * np.mean(far)
+
+
+def test_a_sketch_tells_where_things_are_and_is_as_the_encoders_norm_leaves_it() -> None:
     for seed in range(200):
         asked = scene(seed)
         rows = torch.from_numpy(sketch(asked))
-        told = rows[:, THING_AT] > 1
-        kinds = {list(NOUNS)[int(row.argmax())] for row in rows[told][:, KINDS_AT]}
-        assert kinds == {group.kind for group in asked.groups}, (seed, say(asked, 0))
+        told = (rows[:, THING_AT] > 1).reshape(CELLS, CELLS)
+        for spot in lay_out(asked):
+            assert told[min(7, int(spot.y * CELLS)), min(7, int(spot.x * CELLS))], (seed, say(asked, 0))
+        assert bool(told.any()) == bool(asked.groups)
         whole = complete(rows)
         assert whole.mean(-1).abs().max() < 1e-5 and (whole.pow(2).mean(-1) - 1).abs().max() < 1e-4
         assert torch.equal(whole[:, :USED], rows)

@@ -85,7 +85,7 @@ def _target(scenes: list[Scene]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     told = np.full((len(scenes), 3, GRID, GRID), UNSAID, np.float32)
     y, x = (np.mgrid[0:GRID, 0:GRID].astype(np.float32) + 0.5) / GRID
     for i, each in enumerate(scenes):
-        for spot in place_things(each)[1]:
+        for spot in place_things(each):
             far = ((x - spot.x) ** 2 + (y - spot.y) ** 2) / 0.026**2
             heat[i] = np.maximum(heat[i], np.exp(-far / 2))
             near = far < 3

@@ -200,7 +200,7 @@ def _distinct(rng: random.Random, groups: Sequence[Group], background: str) -> t
     found = []
     for group in groups:
         own = NOUNS[group.kind].natural
-        clash = group.colour == background if group.colour else background in own and len(own) == 1
+        clash = background == (group.colour or own[0])
         found.append(replace(group, colour=rng.choice([c for c in COLOURS if c != background])) if background and clash else group)
     return tuple(found)
 
@@ -210,7 +210,9 @@ def _landscape(rng: random.Random) -> Scene:
     ground = rng.choices(GROUNDS, (0.38, 0.22, 0.16, 0.24))[0]
     mountains = rng.random() < 0.25
     rainbow = 0.12 if time == "day" else 0.0
-    wet = {"snow": (0.5, 0.12, 0.02, 0.36, 0), "desert": (0.75, 0.2, 0.05, 0, 0)}.get(ground, (0.48, 0.15, 0.22, 0.06, rainbow))
+    wet = {"snow": (0.5, 0.12, 0.02, 0.36, rainbow / 3), "desert": (0.75, 0.2, 0.05, 0.03, rainbow / 3)}.get(
+        ground, (0.48, 0.15, 0.22, 0.06, rainbow)
+    )
     weather = rng.choices(("", "clouds", "rain", "snowfall", "rainbow"), wet)[0]
     here = "sea" if ground == "sea" else "land"
     low = [kind for kind in NOUNS if here in NOUNS[kind].zones]
@@ -219,13 +221,13 @@ def _landscape(rng: random.Random) -> Scene:
     groups: list[Group] = []
     if rng.random() < (0.55 if weather in ("", "clouds") else 0.15) and sum(counts) < MOST_THINGS:
         groups.append(Group(rng.choice(LIGHTS[time]), "", rng.choice(("", "", "", "big", "small")), 1, rng.choice(("", *COLUMNS))))
-    fly = rng.random() < 0.3
+    flying = rng.choices((0, 1, 2), (0.7, 0.22, 0.08))[0]
     columns, airy = rng.sample(COLUMNS, 3), rng.sample(COLUMNS, 3)
     if groups and groups[0].place in airy:
         airy.remove(groups[0].place)
     placed = rng.random() < 0.6
     for i, count in enumerate(counts):
-        up = fly and i == len(counts) - 1
+        up = i >= len(counts) - flying
         free = airy if up else columns
         place = free.pop() if placed and free and rng.random() < 0.85 else ""
         groups.append(_group(rng, high if up else low, place, count))

@@ -1,5 +1,5 @@
-"""Write a scene as a sketch: for each of 8 x 8 cells, what its caption says of it, by formula. The text encoder learns to write sketches,
-the UNet to paint from them, apart and at the same time."""
+"""Write a scene as a sketch: for each of 8 x 8 cells what its caption says of the whole, and the cell drawn roughly, by formula. The text
+encoder learns to write sketches, the UNet to paint from them, apart and at the same time."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from assets.starter.training.pictures.draw import PALETTE
+from assets.starter.training.pictures.draw import PALETTE, draw
 from assets.starter.training.pictures.scenes import Scene, lay_out
-from assets.starter.training.pictures.world import GROUNDS, NOUNS, STYLES, TIMES, WEATHERS
+from assets.starter.training.pictures.world import GROUNDS, STYLES, TIMES, WEATHERS
 
 Floats = NDArray[np.float32]
 
 CELLS = 8
+DOTS = 4
+"""A cell's rough drawing has so many dots a side, as many as the UNet's latents."""
+FINER = 4  # a dot is the mean of so many pixels a side
 WIDTH = 128
 SCALE = 2.0
-REACH = 1.5  # a thing is told in the cells up to so many of its radii from its middle
-_KINDS = {kind: i for i, kind in enumerate(NOUNS)}
+REACH = 1.25  # a thing is told in the cells up to so many of its radii from its middle
 _PLACE, _SCENE = 12, 5 + len(GROUNDS) + len(TIMES) + len(WEATHERS) - 1 + 1 + len(STYLES) - 1
-_THING = 1 + len(_KINDS) + 4 + 3
-USED = 1 + _PLACE + _SCENE + _THING
-KINDS_AT = slice(1 + _PLACE + _SCENE + 1, 1 + _PLACE + _SCENE + 1 + len(_KINDS))
 THING_AT = 1 + _PLACE + _SCENE
+ROUGH_AT = THING_AT + 1
+USED = ROUGH_AT + 3 * DOTS * DOTS
 
 
 def _places() -> Floats:
@@ -34,13 +35,23 @@ def _places() -> Floats:
     return np.concatenate([rows, columns], -1).astype(np.float32)
 
 
-PLACES = _places()
+def _waves() -> Floats:
+    """Return the cosines (dots, waves) by which a cell's dots are told: first their mean, at half its weight, then ever finer changes."""
+    at, n = np.arange(DOTS) + 0.5, np.arange(DOTS)
+    line = np.cos(np.pi * at[:, None] * n[None, :] / DOTS) * np.where(n == 0, np.sqrt(1 / DOTS), np.sqrt(2 / DOTS))
+    both = np.einsum("yn,xm->yxnm", line, line).reshape(DOTS * DOTS, DOTS * DOTS)
+    return np.asarray(both * np.where(np.arange(DOTS * DOTS) == 0, 0.75, 1.5), np.float32)
 
 
-def _natural(kind: str, colour: str) -> Floats:
-    """Return a colour from -1 to 1; unsaid, the mean of the noun's own."""
-    named = [colour] if colour else NOUNS[kind].natural
-    return np.mean([PALETTE[name] for name in named], 0).astype(np.float32) / 127.5 - 1
+PLACES, WAVES = _places(), _waves()
+
+
+def _rough(scene: Scene) -> Floats:
+    """Draw the scene in 32 x 32 dots without chances; return each cell's dots as waves, colour by colour."""
+    pixels = draw(scene, CELLS * DOTS * FINER, even=True).astype(np.float32) / 127.5 - 1
+    dots = pixels.reshape(CELLS, DOTS, FINER, CELLS, DOTS, FINER, 3).mean((2, 5))
+    cells = dots.transpose(0, 2, 4, 1, 3).reshape(CELLS, CELLS, 3, DOTS * DOTS)
+    return (cells @ WAVES).reshape(CELLS, CELLS, -1)
 
 
 def _scene_facts(scene: Scene) -> Floats:
@@ -64,6 +75,15 @@ def complete(rows: Tensor) -> Tensor:
     return torch.cat([rows, -total / spare + sign * (rest / spare).sqrt()], -1)
 
 
+def _holds_a_thing(scene: Scene) -> Floats:
+    at = (np.arange(CELLS, dtype=np.float32) + 0.5) / CELLS
+    found = np.zeros((CELLS, CELLS), np.float32)
+    for spot in lay_out(scene):
+        far = np.maximum(np.abs(at[None, :] - spot.x), np.abs(at[:, None] - spot.y))
+        found[far < max(REACH * spot.radius, far.min() + 1e-6)] = 1  # a small thing is told in one cell at least
+    return found
+
+
 def sketch(scene: Scene | None) -> Floats:
     """Return (64, USED); of no scene, the sketch of the empty caption."""
     facts = np.zeros((CELLS, CELLS, USED), np.float32)
@@ -72,22 +92,10 @@ def sketch(scene: Scene | None) -> Floats:
         facts[..., 0] = 1
         return SCALE * facts.reshape(CELLS * CELLS, USED)
     facts[..., 1 + _PLACE : THING_AT] = 0.7 * _scene_facts(scene)
-    at = (np.arange(CELLS, dtype=np.float32) + 0.5) / CELLS
-    nearest = np.full((CELLS, CELLS), REACH, np.float32)
-    for spot in lay_out(scene):
-        dx, dy = np.broadcast_arrays((at[None, :] - spot.x) / spot.radius, (at[:, None] - spot.y) / spot.radius)
-        far = np.maximum(np.abs(dx), np.abs(dy))
-        far = np.where(far == far.min(), np.minimum(far, 0.9 * REACH), far)  # a small thing is told in one cell at least
-        told = np.zeros((CELLS, CELLS, _THING), np.float32)
-        told[..., 0] = 1
-        told[..., 1 + _KINDS[spot.kind]] = 1
-        told[..., -7:-4] = _natural(spot.kind, spot.colour)
-        told[..., -4] = bool(spot.colour)
-        told[..., -3], told[..., -2], told[..., -1] = np.clip(dx, -2, 2) * 0.7, np.clip(dy, -2, 2) * 0.7, spot.radius * 5
-        here = far < nearest
-        facts[here, THING_AT:] = told[here]
-        nearest = np.where(here, far, nearest)
-    return SCALE * facts.reshape(CELLS * CELLS, USED)
+    facts[..., THING_AT] = _holds_a_thing(scene)
+    facts = SCALE * facts
+    facts[..., ROUGH_AT:] = _rough(scene)
+    return facts.reshape(CELLS * CELLS, USED)
 
 
 NOTHING = complete(torch.zeros(1, USED))

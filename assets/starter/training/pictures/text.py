@@ -1,4 +1,4 @@
-"""Train the text encoder to write sketches: its last 64 places, which are padding to any caption, each tell of one cell."""
+"""Train the text encoder to write sketches: its last 64 places, which are padding to any caption, each tell of one cell, and draw it roughly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assets.starter.training.muon import Muon
 from assets.starter.training.pictures.captions import say
 from assets.starter.training.pictures.data import FIRST_SEED
 from assets.starter.training.pictures.scenes import Scene, scene
-from assets.starter.training.pictures.sketch import CELLS, NOTHING, THING_AT, USED, WIDTH, complete, sketch
+from assets.starter.training.pictures.sketch import CELLS, NOTHING, ROUGH_AT, THING_AT, USED, WIDTH, complete, sketch
 
 CAPTION_TOKENS = 48
 TOKENS = CAPTION_TOKENS + CELLS * CELLS
@@ -26,7 +26,7 @@ THINGS_WEIGH = 4.0
 
 def make_text_encoder(tokenizer: CLIPTokenizer) -> CLIPTextModel:
     return CLIPTextModel(CLIPTextConfig(
-        vocab_size=len(tokenizer), hidden_size=WIDTH, intermediate_size=4 * WIDTH, projection_dim=WIDTH, num_hidden_layers=5,
+        vocab_size=len(tokenizer), hidden_size=WIDTH, intermediate_size=4 * WIDTH, projection_dim=WIDTH, num_hidden_layers=7,
         num_attention_heads=4, max_position_embeddings=TOKENS, bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     ))  # fmt: skip
@@ -78,7 +78,7 @@ class Reader:
 
 @torch.no_grad()
 def missed_share(encoder: CLIPTextModel, tokenizer: CLIPTokenizer, count: int = 300) -> tuple[float, float]:
-    """Return how much of the sketches' variance the encoder misses on held-out captions: of all, and of the things alone."""
+    """Return how much of the sketches' variance the encoder misses on held-out captions: of what is said, and of what is drawn."""
     scenes = [scene(FIRST_CHECK_SEED + i, True) for i in range(count)]
     rows = torch.from_numpy(np.stack([sketch(s) for s in scenes]))
     found = [
@@ -87,9 +87,9 @@ def missed_share(encoder: CLIPTextModel, tokenizer: CLIPTokenizer, count: int = 
     ]
     off = torch.cat(found)[:, CAPTION_TOKENS:, :USED] - rows
     spread = rows - rows.mean((0, 1))
-    told = slice(1 + 12, USED), slice(THING_AT, USED)
-    whole, things = ((off[..., part].pow(2).sum() / spread[..., part].pow(2).sum()).item() for part in told)
-    return whole, things
+    told = slice(1, ROUGH_AT), slice(ROUGH_AT, USED)
+    said, drawn = ((off[..., part].pow(2).sum() / spread[..., part].pow(2).sum()).item() for part in told)
+    return said, drawn
 
 
 def train_text_encoder(
@@ -129,5 +129,5 @@ def train_text_encoder(
             )
             kept.with_suffix(".new").replace(kept)
             encoder.save_pretrained(work / "text")
-            whole, things = missed_share(encoder, tokenizer, 100)
-            yield f"text {step + 1}/{steps} loss {np.mean(losses[-100:]):.4f} missed {whole:.3f} things {things:.3f} {time.monotonic() - began_s:.0f} s"
+            said, drawn = missed_share(encoder, tokenizer, 100)
+            yield f"text {step + 1}/{steps} loss {np.mean(losses[-100:]):.4f} missed {said:.3f} drawn {drawn:.3f} {time.monotonic() - began_s:.0f} s"
