@@ -28,11 +28,12 @@ def make_autoencoder(doublings: int = 2) -> AutoencoderKL:
 
 
 def make_unet() -> UNet2DConditionModel:
-    """Make a UNet that looks at the sketch at all three sizes, and at itself at the two smaller ones, of 256 and 64 places."""
+    """Make a UNet that looks at the sketch and at itself where its latents are halved, at 256 and at 64 places."""
     return UNet2DConditionModel(
-        sample_size=32, in_channels=4, out_channels=4, block_out_channels=(40, 72, 112), layers_per_block=1,
-        down_block_types=("CrossAttnDownBlock2D",) * 3, up_block_types=("CrossAttnUpBlock2D",) * 3,
-        only_cross_attention=(True, False, False), cross_attention_dim=WIDTH, attention_head_dim=(2, 4, 7), norm_num_groups=8,
+        sample_size=32, in_channels=4, out_channels=4, block_out_channels=(32, 64, 120), layers_per_block=1,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+        cross_attention_dim=WIDTH, attention_head_dim=(2, 4, 6), norm_num_groups=8,
     )  # fmt: skip
 
 
