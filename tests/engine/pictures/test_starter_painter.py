@@ -16,9 +16,8 @@ from assets.starter.training.painter.captions import say, words_of
 from assets.starter.training.painter.card import HEAD, rows
 from assets.starter.training.painter.draw import draw
 from assets.starter.training.painter.evaluate import FIRST_TEST_SEED, load, missed, paint, score, unseen
-from assets.starter.training.painter.growing import grown, halved
 from assets.starter.training.painter.judge import faults
-from assets.starter.training.painter.model import MAX_BYTES, make_autoencoder
+from assets.starter.training.painter.model import MAX_BYTES
 from assets.starter.training.painter.pack import pack
 from assets.starter.training.painter.scenes import COLOURS, SHAPES, Scene, scene
 from assets.starter.training.painter.train import SMOKE, train
@@ -126,19 +125,6 @@ def test_the_folder_is_small_and_whole() -> None:
     assert sum(path.stat().st_size for path in files) <= MAX_BYTES
     assert {"vocab.json", "merges.txt", "tokenizer_config.json"} <= {path.name for path in (FOLDER / "tokenizer").iterdir()}
     assert not [path for path in files if path.suffix in (".bin", ".pt", ".pth", ".pkl", ".ckpt")]
-
-
-def test_the_grown_autoencoder_begins_where_the_small_one_ended() -> None:
-    """Flat colours decode as before at twice the size, and encode as before from twice the size."""
-    torch.manual_seed(0)
-    small = make_autoencoder().eval()
-    large, latents = grown(small).eval(), torch.randn(1, 4, 1, 1).expand(1, 4, 32, 32)
-    with torch.no_grad():
-        once, twice = (small.decode(latents).sample[..., 40:-40, 40:-40], large.decode(latents).sample[..., 80:-80, 80:-80])
-        assert torch.allclose(twice, once.repeat_interleave(2, 2).repeat_interleave(2, 3), atol=0.005)
-        picture = torch.ones(1, 3, 256, 256) * torch.tensor([0.9, 0.1, -0.5]).view(1, 3, 1, 1)
-        found, true = (part.encode(x).latent_dist.mean[..., 8:-8, 8:-8] for part, x in ((large, picture), (small, halved(picture))))
-        assert torch.allclose(found, true, atol=0.005)
 
 
 def test_two_steps_of_everything(tmp_path: Path) -> None:

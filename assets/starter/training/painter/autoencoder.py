@@ -11,18 +11,10 @@ import torch
 from diffusers import AutoencoderKL
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
-from assets.starter.training.painter.model import LATENT_FACTOR
-from assets.starter.training.painter.passing import pass_colours
 from assets.starter.training.painter.together import average_gradients, rank_here
-
-LOG_VARIANCE = -6.0  # the encoder's stated spread, a standard deviation of 0.05
-
-
-def as_input(pictures: NDArray[np.uint8]) -> Tensor:
-    """Convert bytes (pictures, height, width, 3) to floats from -1 to 1, channels first."""
-    return torch.from_numpy(np.array(pictures, order="C")).permute(0, 3, 1, 2).float() / 127.5 - 1
+from assets.starter.training.pictures.autoencoder import as_input, decoder_loss, encoder_loss, latents_of
+from assets.starter.training.pictures.passing import pass_colours
 
 
 def _crops(sources: list[NDArray[np.uint8]], size: int, batch: int, rng: np.random.Generator) -> Tensor:
@@ -33,29 +25,6 @@ def _crops(sources: list[NDArray[np.uint8]], size: int, batch: int, rng: np.rand
         crop = source[i, y : y + size, x : x + size]
         found.append(crop[:, ::-1] if rng.random() < 0.5 else crop)
     return as_input(np.stack(found)).contiguous(memory_format=torch.channels_last)
-
-
-def latents_of(pictures: Tensor) -> Tensor:
-    """Return the encoder's targets: for each 4 x 4 pixels their mean colour, and how much they differ from it."""
-    mean = functional.avg_pool2d(pictures, LATENT_FACTOR)
-    variance = functional.avg_pool2d(pictures.pow(2), LATENT_FACTOR) - mean.pow(2)
-    return torch.cat([mean, 3 * variance.clamp(min=0).mean(1, keepdim=True).sqrt()], 1)
-
-
-def _encoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
-    """Use the squared error for the last channel: it is nearly always zero, and the absolute error would keep it there."""
-    spread = model.encode(pictures).latent_dist
-    off = spread.mean - latents_of(pictures)
-    return off[:, :3].abs().mean() + 10 * off[:, 3].pow(2).mean() + 0.003 * (spread.logvar - LOG_VARIANCE).pow(2).mean()
-
-
-def _decoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
-    """Train the decoder on slightly wrong latents, as the UNet's will be."""
-    latents = latents_of(pictures)
-    noise = torch.randn_like(latents) * torch.rand(len(pictures), 1, 1, 1) * 0.1
-    again = model.decode(latents + noise).sample
-    edges = (again.diff(dim=2) - pictures.diff(dim=2)).abs().mean() + (again.diff(dim=3) - pictures.diff(dim=3)).abs().mean()
-    return (again - pictures).abs().mean() + edges
 
 
 def train_autoencoder(
@@ -76,8 +45,8 @@ def train_autoencoder(
         size, batch = (64, 16) if step < steps * 4 // 5 else (128, 6)
         pictures = _crops(sources, size, batch, rng)
         with torch.autocast("cpu", torch.bfloat16):
-            loss = _decoder_loss(model, pictures)
-            whole = loss if step % 2 else loss + _encoder_loss(model, pictures)
+            loss = decoder_loss(model, pictures)
+            whole = loss if step % 2 else loss + encoder_loss(model, pictures)
         whole.backward()
         average_gradients(parameters)
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)

@@ -1,31 +1,13 @@
-"""Make the painter's untrained parts (tokenizer, CLIP text encoder, autoencoder, UNet) and the pipeline."""
+"""Make the first edition's untrained text encoder and UNet; the rest is the second edition's."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from diffusers import UNet2DConditionModel
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
 TOKENS = 48  # the longest caption of the domain has about 40
 TEXT_WIDTH = 128
-LATENT_FACTOR = 4
-SCALING = 1.8  # brings the latents' spread near one
-WORD_END = "</w>"
 MAX_BYTES = 12_000_000
-
-
-def make_autoencoder(doublings: int = 2) -> AutoencoderKL:
-    """Make a VAE with 4 channels of 32 x 32: two doublings for 128 px, three for 256 px. One norm group: more would remove flat
-    colours."""
-    widths = (16, 16, 32, 48)[3 - doublings :]
-    return AutoencoderKL(
-        down_block_types=("DownEncoderBlock2D",) * len(widths), up_block_types=("UpDecoderBlock2D",) * len(widths),
-        block_out_channels=widths, layers_per_block=1, norm_num_groups=1, latent_channels=4,
-        sample_size=32 << doublings, mid_block_add_attention=False, scaling_factor=SCALING,
-    )  # fmt: skip
 
 
 def make_unet() -> UNet2DConditionModel:
@@ -38,50 +20,9 @@ def make_unet() -> UNet2DConditionModel:
     )  # fmt: skip
 
 
-def make_scheduler() -> DDIMScheduler:
-    return DDIMScheduler(
-        num_train_timesteps=1000, beta_start=1e-4, beta_end=0.02, beta_schedule="linear", clip_sample=False, steps_offset=1,
-        set_alpha_to_one=True, prediction_type="v_prediction", timestep_spacing="trailing",
-    )  # fmt: skip
-
-
-def train_tokenizer(captions: list[str], folder: Path) -> CLIPTokenizer:
-    """Make a byte-pair tokenizer like CLIP's with the domain's words as tokens; other words become bytes."""
-    pairs = Tokenizer(models.BPE(end_of_word_suffix=WORD_END))
-    pairs.normalizer = normalizers.Lowercase()
-    pairs.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(r"[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"), "removed", invert=True),
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
-        ]
-    )
-    pairs.train_from_iterator(captions, trainers.BpeTrainer(vocab_size=900, end_of_word_suffix=WORD_END, show_progress=False))
-    merges = [tuple(pair) for pair in json.loads(pairs.to_str())["model"]["merges"]]
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    names = [*letters, *(letter + WORD_END for letter in letters), *("".join(pair) for pair in merges)]
-    names += ["<|startoftext|>", "<|endoftext|>"]
-    folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
-    lines = ["#version: 0.2", *(" ".join(pair) for pair in merges)]
-    (folder / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    tokenizer = CLIPTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"), model_max_length=TOKENS)
-    tokenizer.save_pretrained(folder)
-    return tokenizer
-
-
 def make_text_encoder(tokenizer: CLIPTokenizer) -> CLIPTextModel:
     return CLIPTextModel(CLIPTextConfig(
         vocab_size=len(tokenizer), hidden_size=TEXT_WIDTH, intermediate_size=4 * TEXT_WIDTH, projection_dim=TEXT_WIDTH,
         num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=TOKENS, bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
     ))  # fmt: skip
-
-
-def make_pipeline(
-    tokenizer: CLIPTokenizer, text_encoder: CLIPTextModel, autoencoder: AutoencoderKL, unet: UNet2DConditionModel
-) -> StableDiffusionPipeline:
-    return StableDiffusionPipeline(
-        vae=autoencoder, text_encoder=text_encoder, tokenizer=tokenizer, unet=unet, scheduler=make_scheduler(),
-        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
-    )  # fmt: skip

@@ -12,8 +12,9 @@ from diffusers import AutoencoderKL, UNet2DConditionModel
 from transformers import CLIPTextModel, CLIPTokenizer
 
 from assets.starter.training.painter.captions import grammar, say, words_of
-from assets.starter.training.painter.model import MAX_BYTES, TOKENS, make_pipeline
+from assets.starter.training.painter.model import MAX_BYTES, TOKENS
 from assets.starter.training.painter.scenes import scene
+from assets.starter.training.pictures.model import make_pipeline
 
 GOAL = 0.9  # all right at 256 px, what the starter ought to reach
 GATE: dict[str, Any] = {  # what these weights promise; less is not released

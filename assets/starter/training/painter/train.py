@@ -14,11 +14,13 @@ from transformers import CLIPTextModel, CLIPTokenizer
 from assets.starter.training.painter.autoencoder import train_autoencoder
 from assets.starter.training.painter.captions import say
 from assets.starter.training.painter.data import FIRST_SEED, read_pictures, write_pictures
-from assets.starter.training.painter.growing import grown, train_grown, write_examples
-from assets.starter.training.painter.model import TOKENS, make_autoencoder, make_text_encoder, make_unet, train_tokenizer
+from assets.starter.training.painter.growing import write_examples
+from assets.starter.training.painter.model import TOKENS, make_text_encoder, make_unet
 from assets.starter.training.painter.scenes import scene
 from assets.starter.training.painter.text import train_text_encoder
 from assets.starter.training.painter.unet import Course, Source, train_unet
+from assets.starter.training.pictures.growing import grown, train_grown
+from assets.starter.training.pictures.model import make_autoencoder, train_tokenizer
 
 PARTS = ("autoencoder", "unet", "grown")
 
@@ -63,7 +65,7 @@ def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[
     if not {"unet", "grown"} & {*parts}:
         return
     if not (work / "tokenizer").exists():
-        train_tokenizer([say(scene(seed), seed) for seed in range(recipe.captions_for_tokenizer)], work / "tokenizer")
+        train_tokenizer([say(scene(seed), seed) for seed in range(recipe.captions_for_tokenizer)], work / "tokenizer", TOKENS)
     tokenizer = CLIPTokenizer.from_pretrained(work / "tokenizer", model_max_length=TOKENS)
     torch.manual_seed(0)
     if not (work / "text").exists():

@@ -18,13 +18,13 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import CLIPTextModel, CLIPTokenizer
 
-from assets.starter.training.painter.autoencoder import as_input, latents_of
 from assets.starter.training.painter.captions import say
-from assets.starter.training.painter.model import SCALING, make_scheduler
 from assets.starter.training.painter.scenes import scene
-from assets.starter.training.painter.state import load_state, save_state
 from assets.starter.training.painter.text import tokens_of
 from assets.starter.training.painter.together import average_gradients, rank_here
+from assets.starter.training.pictures.autoencoder import as_input, latents_of
+from assets.starter.training.pictures.model import SCALING, make_scheduler
+from assets.starter.training.pictures.state import load_state, save_state
 
 DROPPED_CAPTIONS = 0.1
 WARM_UP_STEPS = 200

@@ -40,14 +40,14 @@ def latents_of(pictures: Tensor) -> Tensor:
     return torch.cat([mean, 3 * variance.clamp(min=0).mean(1, keepdim=True).sqrt()], 1)
 
 
-def _encoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
+def encoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
     """Use the squared error for the last channel: it is nearly always zero, and the absolute error would keep it there."""
     spread = model.encode(pictures).latent_dist
     off = spread.mean - latents_of(pictures)
     return off[:, :3].abs().mean() + 10 * off[:, 3].pow(2).mean() + 0.003 * (spread.logvar - LOG_VARIANCE).pow(2).mean()
 
 
-def _decoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
+def decoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
     """Train the decoder on slightly wrong latents, as the UNet's will be."""
     latents = latents_of(pictures)
     noise = torch.randn_like(latents) * torch.rand(len(pictures), 1, 1, 1) * 0.1
@@ -70,8 +70,8 @@ def train_autoencoder(model: AutoencoderKL, pictures: NDArray[np.uint8], steps: 
         size, batch = (64, 16) if step < steps * 4 // 5 else (128, 6)
         chosen = _crops(pictures, size, batch, rng)
         with torch.autocast("cpu", torch.bfloat16):
-            loss = _decoder_loss(model, chosen)
-            whole = loss if step % 2 else loss + _encoder_loss(model, chosen)
+            loss = decoder_loss(model, chosen)
+            whole = loss if step % 2 else loss + encoder_loss(model, chosen)
         whole.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
