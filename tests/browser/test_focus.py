@@ -124,3 +124,32 @@ def test_a_choice_by_enter_keeps_the_focus(page: Page) -> None:
     assert page.evaluate("document.activeElement !== document.body")
     page.mouse.click(5, 700)
     expect(field).not_to_be_focused()
+
+
+COVERED = """() => {
+  const field = document.activeElement, box = field.getBoundingClientRect();
+  const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return Boolean(top?.closest(".h-going")) && !field.closest(".h-going");
+}"""
+
+
+@pytest.mark.parametrize("tab", ["speak", "paint"])
+def test_what_tab_reaches_is_not_under_the_bar(page: Page, tab: str) -> None:
+    """With a chip on it, too, which makes it higher."""
+    page.reload()
+    go(page, tab)
+    page.evaluate("document.querySelectorAll('button.label-wrap:not(.open)').forEach((fold) => fold.offsetParent && fold.click())")
+    page.evaluate("tab => Hearth.inForce(tab, 'seed', 7)", tab)
+    page.evaluate(SETTLED)
+    page.locator(".h-brand").focus()
+    reached, hidden = 0, list[str]()
+    for _ in range(MOST):
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        if found is None or f"{tab}-go" in found["name"]:
+            break
+        reached += 1
+        if page.evaluate(COVERED):
+            hidden.append(found["name"])
+    assert reached > 25
+    assert not hidden
