@@ -49,6 +49,14 @@
     });
   }, true);
 
+  // A dropdown's list that scrolls is a stop of its own in Chromium, without a name or a ring; and it stays open after Tab from what was typed.
+  document.addEventListener("keydown", ({ key, target }) => {
+    if (key !== "Tab" || !target.matches?.("input[aria-expanded]")) return;
+    const listed = () => target.closest(".container, .block")?.querySelector("ul[role=listbox]");
+    listed()?.setAttribute("tabindex", "-1");
+    setTimeout(() => document.activeElement !== target && listed() && target.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, repeat: true })), 50); // repeated: it stops no job
+  }, true);
+
   // What Gradio writes while a file is sent has no label: gradio.css shows this in its place.
   Hearth.area("body", (body) => body.style.setProperty("--h-uploading", JSON.stringify(t("file.uploading", "Uploading\u2026"))));
 
