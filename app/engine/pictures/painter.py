@@ -32,7 +32,7 @@ from app.engine.pictures.reuse import Reuse, list_inner_blocks
 from app.engine.pictures.worker_thread import iterate_reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
-from app.engine.pipelines.packed_convolutions import is_plain_float32
+from app.engine.pipelines.packed_convolutions import is_plain
 from app.sentence import say
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ class Painter:
         self._plan = plan
         self._family = FAMILIES[model.family]
         denoiser = self._family.denoiser
-        self._loras = ActiveLoras(denoiser, is_plain_float32(plan, placement.find_precision(plan, denoiser)))
+        how = placement.find_precision(plan, denoiser)
+        # In half precision adding a LoRA and taking it off again would leave its rounding in the weights.
+        self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
