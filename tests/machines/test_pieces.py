@@ -57,7 +57,8 @@ def test_what_has_pieces(tmp_path: Path) -> None:
     assert parts.ask_for(1) == replace(spoken, only_parts=(1,))
     assert find_pieces(place, replace(spoken, text="[S1] hello."), tmp_path) is None
     assert find_pieces(place, replace(spoken, only_parts=(0,)), tmp_path) is None
-    assert find_pieces(place, replace(spoken, model="/some/folder"), tmp_path) is None
+    own = find_pieces(place, replace(spoken, text=spoken.text * 5, model="/some/folder", carry_voice=False), tmp_path)
+    assert isinstance(own, Parts) and own.model == "/some/folder", "a voice of the user's own"
     local = find_pieces(place, replace(batch, model="/some/folder"), tmp_path)
     assert isinstance(local, Pictures) and local.model == "/some/folder"
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from app.engine.process.disk_room import MB, ROOM_BYTES
 from app.sentence import Trouble, say
 
-FILES_MOST: Final = 64
+FILES_MOST: Final = 512
 """Of one task."""
 UNUSED_S: Final = 86_400
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
