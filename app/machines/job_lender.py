@@ -26,7 +26,7 @@ from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model
 from app.machines.outlook import explain
 from app.machines.pieces import Pictures
-from app.machines.results import is_picture
+from app.machines.results import is_picture, is_speech
 from app.machines.shared_job import FAILURES_MOST as PIECES_FAILED_MOST
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
@@ -95,9 +95,11 @@ class JobLender:
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
             model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
             name = self._models.name(model)
-            if self._failures[job.id] >= FAILURES_MOST or not name:
+            if self._failures[job.id] >= FAILURES_MOST:
                 continue
             offered.append((job.id, model))
+            if not name:
+                continue
             self._models.want([each for each in machines if is_at_work(each)], model)
             if able := [each for each in machines if is_able(each, name)]:
                 wanted, busy = True, {*self.busy, *taken}
@@ -247,5 +249,5 @@ def count_pieces(home: Home, request: Request) -> int:
 def is_result(request: Request, end: TaskEnd) -> bool:
     """Tell whether the files are what was asked for."""
     if isinstance(request, SpeechRequest):
-        return [path.suffix for path in end.files.values()] == [f".{request.format}"]
+        return [path.suffix for path in end.files.values()] == [f".{request.format}"] and all(map(is_speech, end.files.values()))
     return len(end.files) == request.batch and all(map(is_picture, end.files.values()))

@@ -45,3 +45,13 @@ def is_sound(path: Path) -> bool:
     except (OSError, Trouble, soundfile.LibsndfileError):
         return False
     return take is not None and take.whole and take.frames > 0 and 0 < about.duration <= PART_MOST_S
+
+
+def is_speech(path: Path) -> bool:
+    """Tell whether a whole script from elsewhere is sound."""
+    try:
+        about = soundfile.info(str(path))
+        sound.require_usual(path, about.channels, about.samplerate)
+    except (OSError, Trouble, soundfile.LibsndfileError):
+        return False
+    return bool(about.frames > 0)

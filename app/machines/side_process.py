@@ -76,9 +76,10 @@ def run(connection: Connection, module: str, arguments: Message, log: Path) -> N
     """Start the process: what dask reads is set before it is imported, and no pickle is read without its guard."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     redirect_output(log)
-    from app.machines.cluster import dask_settings, pickle_guard
+    from app.machines.cluster import dask_bounds, dask_settings, pickle_guard
 
     dask_settings.prepare_environment()
     served = import_module(module)
+    dask_bounds.set_bounds()
     pickle_guard.guard_pickles()
     asyncio.run(served.serve(connection, arguments))

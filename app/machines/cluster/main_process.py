@@ -16,7 +16,7 @@ from distributed import Client
 
 from app.engine.process.disk_room import ROOM_BYTES
 from app.machines.cluster import dask_settings
-from app.machines.cluster.pipe import Message, Pipe
+from app.machines.cluster.pipe import Message, Pipe, take_foreign
 from app.machines.cluster.scheduler import MainScheduler
 from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
@@ -140,7 +140,7 @@ class TaskDesk:
     def _end(self, id_: str, machine: str, event: Any, files: dict[str, str]) -> None:
         """`event`: as it came; None for a task that ended without an end of its own."""
         self._forget(id_)
-        self._pipe.tell("end", id=id_, machine=machine, event=event, files=files)
+        self._pipe.tell("end", id=id_, machine=machine, event=take_foreign(event), files=files)
 
     def _greet(self, machine: str, message: dict[str, Any]) -> dict[str, Any]:
         own, known = read_versions(), self._register.find(machine)
@@ -152,11 +152,12 @@ class TaskDesk:
     def hear(self, machine: str, message: dict[str, Any]) -> None:
         id_ = str(message.get("task", ""))
         if "facts" in message:
-            self._pipe.tell("facts", machine=machine, facts=message["facts"])
+            self._pipe.tell("facts", machine=machine, facts=take_foreign(message["facts"]))
         elif "question" in message:
-            self._pipe.tell("answer", machine=machine, question=str(message["question"])[:QUESTION_LETTERS], answer=message.get("answer"))
+            question, answer = str(message["question"])[:QUESTION_LETTERS], take_foreign(message.get("answer"))
+            self._pipe.tell("answer", machine=machine, question=question, answer=answer)
         elif id_ in self._tasks and self.scheduler.find_place(id_) == machine:
-            self._pipe.tell("event", id=id_, machine=machine, event=message.get("event"))
+            self._pipe.tell("event", id=id_, machine=machine, event=take_foreign(message.get("event")))
 
     def note_machine(self, machine: str, online: bool) -> None:
         self._pipe.tell("machine", machine=machine, online=online)

@@ -122,6 +122,7 @@ class Errands:
         for name, path in end["files"].items():
             _send(worker, task, name, Path(path))
         worker.ask(lambda: worker.scheduler.hearth_end(task=task, event=end["event"]))
+        self._pipe.tell("delivered", id=task)
 
 
 def _fetch(worker: HelperWorker, task: str, sha256: str, size: int, path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import multiprocessing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.pipe import Pipe
 from app.machines.cluster.roles import HELLO, find_machine, keep_own_words, list_operations
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -73,7 +76,7 @@ def test_what_arrives_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert answers == [{}] * process.RESULTS_MOST + [{"refused": "odd"}]
     assert process.write_piece(many, {"name": "0.png", "offset": 1, "data": b"x"}) == {}, "the last file can still be ended"
     monkeypatch.setattr(process.shutil, "disk_usage", lambda _: SimpleNamespace(free=process.ROOM_BYTES))
-    assert put("a.png", 600, 1) == {"refused": "no-room"}, "the disk is full"
+    assert process.write_piece(many, {"name": "0.png", "offset": 2, "data": b"x"}) == {"refused": "no-room"}, "the disk is full"
 
 
 def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
@@ -90,6 +93,8 @@ def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
 
     for data in (b"three steps", b"five"):
         assert put(data, True) == {} and told[-1][0] == "begun" and Path(told[-1][1]["path"]).read_bytes() == data
+    asked = {"task": "task", "name": "latent-0.safetensors", "offset": 0, "data": b"half of the next", "begun": True}
+    assert asyncio.run(desk.answer("hearth_keep", ID, asked)) == {} and Path(told[-1][1]["path"]).read_bytes() == b"five"
     assert put(b"x" * 1001, True) == {"refused": "no-room"} and task.results.kept == {}
     assert put(b"picture", False, "picture-0.png") == {}
     desk._forget = lambda id_: None
@@ -107,3 +112,20 @@ def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "task" / "picture-0.png").write_bytes(b"half")
     desk.stop("task")
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("odd", [b"\xff", {1: b"x"}, {"a": {b"x"}}, "x" * (2 << 20), object()])
+def test_what_no_json_holds_is_heard_as_nothing(odd: object, tmp_path: Path) -> None:
+    """A task whose end is such ends all the same; whoever waits for it would otherwise wait for ever."""
+    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
+    near, far = multiprocessing.Pipe()
+    desk = process.TaskDesk(Pipe(far), None)
+    desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
+    desk._tasks["task"] = process.Task({}, process.Arriving(tmp_path, 1 << 20), process.Arriving(tmp_path / "begun", 1000))
+    for message in ({"facts": odd}, {"question": "q", "answer": odd}, {"task": "task", "event": odd}):
+        desk.hear(ID, message)
+        told = json.loads(near.recv_bytes())
+        assert told.get("facts") is told.get("answer") is told.get("event") is None and told["machine"] == ID
+    assert asyncio.run(desk.answer("hearth_end", ID, {"task": "task", "event": odd})) == {}
+    told = json.loads(near.recv_bytes())
+    assert (told["op"], told["id"], told["event"]) == ("end", "task", None)
