@@ -179,6 +179,8 @@ class Lending:
                 self._tasks.begin(message["id"], message["body"])
             case "stop":
                 self._tasks.stop(message["id"])
+            case "delivered":
+                self._tasks.clear(message["id"])
 
     def _note_task(self, request: Request, end: Event | None) -> None:
         """Show what is done for the other machine, and learn from its end."""

@@ -54,6 +54,10 @@ class LentTasks:
         for task in [*self._attempts]:
             self.stop(task)
 
+    def clear(self, task: str) -> None:
+        """Delete what was made for a task that the other machine has by now: it is nothing for the owner of this one."""
+        shutil.rmtree(self._keeper.folder(name_lent(task)), ignore_errors=True)
+
     def _run(self, task: str, body: str, attempt: int) -> None:
         """Have the engine carry out a task; tell its events and its end."""
         try:
@@ -76,7 +80,7 @@ class LentTasks:
                 self._keeper.stop(job)
             self._note(request, None)
             folder = self._keeper.folder(job)
-            sent_s, sent = time.monotonic(), {file: file.stat().st_mtime_ns for file in list_begun(request, folder)}
+            sent_s, sent = time.monotonic(), dict[Path, int]()
             for event in self._keeper.follow(job):
                 if attempt == self._attempts[task]:
                     self._pass_on(task, event, list_results(request, event, folder))
