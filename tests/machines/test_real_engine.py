@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import queue
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
+from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
@@ -62,6 +65,27 @@ def test_the_same_picture_on_every_machine(tmp_path: Path) -> None:
         assert Path(end.files[0]).read_bytes() == first
     finally:
         keeper.close()
+
+
+def test_another_processor_paints_and_speaks_the_same_but_for_rounding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch and its libraries use no wide vectors there, as on an old processor."""
+    picture = PictureRequest("a red ball on grass", model="starter-painter", seed=5)
+    speech = SpeechRequest("[S1] The red boat is near the bridge.", model="starter-voice", seed=5)
+    with open_main(tmp_path / "main", spreads=False) as main:
+        for name, old in (("this", {}), ("old", {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"})):
+            with monkeypatch.context() as patch:
+                for variable, value in old.items():
+                    patch.setenv(variable, value)
+                main.start_helper(tmp_path / name, module="app", words=("lend",))
+        until(lambda: not any(each.paused for each in main.hub.list_machines()), LOADING_S)
+        painted = [have_made(main, place, picture)[0] for place in (0, 1)]
+        spoken = [have_made(main, place, speech)[0] for place in (0, 1)]
+    pixels = [np.asarray(Image.open(io.BytesIO(each)).convert("RGB")).astype(int) for each in painted]
+    (here, _), (there, _) = (soundfile.read(io.BytesIO(each)) for each in spoken)
+    apart, heard = np.abs(pixels[0] - pixels[1]), np.abs(here - there)
+    print(f"{(apart > 0).sum()} of {apart.size} values differ, by {apart.max()} of 255 at most; sound by {heard.max():.1e}")
+    assert pixels[0].std() > 10 and apart.max() <= 2 and heard.max() < 1e-3
+    assert painted[0] != painted[1] or spoken[0] != spoken[1], "the other processor is the same one"
 
 
 def test_a_script_is_spoken_by_two_machines_as_by_one(tmp_path: Path) -> None:
