@@ -73,8 +73,9 @@ class Speaker:
         del self._dia, self._linears
 
 
-def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
-    """Load the voice in `folder`. `codec`: where DAC is, if not in the folder itself."""
+def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") -> Speaker:
+    """Load the voice in `folder`. `codec`: where DAC is, if not in the folder itself. `name`: what parts are kept under; empty: the
+    folder's own."""
     own = folder / "codec"
     sound = own if own.is_dir() else codec
     _check_kind(folder, "dia")
@@ -116,7 +117,8 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
-    return Speaker(Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes), linears)
+    dia = Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), name or folder.name)
+    return Speaker(dia, given, tuple(notes), linears)
 
 
 def _read_as_held(folder: Path, speech: Precision) -> Precision:
