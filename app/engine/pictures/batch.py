@@ -70,7 +70,7 @@ def list_pictures(settings: PictureSettings, model: Model, job: Path) -> list[Pi
 
 
 def _make_fingerprint(settings: PictureSettings, model: Model, index: int) -> str:
-    made_from = json.dumps([to_json(settings.request_for(index)), model.id], sort_keys=True)
+    made_from = json.dumps([to_json(settings.request_for(index)), model.id, *filter(None, [settings.read_as])], sort_keys=True)
     return hashlib.sha256(made_from.encode()).hexdigest()
 
 

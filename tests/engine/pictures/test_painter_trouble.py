@@ -51,7 +51,8 @@ def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_
     said, written = run("a red dragon on (Mars:1.2)", width=128)
     assert [each.key for each in said] == ["starter.changed", "paint.one-size"]
     assert dict(said[0].values)["words"] == ("dragon", "mars")
-    assert written.prompt == dict(said[0].values)["caption"] == "a red circle on a white background"
+    assert written.prompt == "a red dragon on (Mars:1.2)"
+    assert dict(said[0].values)["caption"] == "a red circle on a white background"
     assert (written.width, written.height) == (64, 64)
 
 

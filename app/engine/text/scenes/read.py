@@ -1,0 +1,295 @@
+"""Read the phrases of a prompt: which things are asked for, each with what is said of it, what is around them, and what is not wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from app.engine.text.scenes.small_words import PREDICATES
+from app.engine.text.scenes.tables import Mark
+from app.engine.text.scenes.words import Phrase
+
+OF_A_THING: Final = ("colour", "size", "count")
+FAR: Final = 12
+"""So many phrases ahead a word may belong to a thing."""
+OPPOSITE: Final = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
+
+
+class Said(NamedTuple):
+    """A value, and the words that said it."""
+
+    value: str
+    typed: str
+
+
+class Denied(NamedTuple):
+    slot: str
+    value: str
+    colour: str = ""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A thing as far as it was read; without a kind until its noun comes: "a red and a blue circle"."""
+
+    kind: str
+    typed: str
+    said: dict[str, Said] = field(default_factory=dict)
+    """By slot: colour, size, count, place."""
+    beside: bool = False
+
+    def of(self, slot: str) -> str:
+        return self.said[slot].value if slot in self.said else ""
+
+
+@dataclass(slots=True)
+class Reading:
+    drafts: list[Draft] = field(default_factory=list)
+    whole: dict[str, list[Said]] = field(default_factory=dict)
+    """By slot: background, ground, time, weather, mountains, style."""
+    denied: list[Denied] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """Words that mean nothing here."""
+    loose: bool = False
+    """Whether a number was not said."""
+
+
+def read(phrases: Sequence[Phrase], unwanted: bool = False) -> Reading:
+    """Read a prompt; or, if it lists what is unwanted, a negative prompt."""
+    reader = _Reader(phrases, unwanted)
+    for at in range(len(phrases)):
+        reader.step(at)
+    reader.end_sentence()
+    found = reader.found
+    found.drafts = [draft for draft in found.drafts if draft.kind]
+    return found
+
+
+class _Reader:
+    def __init__(self, phrases: Sequence[Phrase], unwanted: bool) -> None:
+        self.phrases, self.unwanted, self.denying = phrases, unwanted, unwanted
+        self.found = Reading()
+        self.pending: dict[str, Said] = {}
+        self.last: Draft | None = None
+        """The thing that a colour after it is of."""
+        self.item: Draft | None = None
+        """The same, until something else than a thing is said: what "left of" begins at."""
+        self.relation: Said | None = None
+        self.between: list[str] = []
+        self.open_place: Said | None = None
+        self.in_clause = self.in_noun = self.known_thing = self.on = self.awaits_background = False
+
+    def step(self, at: int) -> None:
+        phrase = self.phrases[at]
+        match phrase.role:
+            case "mark":
+                for place, mark in enumerate(phrase.marks):
+                    if mark.slot in OF_A_THING and any(each.slot == "noun" for each in phrase.marks[place:]):
+                        self.pending[mark.slot] = Said(mark.value, phrase.typed)
+                    else:
+                        self._take(at, phrase, mark)
+                if self.denying and phrase.marks[-1].slot not in OF_A_THING:
+                    self._go_on_denying(at)
+            case "unknown" if self.denying:
+                self._go_on_denying(at)
+            case "unknown":
+                self.found.lost.append(phrase.typed)
+                self.on = False
+            case "article":
+                self.in_noun, self.known_thing = True, phrase.typed.lower() in ("the", "that", "this")
+            case "one":
+                self.in_noun = True
+            case "no":
+                self.denying = True
+            case "is":
+                self.in_noun = False
+            case "on":
+                self.on = True
+            case "between":
+                if self.item is not None:
+                    self.item.said.setdefault("place", Said("middle", phrase.typed))
+                    self.between = ["left", "right"]
+            case "comma" | "break" | "stop":
+                self.in_clause = self.in_noun = False
+                self.denying = self.unwanted
+                if phrase.role == "stop":
+                    self.end_sentence()
+
+    def end_sentence(self) -> None:
+        self._drop_pending()
+        self.relation, self.between, self.awaits_background, self.on = None, [], False, False
+        if self.open_place:
+            self.found.lost.append(self.open_place.typed)
+            self.open_place = None
+
+    def _drop_pending(self) -> None:
+        self.found.lost += [said.typed for said in self.pending.values()]
+        self.pending = {}
+
+    def _go_on_denying(self, at: int) -> None:
+        """Deny the next thing too after "or", and after "and" without an article."""
+        roles = [each.role for each in self.phrases[at + 1 : at + 3]]
+        joined = roles[:1] == ["or"] or roles == ["comma", "or"] or (roles[:1] == ["and"] and roles[1:] not in (["article"], ["one"]))
+        self.denying = self.unwanted or joined or (roles[:1] == ["unknown"] and self.phrases[at].role == "unknown")
+
+    def _take(self, at: int, phrase: Phrase, mark: Mark) -> None:
+        said = Said(mark.value, phrase.typed)
+        match mark.slot:
+            case "noun":
+                self._take_thing(at, said, mark)
+            case "colour" | "size" | "count":
+                self._take_quality(at, mark.slot, said)
+            case "place":
+                self._take_place(at, said)
+            case "relation":
+                self.relation = said if self.item is not None else None
+            case "background":
+                colour = self.pending.pop("colour", None)
+                self._drop_pending()
+                if colour:
+                    self._add_whole("background", colour)
+                self.awaits_background, self.on = colour is None, False
+            case _ if mark.thing and self.pending:
+                self._take_thing(at, Said(mark.thing, phrase.typed), Mark("noun", mark.thing, many=True))
+            case slot:
+                self._drop_pending()
+                self._add_whole(slot, said)
+                self.relation, self.on, self.item, self.in_clause = None, False, None, self.in_clause and mark.beside
+
+    def _add_whole(self, slot: str, said: Said) -> None:
+        if self.denying:
+            self.found.denied.append(Denied(slot, said.value))
+        else:
+            self.found.whole.setdefault(slot, []).append(said)
+
+    def _take_thing(self, at: int, said: Said, mark: Mark) -> None:
+        drafts, pending = self.found.drafts, {} if mark.beside else self.pending
+        if not mark.beside:
+            self.pending = {}
+        if self.denying:
+            self.found.denied.append(Denied("noun", said.value, pending["colour"].value if "colour" in pending else ""))
+            return
+        same = [draft for draft in drafts if draft.kind == said.value]
+        if mark.beside and same:
+            return
+        if same and not pending and self.known_thing and "count" not in same[-1].said:  # "A tree. The tree is big."
+            self.last = self.item = same[-1]
+            return
+        if (besides := [draft for draft in same if draft.beside]) and not mark.beside:
+            besides[0].said |= pending
+            besides[0].beside, self.last, self.item = False, besides[0], besides[0]
+            return
+        before = self.phrases[at - 1].marks[-1:] if at else ()
+        if before and before[0].slot == "noun" and not before[0].many and not mark.beside and not pending and self.item is not None:
+            self.found.lost.append(self.item.typed)  # of two nouns side by side the last is the thing: "apple pie"
+            self.item.kind, self.item.typed = said
+            draft = self.item
+        else:
+            draft = Draft(said.value, said.typed, dict(pending), mark.beside)
+            drafts.append(draft)
+        if mark.many and "count" not in draft.said:
+            draft.said["count"], self.found.loose = Said("2", said.typed), True
+        for waiting in drafts:
+            if not waiting.kind:
+                waiting.kind, waiting.typed = said
+        if not mark.beside:
+            self._put(draft)
+            self.last, self.item = draft, draft
+            self.in_clause, self.in_noun, self.known_thing, self.on, self.relation = True, False, False, False, None
+
+    def _put(self, draft: Draft) -> None:
+        """Give a new thing the place that was said before it, or by what it stands beside."""
+        before = self.item if self.item is not draft else None
+        relation = self.relation or (Said("top", "on") if self.on and before else None)
+        if self.open_place:
+            draft.said["place"], self.open_place = self.open_place, None
+        elif self.between:
+            place = self.between.pop(0)
+            draft.said["place"] = Said(place, draft.typed)
+            if draft.of("count") == "2" and self.between:
+                del draft.said["count"]
+                self.found.drafts.append(
+                    Draft(draft.kind, draft.typed, dict(draft.said) | {"place": Said(self.between.pop(), draft.typed)})
+                )
+        elif relation and before is not None:
+            opposite = OPPOSITE[relation.value]
+            if before.of("place") == opposite:  # "a cat left of a dog left of a horse"
+                before.said["place"] = Said("middle", relation.typed)
+            before.said.setdefault("place", relation)
+            draft.said.setdefault("place", Said(opposite, relation.typed))
+
+    def _take_quality(self, at: int, slot: str, said: Said) -> None:
+        towards, stopped = self._look_ahead(at)
+        roles = [each.role for each in self.phrases[stopped : stopped + 2]]
+        if towards == "noun" or (towards == "background" and slot == "colour"):
+            if slot == "count":
+                self.pending.pop(slot, None)  # "a row of four trees"
+            elif slot in self.pending and self.pending[slot].value != said.value:
+                self.found.lost.append(said.typed)
+            self.pending.setdefault(slot, said)
+        elif towards:
+            self.found.lost += [] if self.denying else [said.typed]
+        elif self.denying:
+            self.found.denied.append(Denied(slot, said.value))
+            self.denying = self.unwanted
+        elif slot == "colour" and (self.on or self.awaits_background):
+            self._add_whole("background", said)
+            self.on = self.awaits_background = False
+        elif self.in_noun and roles[:1] == ["and"] and roles[1:] in (["article"], ["one"]):
+            self.found.drafts.append(Draft("", said.typed, {**self.pending, slot: said}))
+            self.pending = {}
+        elif self.last is not None and (self.last.of(slot) in ("", said.value) or self.last.said[slot].typed == self.last.typed):
+            self.last.said[slot] = said
+        else:
+            self.found.lost.append(said.typed)
+
+    def _look_ahead(self, at: int) -> tuple[str, int]:
+        """Return what a colour, size or number belongs to, "" if nothing follows, and where the search ended."""
+        predicate = at > 0 and self.phrases[at - 1].typed.lower() in PREDICATES
+        unknown, j = False, at + 1
+        while j < min(len(self.phrases), at + FAR):
+            phrase = self.phrases[j]
+            slot = phrase.marks[0].slot if phrase.marks else ""
+            if slot in ("place", "relation"):
+                break
+            if slot and slot not in OF_A_THING:
+                return "noun" if phrase.marks[0].thing else slot, j
+            if phrase.role in ("and", "comma"):
+                after = self.phrases[j + 1].marks if j + 1 < len(self.phrases) else ()
+                if predicate or not after or after[0].slot not in ("colour", "size"):
+                    break
+            elif phrase.role == "unknown":
+                unknown = True
+            elif phrase.role not in ("mark", "silent"):
+                break
+            j += 1
+        return "unknown" if unknown else "", j
+
+    def _take_place(self, at: int, said: Said) -> None:
+        if self.denying:
+            return
+        if not self.in_clause and self._thing_follows(at):
+            self.open_place = said
+        elif self.last is not None:
+            had = self.last.of("place")
+            both = f"{had} {said.value}" if had in ("top", "bottom") else f"{said.value} {had}"
+            if not had:
+                self.last.said["place"] = said
+            elif {had, said.value} & {"top", "bottom"} and {had, said.value} & {"left", "right"}:
+                self.last.said["place"] = Said(both, said.typed)
+            elif self._thing_follows(at):
+                self.open_place = said
+            elif had != said.value:
+                self.found.lost.append(said.typed)
+        else:
+            self.open_place = said
+
+    def _thing_follows(self, at: int) -> bool:
+        for j in range(at + 1, min(len(self.phrases), at + FAR)):
+            phrase = self.phrases[j]
+            if any(mark.slot == "noun" for mark in phrase.marks):
+                return True
+            if phrase.role in ("stop", "and", "break") or (phrase.role == "comma" and not (j == at + 1 and phrase.typed == ":")):
+                return False
+        return False
