@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.engine.text.scenes.read import Denied, Draft, Reading
+from app.engine.text.scenes.drafts import Denied, Draft, Reading
 from app.engine.text.scenes.scene import Group, Scene
 from app.sentence import Sentence, say
 

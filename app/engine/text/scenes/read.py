@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
+from app.engine.text.scenes.drafts import Denied, Draft, Reading, Said
 from app.engine.text.scenes.small_words import PREDICATES
 from app.engine.text.scenes.tables import Mark
 from app.engine.text.scenes.words import Phrase
@@ -16,54 +16,13 @@ FAR: Final = 12
 OPPOSITE: Final = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
 
 
-class Said(NamedTuple):
-    """A value, and the words that said it."""
-
-    value: str
-    typed: str
-
-
-class Denied(NamedTuple):
-    slot: str
-    value: str
-    colour: str = ""
-
-
-@dataclass(slots=True)
-class Draft:
-    """A thing as far as it was read; without a kind until its noun comes: "a red and a blue circle"."""
-
-    kind: str
-    typed: str
-    said: dict[str, Said] = field(default_factory=dict)
-    """By slot: colour, size, count, place."""
-    beside: bool = False
-
-    def of(self, slot: str) -> str:
-        return self.said[slot].value if slot in self.said else ""
-
-
-@dataclass(slots=True)
-class Reading:
-    drafts: list[Draft] = field(default_factory=list)
-    whole: dict[str, list[Said]] = field(default_factory=dict)
-    """By slot: background, ground, time, weather, mountains, style."""
-    denied: list[Denied] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
-    """Words that mean nothing here."""
-    loose: bool = False
-    """Whether a number was not said."""
-
-
 def read(phrases: Sequence[Phrase], unwanted: bool = False) -> Reading:
     """Read a prompt; or, if it lists what is unwanted, a negative prompt."""
     reader = _Reader(phrases, unwanted)
     for at in range(len(phrases)):
         reader.step(at)
     reader.end_sentence()
-    found = reader.found
-    found.drafts = [draft for draft in found.drafts if draft.kind]
-    return found
+    return reader.found
 
 
 class _Reader:
@@ -116,12 +75,36 @@ class _Reader:
                 if phrase.role == "stop":
                     self.end_sentence()
 
+    def _list_open(self) -> list[Draft]:
+        """List the things that wait for their noun."""
+        return [draft for draft in self.found.drafts if not draft.kind]
+
     def end_sentence(self) -> None:
         self._drop_pending()
+        self._share_out()
         self.relation, self.between, self.awaits_background, self.on = None, [], False, False
         if self.open_place:
             self.found.lost.append(self.open_place.typed)
             self.open_place = None
+
+    def _share_out(self) -> None:
+        """Take things without a noun of their own out of those named before: "two boats, one red and one white"."""
+        waiting = self._list_open()
+        count = int(self.last.of("count") or 1) if self.last is not None else 0
+        for draft in waiting:
+            if self.last is not None and len(waiting) <= count and not self.last.of("colour"):
+                draft.kind, draft.typed = self.last.kind, self.last.typed
+                draft.said = {**self.last.said, **draft.said}
+                del draft.said["count"]
+            else:
+                self.found.lost += [said.typed for said in draft.said.values()]
+                self.found.drafts.remove(draft)
+        if self.last is not None and waiting and len(waiting) <= count and not self.last.of("colour"):
+            left = count - len(waiting)
+            self.last.said["count"] = Said(str(left), self.last.typed)
+            if not left:
+                self.found.drafts.remove(self.last)
+                self.last = self.item = None
 
     def _drop_pending(self) -> None:
         self.found.lost += [said.typed for said in self.pending.values()]
@@ -190,9 +173,8 @@ class _Reader:
             drafts.append(draft)
         if mark.many and "count" not in draft.said:
             draft.said["count"], self.found.loose = Said("2", said.typed), True
-        for waiting in drafts:
-            if not waiting.kind:
-                waiting.kind, waiting.typed = said
+        for waiting in self._list_open():
+            waiting.kind, waiting.typed = said
         if not mark.beside:
             self._put(draft)
             self.last, self.item = draft, draft
@@ -236,7 +218,7 @@ class _Reader:
         elif slot == "colour" and (self.on or self.awaits_background):
             self._add_whole("background", said)
             self.on = self.awaits_background = False
-        elif self.in_noun and roles[:1] == ["and"] and roles[1:] in (["article"], ["one"]):
+        elif self.in_noun and ((roles[:1] == ["and"] and roles[1:] in (["article"], ["one"])) or self._list_open()):
             self.found.drafts.append(Draft("", said.typed, {**self.pending, slot: said}))
             self.pending = {}
         elif self.last is not None and (self.last.of(slot) in ("", said.value) or self.last.said[slot].typed == self.last.typed):

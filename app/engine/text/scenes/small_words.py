@@ -18,7 +18,7 @@ one: one 1 single
 silent: please me i we you it he she they them him us am would like want wants let see can could for when if whose
 silent: paint paints draw draws drawn show shows make makes create give there here picture pictures image images drawing illustration painting
 silent: photo photograph scene view poster art artwork something thing things style kind type form shape shaped size sized called named
-silent: very so really quite just only too all bit much more nice beautiful pretty cute lovely sweet good simple peaceful colourful colorful
+silent: very so really quite just only too all both bit much more nice beautiful pretty cute lovely sweet good simple peaceful colourful colorful
 silent: stands stand standing stood sits sit sitting sat lies lie lying lay flies fly flying swims swim swimming sails sailing floats float floating
 silent: drifts grows grow growing grazing graze grazes shines shine shining rising hanging hangs waits waiting goes going comes coming falls falling
 silent: drives driving seen alone place placed side corner row air full up down away out off own distance foreground

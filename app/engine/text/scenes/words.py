@@ -13,11 +13,13 @@ from app.engine.text.scenes.tables import LONGEST, Entry, Mark, Tables
 
 MOST_UNKNOWN: Final = 40
 """So many words of a prompt are compared with known ones."""
+LONG: Final = 7
+"""In words of so many letters any one may be wrong; shorter ones are too often other words."""
 SPELT_ALIKE: Final = 0.82
-"""Just above 0.8, where "horse" would be a misspelt "house"."""
 SIMILAR: Final = 0.6
 _WEIGHT: Final = re.compile(r":\s*+[\d.]++\s*+\)")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*|[.,;:!?\n&+]")
+_DOUBLED: Final = re.compile(r"(.)\1+")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s$")
 
 
@@ -100,8 +102,29 @@ def _compare(word: str, tables: Tables) -> tuple[Entry | None, tuple[str, ...]]:
     """Return what a misspelt word means, if it is clear, and the known words that are spelt alike."""
     known = [each for each in tables.single.get(word[0], ()) if abs(len(each) - len(word)) < 4 and len(word) > 2]
     alike = difflib.get_close_matches(word, known, 3, SIMILAR)  # of words with the same first letter: all would take ten times as long
-    clear = difflib.get_close_matches(word, alike, 1, SPELT_ALIKE) if len(word) > 3 else []
-    return (tables.find((clear[0],)) if clear else None), tuple(alike)
+    meant = next((each for each in (*alike, *known) if _is_slip(word, each)), None)
+    return (tables.find((meant,)) if meant else None), tuple(alike)
+
+
+def _is_slip(word: str, known: str) -> bool:
+    """Whether a word is a known one misspelt, rather than another: a "bride" is no bridge, and a "heat" no heart."""
+    if len(word) < 4:
+        return False
+    if _DOUBLED.sub(r"\1", word) == _DOUBLED.sub(r"\1", known):
+        return True
+    if abs(len(word) - len(known)) > 1:
+        return len(word) >= LONG + 2 and difflib.SequenceMatcher(None, word, known).ratio() >= SPELT_ALIKE
+    begin = _count_same(word, known)
+    end = _count_same(word[begin:][::-1], known[begin:][::-1])
+    one, other = word[begin : len(word) - end], known[begin : len(known) - end]
+    swapped = len(one) == 2 and one == other[::-1]
+    vowel = len(one + other) == 1 and (one + other) in "aeiou"
+    return swapped or vowel or (len(word) >= LONG and len(one) <= 1 and len(other) <= 1)
+
+
+def _count_same(one: str, other: str) -> int:
+    """Count the letters with which both begin."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _say_marks(marks: tuple[Mark, ...], tables: Tables) -> str:

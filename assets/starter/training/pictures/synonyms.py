@@ -60,7 +60,7 @@ ALSO = _each({
     "black": "jet black, ebony, pitch black",
     "big": "huge, giant, enormous, gigantic, tall, great, massive, wide, immense, oversized, colossal",
     "small": "tiny, miniature, mini, wee, minuscule, short, petite, baby sized",
-    "two": "pair of, couple of, both",
+    "two": "pair of, couple of",
     "three": "several, few, trio of, row of",
     "four": "quartet of",
     "at the left":
@@ -108,7 +108,7 @@ ALSO = _each({
         "sun is rising, sun comes up",
     "with moon at night": "moonlit, moonlight, in the moonlight, moonshine, moonlit night",
     "green hills":
-        "hill, hills, meadow, field, grass, grassland, green field, green meadow, green hill, green grass, countryside, park, garden, "
+        "hill, hills, field, grass, grassland, green field, green meadow, green hill, green grass, countryside, park, garden, "
         "lawn, pasture, grassy hill, valley, landscape, rolling hills, green landscape, in the country, green valley, nature, "
         "prairie, farm, spring, summer",
     "snow":
@@ -132,7 +132,7 @@ ALSO = _each({
         "watercolour style, watercolor style, watercolours, watercolors, in watercolours, in watercolors, watercolour painting of, "
         "watercolor painting of",
     "in pencil":
-        "pencil, pencil sketch, sketch, pencil drawing, graphite, with pencil, in pencils, drawn in pencil, pencil drawing of, pencil "
+        "pencil, pencil sketch, sketch, pencil drawing, graphite, with pencil, in pencils, drawn in pencil, pencil "
         "sketch of, pencil style, black and white pencil drawing, black and white drawing, charcoal",
     "in lamplight":
         "lamplight, lamp light, candlelight, candlelit, lamplit, by candlelight, by lamplight, in lamp light, in candlelight, by lamp "
