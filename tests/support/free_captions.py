@@ -198,7 +198,7 @@ TUNED_ON: Final = {
     "spring meadow full of flowers": "4 flower | hills",
     "a bouquet of roses": "2 flower",
     "snowman at the right of a cabin": "snowman@right, house@left",
-    "balloons in the sky, red and blue": "2 red balloon | hills",
+    "balloons in the sky, red and blue": "red balloon, blue balloon | hills",
     "campsite at night": "tent | hills night",
     "a camping tent under the stars": "tent | hills night",
     "a whale jumping out of the water": "whale | sea",

@@ -120,7 +120,6 @@ IMPOSSIBLE = {
     "a purple sea": ("the sea", ["purple"], ""),
     "a green dragon and a cat": ("a cat", ["green", "dragon"], ""),
     "a lion and an oval": ("a cat and a circle", ["lion", "oval"], ""),
-    "two circles, red and blue": ("two red circles", ["blue"], ""),
 }
 
 
@@ -130,6 +129,21 @@ def test_of_what_cannot_be_painted_the_nearest_is_and_what_is_lost_is_named(prom
     found = understand(prompt, "", TABLES)
     assert (found.caption, list(found.lost)) == (caption, lost)
     assert [each.key for each in found.reasons] == ([reason] if reason else [])
+
+
+SHARED = {
+    "a red and a blue circle": "a red circle and a blue circle",
+    "two red and two blue circles": "two red circles and two blue circles",
+    "two boats, one red and one white": "a red boat and a white boat",
+    "three fish: red, blue and yellow": "a red fish, a blue fish and a yellow fish",
+    "four balloons: three red, one blue": "three red balloons and a blue balloon",
+}
+
+
+@pytest.mark.parametrize("prompt", SHARED)
+def test_of_several_colours_each_is_of_its_own_things(prompt: str) -> None:
+    found = understand(prompt, "", TABLES)
+    assert (found.caption, found.lost) == (SHARED[prompt], ())
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ class Draft:
     said: dict[str, Said] = field(default_factory=dict)
     """By slot: colour, size, count, place."""
     beside: bool = False
+    coloured_after: bool = False
+    """Whether its colour was said after it, as in "two circles, red and blue"."""
 
     def of(self, slot: str) -> str:
         return self.said[slot].value if slot in self.said else ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.engine.text.scenes.ahead import OF_A_THING
 from app.engine.text.scenes.drafts import Denied
 from app.engine.text.scenes.possible import fit
-from app.engine.text.scenes.read import OF_A_THING, read
+from app.engine.text.scenes.read import read
 from app.engine.text.scenes.scene import Scene
 from app.engine.text.scenes.tables import Mark, Tables
 from app.engine.text.scenes.words import Phrase, split_phrases

@@ -95,7 +95,7 @@ class _Fitting:
         named = [each.value for each in self.said.get("ground", [])]
         lands = [*named, usual, *self.grammar["ground"]]
         shown = self._shown(self._one("time"), weather)
-        things = [draft for draft in self.drafts if draft.kind not in shown]
+        things = [draft for draft in self.drafts if draft.kind not in shown or draft.of("colour")]
 
         def cost(ground: str) -> float:
             if not ground:
@@ -114,7 +114,7 @@ class _Fitting:
     def _stand(self, ground: str) -> list[tuple[Draft, Group]]:
         """Keep the things that can be in this landscape, and name the others and their land."""
         shown = self._shown(self._one("time"), self._one("weather"))
-        outside = [draft for draft in self.drafts if not self._zone(draft.kind, ground) and draft.kind not in shown]
+        outside = [draft for draft in self.drafts if not self._zone(draft.kind, ground) and (draft.kind not in shown or draft.of("colour"))]
         said = self._one("ground")
         self.lost += [each.typed for each in self.said.get("ground", []) if each.value != ground]
         if said and said != ground:

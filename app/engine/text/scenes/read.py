@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from app.engine.text.scenes.ahead import OF_A_THING, another_follows, look_ahead, thing_follows
 from app.engine.text.scenes.drafts import Denied, Draft, Reading, Said
-from app.engine.text.scenes.small_words import PREDICATES
 from app.engine.text.scenes.tables import Mark
 from app.engine.text.scenes.words import Phrase
 
-OF_A_THING: Final = ("colour", "size", "count")
-FAR: Final = 12
-"""So many phrases ahead a word may belong to a thing."""
+LIKENESSES: Final = ("shaped", "coloured", "colored")
+"""What is named before them is not in the picture: "a heart-shaped balloon"."""
 OPPOSITE: Final = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
 
 
@@ -37,11 +36,17 @@ class _Reader:
         self.relation: Said | None = None
         self.between: list[str] = []
         self.open_place: Said | None = None
+        self.opened: Draft | None = None
+        """The thing without its noun that is being described."""
         self.in_clause = self.in_noun = self.known_thing = self.on = self.awaits_background = False
 
     def step(self, at: int) -> None:
         phrase = self.phrases[at]
+        if phrase.role in ("and", "comma", "article", "one", "stop"):
+            self.opened = None
         match phrase.role:
+            case "mark" if self._next_typed(at) in LIKENESSES and phrase.marks[-1].slot != "colour":
+                self.found.lost.append(phrase.typed)
             case "mark":
                 for place, mark in enumerate(phrase.marks):
                     if mark.slot in OF_A_THING and any(each.slot == "noun" for each in phrase.marks[place:]):
@@ -75,6 +80,9 @@ class _Reader:
                 if phrase.role == "stop":
                     self.end_sentence()
 
+    def _next_typed(self, at: int) -> str:
+        return self.phrases[at + 1].typed.lower() if at + 1 < len(self.phrases) else ""
+
     def _list_open(self) -> list[Draft]:
         """List the things that wait for their noun."""
         return [draft for draft in self.found.drafts if not draft.kind]
@@ -89,22 +97,22 @@ class _Reader:
 
     def _share_out(self) -> None:
         """Take things without a noun of their own out of those named before: "two boats, one red and one white"."""
-        waiting = self._list_open()
-        count = int(self.last.of("count") or 1) if self.last is not None else 0
+        waiting, last = self._list_open(), self.last
+        count = int(last.of("count") or 1) if last is not None else 0
+        taken = sum(int(draft.of("count") or 1) for draft in waiting)
+        if not waiting:
+            return
+        if last is None or taken > count or last.of("colour"):
+            self.found.lost += [said.typed for draft in waiting for said in draft.said.values()]
+            self.found.drafts = [draft for draft in self.found.drafts if draft.kind]
+            return
         for draft in waiting:
-            if self.last is not None and len(waiting) <= count and not self.last.of("colour"):
-                draft.kind, draft.typed = self.last.kind, self.last.typed
-                draft.said = {**self.last.said, **draft.said}
-                del draft.said["count"]
-            else:
-                self.found.lost += [said.typed for said in draft.said.values()]
-                self.found.drafts.remove(draft)
-        if self.last is not None and waiting and len(waiting) <= count and not self.last.of("colour"):
-            left = count - len(waiting)
-            self.last.said["count"] = Said(str(left), self.last.typed)
-            if not left:
-                self.found.drafts.remove(self.last)
-                self.last = self.item = None
+            draft.kind, draft.typed = last.kind, last.typed
+            draft.said = {**last.said, "count": Said("1", last.typed), **draft.said}
+        last.said["count"] = Said(str(count - taken), last.typed)
+        if count == taken:
+            self.found.drafts.remove(last)
+            self.last = self.item = None
 
     def _drop_pending(self) -> None:
         self.found.lost += [said.typed for said in self.pending.values()]
@@ -202,8 +210,8 @@ class _Reader:
             draft.said.setdefault("place", Said(opposite, relation.typed))
 
     def _take_quality(self, at: int, slot: str, said: Said) -> None:
-        towards, stopped = self._look_ahead(at)
-        roles = [each.role for each in self.phrases[stopped : stopped + 2]]
+        towards, stopped = look_ahead(self.phrases, at)
+        self.in_noun |= slot == "count"
         if towards == "noun" or (towards == "background" and slot == "colour"):
             if slot == "count":
                 self.pending.pop(slot, None)  # "a row of four trees"
@@ -218,40 +226,32 @@ class _Reader:
         elif slot == "colour" and (self.on or self.awaits_background):
             self._add_whole("background", said)
             self.on = self.awaits_background = False
-        elif self.in_noun and ((roles[:1] == ["and"] and roles[1:] in (["article"], ["one"])) or self._list_open()):
-            self.found.drafts.append(Draft("", said.typed, {**self.pending, slot: said}))
+        elif self.in_noun and (self._list_open() or another_follows(self.phrases, stopped)):
+            if self.opened is None:
+                self.opened = Draft("", said.typed)
+                self.found.drafts.append(self.opened)
+            self.opened.said |= {**self.pending, slot: said}
             self.pending = {}
-        elif self.last is not None and (self.last.of(slot) in ("", said.value) or self.last.said[slot].typed == self.last.typed):
-            self.last.said[slot] = said
+        elif self.last is not None:
+            self._tell_after(self.last, slot, said)
         else:
             self.found.lost.append(said.typed)
 
-    def _look_ahead(self, at: int) -> tuple[str, int]:
-        """Return what a colour, size or number belongs to, "" if nothing follows, and where the search ended."""
-        predicate = at > 0 and self.phrases[at - 1].typed.lower() in PREDICATES
-        unknown, j = False, at + 1
-        while j < min(len(self.phrases), at + FAR):
-            phrase = self.phrases[j]
-            slot = phrase.marks[0].slot if phrase.marks else ""
-            if slot in ("place", "relation"):
-                break
-            if slot and slot not in OF_A_THING:
-                return "noun" if phrase.marks[0].thing else slot, j
-            if phrase.role in ("and", "comma"):
-                after = self.phrases[j + 1].marks if j + 1 < len(self.phrases) else ()
-                if predicate or not after or after[0].slot not in ("colour", "size"):
-                    break
-            elif phrase.role == "unknown":
-                unknown = True
-            elif phrase.role not in ("mark", "silent"):
-                break
-            j += 1
-        return "unknown" if unknown else "", j
+    def _tell_after(self, draft: Draft, slot: str, said: Said) -> None:
+        """Take a quality that was said after its thing; of several colours each is of one of the things."""
+        if slot == "colour" and draft.coloured_after and draft.of("colour") != said.value and int(draft.of("count") or 1) > 1:
+            draft.said["count"] = draft.said["count"]._replace(value=str(int(draft.of("count")) - 1))
+            self.found.drafts.append(Draft(draft.kind, draft.typed, {**draft.said, "colour": said, "count": Said("1", draft.typed)}))
+        elif draft.of(slot) in ("", said.value) or draft.said[slot].typed == draft.typed:
+            draft.said[slot] = said
+            draft.coloured_after |= slot == "colour"
+        else:
+            self.found.lost.append(said.typed)
 
     def _take_place(self, at: int, said: Said) -> None:
         if self.denying:
             return
-        if not self.in_clause and self._thing_follows(at):
+        if not self.in_clause and thing_follows(self.phrases, at):
             self.open_place = said
         elif self.last is not None:
             had = self.last.of("place")
@@ -260,18 +260,9 @@ class _Reader:
                 self.last.said["place"] = said
             elif {had, said.value} & {"top", "bottom"} and {had, said.value} & {"left", "right"}:
                 self.last.said["place"] = Said(both, said.typed)
-            elif self._thing_follows(at):
+            elif thing_follows(self.phrases, at):
                 self.open_place = said
             elif had != said.value:
                 self.found.lost.append(said.typed)
         else:
             self.open_place = said
-
-    def _thing_follows(self, at: int) -> bool:
-        for j in range(at + 1, min(len(self.phrases), at + FAR)):
-            phrase = self.phrases[j]
-            if any(mark.slot == "noun" for mark in phrase.marks):
-                return True
-            if phrase.role in ("stop", "and", "break") or (phrase.role == "comma" and not (j == at + 1 and phrase.typed == ":")):
-                return False
-        return False

@@ -6,7 +6,7 @@ from typing import Final
 
 _LINES: Final = """
 article: a an the this that these those my your his her our their its some any every each another other
-no: no without not never none neither nobody nothing isnt arent dont doesnt wasnt minus lacking except cannot cant hardly zero 0 sans
+no: no without not never neither isnt arent dont doesnt wasnt minus lacking except cannot cant hardly zero 0 sans
 or: or nor
 and: and plus
 break: but with while where as has have having containing featuring alongside then also who which wearing holding carrying
@@ -15,7 +15,7 @@ on: on against onto upon riding
 preposition: in beside besides near next by close together alongside at around along from to into through behind front across inside beyond
 between: between
 one: one 1 single
-silent: please me i we you it he she they them him us am would like want wants let see can could for when if whose
+silent: nobody none nothing please me i we you it he she they them him us am would like want wants let see can could for when if whose
 silent: paint paints draw draws drawn show shows make makes create give there here picture pictures image images drawing illustration painting
 silent: photo photograph scene view poster art artwork something thing things style kind type form shape shaped size sized called named
 silent: very so really quite just only too all both bit much more nice beautiful pretty cute lovely sweet good simple peaceful colourful colorful

@@ -138,6 +138,7 @@ ALSO = _each({
         "lamplight, lamp light, candlelight, candlelit, lamplit, by candlelight, by lamplight, in lamp light, in candlelight, by lamp "
         "light, night lamp, in the lamplight, warm light, in the candlelight, lantern light, candle light",
     "outdoors three trees": "forest, woods, wood, grove, jungle, woodland, in the woods, in the forest",
+    "outdoors three pines": "pine forest, fir forest, pine wood, pine woods",
     "two flowers": "bouquet of flowers, bunch of flowers, flower bed",
 })  # fmt: skip
 """They are painted, and the person is told as what."""
