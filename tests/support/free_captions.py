@@ -221,7 +221,8 @@ TUNED_ON: Final = {
     "rain": "| hills rain",
     "a robot riding a horse": "horse",
 }
-"""The reader was mended until it read these, but for a few; the last fifty were held back from it once, when it read 40 of them."""
+"""The reader was mended until it read these, but for the MISREAD; the last fifty were held back from it once, when it read 40 of them."""
+MISREAD: Final = ["the moon shines on a castle", "sun, sea and palm trees", "campsite at night"]
 
 HELD_BACK: Final = {
     "A cosy red cottage nestles between two tall pines on a snowy evening.": "pine@left, red house@middle, pine@right | snow sunset",

@@ -19,7 +19,7 @@ from app.engine.text.scenes.words import split_phrases
 from assets.starter.training.pictures.captions import grammar, say
 from assets.starter.training.pictures.scenes import scene
 from assets.starter.training.pictures.synonyms import ALSO, NEAR
-from tests.support.free_captions import HELD_BACK, TUNED_ON
+from tests.support.free_captions import HELD_BACK, MISREAD, TUNED_ON
 
 GRAMMAR = grammar()
 TABLES = make_tables(GRAMMAR)
@@ -70,8 +70,7 @@ def test_every_caption_of_the_training_reads_as_its_scene_without_a_note() -> No
 
 def test_free_captions_are_read_as_they_are_meant() -> None:
     assert len(TUNED_ON) >= 200
-    wrong = list_wrong(TUNED_ON)
-    assert 1 - len(wrong) / len(TUNED_ON) >= 0.95, wrong
+    assert list_wrong(TUNED_ON) == MISREAD and len(MISREAD) < 0.05 * len(TUNED_ON)
 
 
 def test_captions_that_the_reader_was_not_made_for_mostly_are_too() -> None:
@@ -102,6 +101,24 @@ def test_what_is_unwanted_is_not_in_the_picture(prompt: str, negative: str) -> N
     assert (found.caption, found.lost) == (UNWANTED[prompt, negative], ())
 
 
+PUT = {
+    "a cat left of a dog left of a horse": "a cat at the left, a dog in the middle and a horse at the right",
+    "a heart-shaped balloon": "a balloon",
+    "a rainbow coloured kite": "a kite",
+    "the cat is black and big dogs": "a black cat and two big dogs",
+    "no green hats, a cat": "a cat",
+    "green hills with a dog on the left and a cat on the left": "green hills with a dog at the left and a cat",
+    "an ocean of sand with a tent": "a desert with a tent",
+    "a house that is not red": "a white house",
+    "a tree. The tree is big. A tree. A bird.": "a big tree, a tree and a bird",
+}
+
+
+@pytest.mark.parametrize("prompt", PUT)
+def test_small_words_put_things_together(prompt: str) -> None:
+    assert understand(prompt, "", TABLES).caption == PUT[prompt]
+
+
 IMPOSSIBLE = {
     "a boat on green hills": ("the sea with a boat", ["green hills"], "starter.no-place"),
     "a cat and a whale in the snow": ("snowy hills with a cat", ["whale"], "starter.no-place"),
@@ -114,6 +131,7 @@ IMPOSSIBLE = {
     "a cat, a dog, a horse, a car, a tree": ("a cat, a dog, a horse and a car", ["tree"], "starter.most"),
     "a red circle on a red background": ("a red circle", ["red"], "starter.unseen"),
     "a snowman on white": ("a snowman", ["white"], "starter.unseen"),
+    "a red star at night": ("a red star", ["at night"], ""),
     "a cat on the left and a dog on the left": ("a cat at the left and a dog", ["on the left"], ""),
     "green hills with a tree at the top": ("green hills with a tree", ["at the top"], ""),
     "two suns over the sea": ("the sea with a sun", ["two"], ""),
@@ -162,7 +180,7 @@ def test_a_slip_of_the_pen_is_read(typed: str, known: str) -> None:
     assert phrase.marks == split_phrases(known, TABLES)[0].marks and phrase.source == "near" and known in phrase.near
 
 
-@pytest.mark.parametrize("word", ["bride", "heat", "robot", "card", "cart", "prison", "boar", "string", "winner"])
+@pytest.mark.parametrize("word", ["tre", "bride", "heat", "robot", "card", "cart", "prison", "boar", "string", "winner"])
 def test_another_word_is_not_taken_for_a_slip(word: str) -> None:
     (phrase,) = split_phrases(word, TABLES)
     assert phrase.role == "unknown"
@@ -220,6 +238,8 @@ def folder(tmp_path: Path) -> Path:
         ("a cat and a dragon", "", "a cat", "starter.nearest", []),
         ("the sun at night", "", "green hills at night", "starter.nearest", ["starter.light"]),
         ("no sun", "", EXAMPLES[len("no sun") % len(EXAMPLES)], "starter.emptied", []),
+        ("a red circle", "red", "an orange circle", "starter.painting", []),
+        ("a house without a car", "", "a house", "starter.painting", []),
         ("a cat", "cat", EXAMPLES[len("a cat") % len(EXAMPLES)], "starter.emptied", []),
         ("quarterly report", "", EXAMPLES[len("quarterly report") % len(EXAMPLES)], "starter.unknown", []),
         ("\U0001f409", "", EXAMPLES[1], "starter.unknown", []),

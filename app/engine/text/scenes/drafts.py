@@ -43,5 +43,3 @@ class Reading:
     denied: list[Denied] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     """Words that mean nothing here."""
-    loose: bool = False
-    """Whether a number was not said."""

@@ -43,7 +43,7 @@ def understand(prompt: str, negative: str, tables: Tables) -> Understood:
     lost = sorted({word.lower() for word in (*fitted.lost, *replaced)}, key=prompt.lower().find)
     known = all(each.source in ("", "taught") for each in phrases)
     known &= all(each.role != "preposition" for each in phrases)  # nothing is painted in something or behind it
-    literal = not lost and known and not found.loose and not fitted.changed and _say_alike(phrases, split_phrases(caption, tables))
+    literal = not lost and known and _say_alike(phrases, split_phrases(caption, tables))
     return Understood(
         fitted.scene,
         caption,

@@ -180,7 +180,7 @@ class _Reader:
             draft = Draft(said.value, said.typed, dict(pending), mark.beside)
             drafts.append(draft)
         if mark.many and "count" not in draft.said:
-            draft.said["count"], self.found.loose = Said("2", said.typed), True
+            draft.said["count"] = Said("2", said.typed)
         for waiting in self._list_open():
             waiting.kind, waiting.typed = said
         if not mark.beside:
