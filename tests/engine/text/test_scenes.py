@@ -106,7 +106,7 @@ PUT = {
     "a heart-shaped balloon": "a balloon",
     "a rainbow coloured kite": "a kite",
     "the cat is black and big dogs": "a black cat and two big dogs",
-    "no green hats, a cat": "a cat",
+    "no green hats and a cat": "a cat",
     "green hills with a dog on the left and a cat on the left": "green hills with a dog at the left and a cat",
     "an ocean of sand with a tent": "a desert with a tent",
     "a house that is not red": "a white house",

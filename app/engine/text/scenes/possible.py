@@ -78,7 +78,6 @@ class _Fitting:
         colour = draft.of("colour")
         if (colour or own[0]) not in unwanted:
             return colour
-        self.changed = True
         return (
             next(each for each in (*own, *self.grammar["colours"]) if each not in unwanted) if unwanted < {*self.grammar["colours"]} else ""
         )
@@ -102,7 +101,7 @@ class _Fitting:
                 return 3.0 * bool(said) + bool(weather) + bool(self._one("mountains")) + bool(self._one("time")) + 0.5
             standing = [draft for draft in things if self._zone(draft.kind, ground)]
             gone = 3 * (len(things) - len(standing)) + 2 * (bool(things) and not standing)
-            return gone + (0.5 if ground in named else 2) * (bool(said) and ground != said)
+            return gone + 2 * (bool(said) and ground != said)
 
         best: str = min([*dict.fromkeys(lands), ""], key=cost)
         return best
