@@ -9,17 +9,15 @@ from typing import Any
 
 import torch
 from diffusers import AutoencoderKL, UNet2DConditionModel
-from safetensors.torch import load_file, save_file
 from transformers import CLIPTextModel, CLIPTokenizer
 
 from assets.starter.training.pictures.captions import grammar, say, words_of
 from assets.starter.training.pictures.evaluate import write_json
-from assets.starter.training.pictures.judge import Judge
 from assets.starter.training.pictures.model import make_pipeline
 from assets.starter.training.pictures.scenes import scene
 from assets.starter.training.pictures.text import CAPTION_TOKENS, TOKENS
 
-MAX_BYTES = 11_900_000
+MAX_BYTES = 12_250_000
 GOAL = 0.9
 GATE: dict[str, float] = {}
 SETTINGS: dict[str, Any] = {
@@ -54,7 +52,7 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
     """Replace the folder's weights and card, and return its size in bytes."""
     tokenizer = CLIPTokenizer.from_pretrained(work / "tokenizer", model_max_length=TOKENS)
     pipeline = make_pipeline(
-        tokenizer, CLIPTextModel.from_pretrained(work / "text"), AutoencoderKL.from_pretrained(work / "vae"),
+        tokenizer, CLIPTextModel.from_pretrained(work / "text"), AutoencoderKL.from_pretrained(work / "decoder" / "vae"),
         UNet2DConditionModel.from_pretrained(work / "unet"),
     )  # fmt: skip
     for part in ("tokenizer", "text_encoder", "vae", "unet", "scheduler"):
@@ -75,15 +73,3 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
     if size > MAX_BYTES:
         raise ValueError(f"{folder} holds {size} bytes, more than the {MAX_BYTES} a starter may have; make the UNet narrower")
     return size
-
-
-def pack_judge(work: Path, path: Path) -> None:
-    """Keep the judge beside the scripts: it is not part of what people load."""
-    state = torch.load(work / "judge.pt", weights_only=True)["judge"]
-    save_file({name: value.half().contiguous() for name, value in state.items()}, path)
-
-
-def load_judge(path: Path) -> Judge:
-    judge = Judge()
-    judge.load_state_dict({name: value.float() for name, value in load_file(path).items()})
-    return judge.eval()
