@@ -16,7 +16,7 @@ SCRIPT = """[S1] Good morning, my friend. [S2] Good morning. The red house is ne
 (pause 0.5s) [S1] Please bring bread and coffee. [S2] Thank you."""
 FURTHER_PROMPTS = (
     "the sea by night with a moon at the right, a red lighthouse at the left and a boat",
-    "a watercolour of three flowers and a butterfly",
+    "two hearts and a yellow star on a pink background",
 )
 SIZE = {"width": 1400, "height": 900}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]

@@ -13,8 +13,8 @@
   ];
   Hearth.prompts = () => [
     [t("sample.boat", "A boat at sunset"), "the sea at sunset with a red lighthouse at the left, a white boat in the middle and mountains behind"],
-    [t("sample.hills", "A house in the hills"), "green hills with a yellow house at the left, a brown horse in the middle, a tree at the right and a rainbow"],
-    [t("sample.night", "Snow at night"), "snowy hills at night with a snowman in the middle, two pines at the left, a red house at the right and falling snow"],
-    [t("sample.pets", "A cat and a rabbit"), "an orange cat and a white rabbit on a pink background"],
+    [t("sample.hills", "A house in the hills"), "green hills with a yellow house at the left and a rainbow"],
+    [t("sample.night", "Snow at night"), "snowy hills at night with a moon at the right, a red house at the left and a pine in the middle"],
+    [t("sample.desert", "A desert at sunset"), "a desert at sunset with a cactus at the left, a brown horse at the right and mountains behind"],
   ];
 })();
