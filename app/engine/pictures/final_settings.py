@@ -58,7 +58,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
     notes, words = _describe_ignored(request, model, family), (request.prompt, request.negative)
     if model.starter:
         match = starter_words.match_prompt(Path(model.path), request.prompt, request.negative)
-        words = match.caption, match.negative
+        words = match.caption, ""
         notes += [match.note, *match.reasons] if match.note else []
     elif wordless := note_wordless(request.prompt):
         notes.append(wordless)

@@ -1,21 +1,19 @@
-"""Match a prompt to the captions the starter painter learned, and report the differences."""
+"""Match a prompt to the captions the starter painter learned, and say what it gets."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.text.caption import find_lost
-from app.engine.text.nearest_caption import find_nearest
-from app.engine.text.prompt_weights import NO_WEIGHTS, has_weights, split_weights
+from app.engine.text.prompt_weights import NO_WEIGHTS, has_weights
 from app.engine.text.scenes.match import understand
 from app.engine.text.scenes.tables import read_card, read_tables
 from app.engine.text.scenes.words import list_marked, split_phrases
-from app.engine.text.unknown import MARKED_MOST, Unknown, find_in_prompt
+from app.engine.text.unknown import MARKED_MOST, Unknown
 from app.sentence import Sentence, say
 
 NAMED: Final = 8
@@ -27,27 +25,17 @@ ANYTHING: Final = say("owner.anything", "To paint anything, use Stable Diffusion
 @dataclass(frozen=True, slots=True)
 class Match:
     caption: str
-    """The caption that is painted: the prompt itself if it was learned, else the nearest one."""
+    """The caption that is painted: what the prompt was read as, in the words that were learned."""
     note: Sentence | None = None
-    """How the caption differs from the prompt."""
+    """The caption, where it is not what was typed, and what it lost."""
     offered: tuple[str, ...] = ()
-    """Captions to choose from if the prompt loses something."""
+    """Captions to choose from: the read one if it lost something, examples if nothing was read."""
     reasons: tuple[Sentence, ...] = ()
     """Why it loses something."""
-    negative: str = ""
-    """What is left of the negative prompt for the text encoder."""
 
 
 def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
-    """Match by the words and the grammar of its card. Weights are ignored."""
-    card = read_card(folder)
-    if "nouns" in card["grammar"]:
-        return _match_scene(folder, prompt, negative)
-    return replace(_match_caption(card, prompt), negative=negative)
-
-
-def _match_scene(folder: Path, prompt: str, negative: str) -> Match:
-    """Match to the second edition: any scene is read, and the negative prompt as what is not in it."""
+    """Read any scene, and the negative prompt as what is not in it. Weights are ignored."""
     if not prompt.strip():
         return Match(prompt)
     found = understand(prompt, negative, read_tables(folder))
@@ -57,7 +45,8 @@ def _match_scene(folder: Path, prompt: str, negative: str) -> Match:
         if found.emptied:
             told = say("starter.emptied", "The prompt leaves nothing to paint. This is painted instead: {caption}.", caption=offered[0])
             return Match(offered[0], told, offered)
-        return Match(offered[0], _say_unknown(found.lost or tuple(re.findall(r"\w+", prompt.lower())), offered[0]), offered, found.reasons)
+        unknown = found.lost or re.findall(r"\w+", prompt.lower()) or prompt.split()
+        return Match(offered[0], _say_unknown(unknown, offered[0]), offered, found.reasons)
     reasons = found.reasons + ((NO_WEIGHTS,) if weighted else ())
     if found.literal and not weighted:
         return Match(found.caption)
@@ -88,36 +77,7 @@ def _say_unknown(words: Sequence[str], caption: str) -> Sentence:
     )
 
 
-def _match_caption(card: Mapping[str, Any], prompt: str) -> Match:
-    """Match to the first edition's captions."""
-    asked = "".join(text for text, _ in split_weights(prompt)).lower()
-    near, learned = find_nearest(asked, card["grammar"])
-    words = re.findall(r"\w+", asked)
-    if not asked.strip() or (words and learned and set(words) <= set(card["words"])):
-        return Match(prompt)
-    missing = find_lost(asked, near, card["grammar"])
-    if not near:
-        offered = _choose_examples(card, prompt)
-        return Match(offered[0], _say_unknown(missing or words or asked.split(), offered[0]), offered)
-    if not missing:
-        return Match(near, say("starter.completed", "Painted as: {caption}.", caption=near))
-    return Match(
-        near,
-        say(
-            "starter.changed",
-            "Painted as: {caption}. Changed or left out: {words}. {advice}",
-            caption=near,
-            words=tuple(missing[:NAMED]),
-            advice=ANYTHING,
-        ),
-        (near,),
-    )
-
-
 def list_unknown(folder: Path, prompt: str) -> list[Unknown]:
     """List the words of a prompt that its card does not have."""
-    grammar = read_card(folder)["grammar"]
-    if "nouns" not in grammar:
-        return find_in_prompt(prompt, grammar)
     marked = islice(list_marked(split_phrases(prompt, read_tables(folder))), MARKED_MOST)
     return [Unknown(each.begin, each.end, each.near) for each in marked]

@@ -17,12 +17,9 @@ from app.engine.files import bounded_json, foreign_settings
 from app.engine.jobs.creation import make_file_name
 from app.engine.text import prompt_weights, script, starter_words
 from app.engine.text.named_speakers import find_named
-from app.engine.text.scenes.match import understand
-from app.engine.text.scenes.tables import make_tables
 from app.engine.text.unknown import find_in_script
 from app.engine.text.voice_limits import DIA
 from app.paths import assets
-from assets.starter.training.pictures.captions import grammar
 from tests.support.places import TOP
 
 ANCHORED = ("match", "fullmatch")
@@ -152,13 +149,11 @@ def parse(text: str) -> object:
         return None
 
 
-SCENES = make_tables(grammar())
 READERS: dict[str, Callable[[str], object]] = {
     "script": lambda text: script.parse_script.__wrapped__(text), "weights": prompt_weights.split_weights, "a1111": read_lines, "comfyui": read_graph,
     "json": parse, "name": lambda text: make_file_name(text, ".wav", 0.0),
-    "prompt": lambda text: starter_words.match_prompt(assets() / "starter" / "painter", text),
+    "prompt": lambda text: starter_words.match_prompt(assets() / "starter" / "painter", text, text),
     "words": lambda text: starter_words.list_unknown(assets() / "starter" / "painter", text),
-    "scene": lambda text: understand(text, text, SCENES),
     "marks": lambda text: find_in_script(text, DIA), "names": find_named,
 }  # fmt: skip
 PIECES = (
@@ -172,7 +167,7 @@ PIECES = (
 @pytest.mark.parametrize("name", READERS)
 def test_reader_is_linear(name: str) -> None:
     """In quadratic time so many letters would take longer than a second."""
-    letters = {"prompt": 2000, "words": 2000, "scene": 2000, "script": 6000}.get(name, 16_000)
+    letters = {"prompt": 2000, "words": 2000, "script": 6000}.get(name, 16_000)
     for piece in PIECES:
         text = piece * (letters // len(piece)) + ")" * (letters // len(piece))
         assert measure(READERS[name], text, 0.3) < 0.3, piece

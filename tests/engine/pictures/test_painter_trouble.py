@@ -35,7 +35,7 @@ pytest_plugins = ["tests.support.picture_fixtures"]
 
 
 def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Its only size and the nearest known caption are used and reported; known captions are painted without a note."""
+    """Its only size is used, and what it cannot paint left out, and both are told; what it can is painted without a note."""
     folder, row = tmp_path / "starter", catalog.find("starter-painter")
     shutil.copytree(folders["sd15"], folder)
     shutil.copy(Path(row.path) / "starter.json", folder)
@@ -50,14 +50,14 @@ def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_
         written = picture_settings.read(Path(events[-1].files[0])).request
         return [event.sentence for event in events if isinstance(event, Note)], written
 
-    learned = "a (red:1.3) circle on a white background"
+    learned = "a red circle on a white background"
     said, written = run(learned)
     assert not said and written.prompt == learned
-    said, written = run("a red dragon on (Mars:1.2)", width=128)
-    assert [each.key for each in said] == ["starter.changed", "paint.one-size"]
+    said, written = run("A red circle & a dragon on (Mars:1.2)", width=128)
+    assert [each.key for each in said] == ["starter.nearest", "prompt.no-weights", "paint.one-size"]
     assert dict(said[0].values)["words"] == ("dragon", "mars")
-    assert written.prompt == "a red dragon on (Mars:1.2)"
-    assert dict(said[0].values)["caption"] == "a red circle on a white background"
+    assert written.prompt == "A red circle & a dragon on (Mars:1.2)"
+    assert dict(said[0].values)["caption"] == "a red circle"
     assert (written.width, written.height) == (64, 64)
 
 
