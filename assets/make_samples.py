@@ -16,7 +16,7 @@ from assets.starter.training.pictures.pack import EXAMPLES
 from assets.starter.training.pictures.scenes import scene
 
 STARTER = Path(__file__).parent / "starter"
-ACROSS, DOWN = 6, 4
+ACROSS, DOWN = 6, 2
 FIRST_SEED = 80_000_000  # neither trained on nor judged
 
 
@@ -37,7 +37,7 @@ def main() -> None:
         sheet = Image.new("RGB", (width * ACROSS, height * DOWN))
         for i, picture in enumerate(pictures):
             sheet.paste(picture, (i % ACROSS * width, i // ACROSS * height))
-        sheet.save(STARTER / "painter" / "contact.jpg", quality=92)
+        sheet.save(STARTER / "painter" / "contact.jpg", quality=84)
 
 
 if __name__ == "__main__":

@@ -19,18 +19,18 @@ from assets.starter.training.pictures.text import CAPTION_TOKENS, TOKENS
 
 MAX_BYTES = 12_250_000
 GOAL = 0.9
-GATE: dict[str, float] = {}
+GATE = {"all_right": 0.4, "true_drawings_right": 0.9, "altered_drawings_found": 0.95}
 SETTINGS: dict[str, Any] = {
     "steps": 16, "guidance": 1.5, "size": 256, "sizes": [256], "scheduler": "DDIMScheduler", "prediction_type": "v_prediction",
     "image_to_image_strength": 0.6,
 }  # fmt: skip
 EXAMPLES = [
-    "green hills at sunset with a windmill at the left, two trees at the right and a balloon",
-    "the sea by night with a moon at the right, a red lighthouse at the left and a boat",
+    "green hills with a yellow house at the left and a rainbow",
+    "the sea at sunset with a red lighthouse at the left, a white boat in the middle and mountains behind",
     "a red circle left of a blue square on a white background",
-    "snowy hills with a snowman in the middle, two pines at the left, a red house at the right and falling snow",
-    "an orange cat and a white rabbit on a pink background",
-    "a desert at sunset with a cactus at the left, a brown horse in the middle and mountains behind",
+    "snowy hills at night with a moon at the right, a red house at the left and a pine in the middle",
+    "a purple heart and a yellow star on a pink background",
+    "a desert at sunset with a cactus at the left, a brown horse at the right and mountains behind",
 ]
 DOMAIN = (
     "One to four things, out of 39 nouns in eleven colours and three sizes, before a plain background or in hills, snow, a desert or at sea, "
