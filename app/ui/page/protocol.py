@@ -62,7 +62,7 @@ ROUTES: Final = (
     Address("hearth/words"),
     Address("hearth/static/{name}"),
     Address("hearth/live", fields=("charts",)),
-    Address("hearth/check", "POST", ("kind", "text", "model")),
+    Address("hearth/check", "POST", ("kind", "text", "model", "negative")),
     Address("hearth/drafts"),
     Address("hearth/drafts", "POST", ("speak-text", "paint-prompt", "paint-negative")),
     Address("hearth/made/{job}/{name}"),

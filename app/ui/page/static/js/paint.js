@@ -8,7 +8,7 @@
   const prompt = Hearth.checked("paint-prompt", "picture", ({ problems }) => {
     const element = document.querySelector("#h-prompt");
     if (element) Hearth.problems(element, problems);
-  });
+  }, "paint-negative");
   Hearth.paintedBy = prompt.again;
   Hearth.area("#h-prompt", () => prompt.look());
 
