@@ -8,25 +8,10 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from app import __version__
+from app.commands import COMMANDS
 from app.fast_import import pausing_collector
 from app.languages import word_for
 from app.sentence import Trouble
-
-COMMANDS = {
-    "open": ("app.cli.open", "open the window (the default)"),
-    "speak": ("app.cli.speak", "speak a script into a sound file"),
-    "paint": ("app.cli.paint", "paint a prompt into a picture"),
-    "models": ("app.cli.models", "list, download and remove models"),
-    "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
-    "bench": ("app.cli.bench.command", "measure Hearth on this machine, in turn with the plain libraries"),
-    "lend": ("app.cli.lend", "let another computer's Hearth use this one"),
-    "machines": ("app.cli.machines", "list, add and remove the computers that help this one"),
-    "backup": ("app.cli.backup", "copy the database of jobs and creations to its backups"),
-    "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
-    "remove-app": ("app.launcher.desktop_entry", "remove Hearth from your apps, and show where your files are"),
-    "update": ("app.launcher.update", "install the newest version, after testing it"),
-}
-"""Each module has `add_arguments(parser)` and `main(args) -> exit code`, and is imported only when its command is used."""
 
 EXIT_TROUBLE = 2
 EXIT_STOPPED = 130

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 
+from app.commands import COMMANDS
 from app.launcher import install, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 from app.sentence import say
@@ -14,6 +16,9 @@ from app.sentence import say
 # Options for the whole test suite, of which a third waits for browsers and processes; named tests run serially and may print.
 ALL_TESTS = ("-n", "3", "--dist", "loadfile")
 TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
+
+OWN = ("add", "back", "renew", "repair", "test", "update")
+"""Commands that are carried out here; app/commands.py holds Hearth's."""
 
 
 def run_command(command: Sequence[str]) -> int:
@@ -28,6 +33,16 @@ def run_command(command: Sequence[str]) -> int:
             continue
 
 
+def refuse_unknown(verb: str) -> None:
+    """Refuse a mistyped command before making the environment, which takes minutes."""
+    known = sorted({*OWN, *COMMANDS})
+    if verb not in known:
+        near = tuple(difflib.get_close_matches(verb, known))
+        if near:
+            raise Refused(say("start.near-command", 'There is no command "{name}". Similar ones: {near}.', name=verb, near=near))
+        raise Refused(say("start.no-command", 'There is no command "{name}", only these: {known}.', name=verb, known=tuple(known)))
+
+
 def main(words: Sequence[str], help_text: str) -> int:
     verb = words[0] if words else ""
     try:
@@ -36,6 +51,8 @@ def main(words: Sequence[str], help_text: str) -> int:
             return update.step(verb, folder)
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
             return supervisor.run_window(words, folder)
+        if not verb.startswith("-"):
+            refuse_unknown(verb)
         want = slots.read_requirements()
         if verb in ("-h", "--help") and not slots.serves(slots.read_stamp(slots.current_slot(folder)), want):
             print(help_text)  # the commands' own help needs the environment

@@ -56,6 +56,8 @@ class _Given:
     """Called with the machine and each of its events."""
     end: End
     why: Sentence | None
+    begun: Callable[[str, Path], None]
+    """Called with the name and the place of a file from which another machine would go on."""
     machine: str = ""
     step: Step | None = None
     """The latest."""
@@ -175,13 +177,14 @@ class Hub:
         tell: Callable[[str, Event], None],
         end: End,
         why: Sentence | None = None,
+        begun: Callable[[str, Path], None] = lambda name, path: None,
     ) -> None:
         """Give a task to one of these machines; a second one with its id is the same. `end` is called once, unless it is stopped
-        before. `why` is shown beside the machine."""
+        before. `why` is shown beside the machine. `begun` is called with each file from which another machine would go on."""
         with self._lock:
             if id_ in self._state.given:
                 return
-            self._state.given[id_] = _Given(portable, [*machines], tell, end, why)
+            self._state.given[id_] = _Given(portable, [*machines], tell, end, why, begun)
             self._send(id_)
 
     def _send(self, id_: str) -> None:
@@ -264,6 +267,9 @@ class Hub:
                     given.step = event
                 if given is not None and event is not None and not isinstance(event, END):
                     given.tell(message["machine"], event)
+            case "begun":
+                if (given := self._state.given.get(message["id"])) is not None:
+                    given.begun(message["name"], Path(message["path"]))
             case "end":
                 self._end(message)
 

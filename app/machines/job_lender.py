@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from app.engine.jobs.events import Event, Finished
@@ -14,8 +16,9 @@ from app.engine.jobs.journal import Job
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import on_disk
-from app.engine.process.delivery import deliver
+from app.engine.process.delivery import deliver, find_limits
 from app.engine.process.keeper import Keeper
+from app.engine.text import script
 from app.machines.asking import Asking
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub, TaskEnd
@@ -23,10 +26,12 @@ from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model
 from app.machines.outlook import explain
 from app.machines.pieces import Pictures
-from app.machines.results import is_picture
+from app.machines.results import is_picture, is_speech
 from app.machines.shared_job import FAILURES_MOST as PIECES_FAILED_MOST
 from app.machines.shared_job import SharedJob
+from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
+from app.paths import Home
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
@@ -90,9 +95,11 @@ class JobLender:
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
             model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
             name = self._models.name(model)
-            if self._failures[job.id] >= FAILURES_MOST or not name:
+            if self._failures[job.id] >= FAILURES_MOST:
                 continue
             offered.append((job.id, model))
+            if not name:
+                continue
             self._models.want([each for each in machines if is_at_work(each)], model)
             if able := [each for each in machines if is_able(each, name)]:
                 wanted, busy = True, {*self.busy, *taken}
@@ -126,8 +133,11 @@ class JobLender:
         if isinstance(request, PictureRequest) and request.batch > 1:
             self._share(job, Pictures(request, model, request.seed or 0), idle)
             return
+        folder = self._keeper.folder(job.id)
         try:
-            portable = pack(replace(request, model=self._models.name(model)))
+            so_far = {file.name: file for file in begun.list_begun(request, folder)}
+            aside = begun.set_aside(so_far, self._keeper.home.scratch / "machines" / "begun")
+            portable = pack(replace(request, model=self._models.name(model)), aside)
         except OSError:  # a file that it needs is gone; the engine says so
             self._failures[job.id] += 1
             return
@@ -139,9 +149,11 @@ class JobLender:
         if self._keeper.lend_out(job.id, model, stop) is not None:
             self._away[job.id] = _Away(task, idle[0].id)
             why = explain(self._asking.find(job.id, idle[0].id))
+            pieces = count_pieces(self._keeper.home, request)
             self._hub.submit(
-                task, portable, [idle[0].id], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why
-            )
+                task, portable, [idle[0].id], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why,
+                lambda name, path: self._hold(job.id, task, path, folder / name) if begun.is_name(name, pieces) else None,
+            )  # fmt: skip
 
     def _share(self, job: Job, pieces: Pictures, idle: Sequence[HelpingMachine]) -> None:
         at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._models.name(pieces.model), self._ended)
@@ -191,6 +203,13 @@ class JobLender:
     def _hear(self, job: str, event: Event) -> None:
         self._keeper.tell_lent_out(job, event)
 
+    def _hold(self, job: str, task: str, path: Path, target: Path) -> None:
+        """Put what a machine has made of a job so far into its folder, where whoever takes the job over goes on with it."""
+        away = self._away.get(job)
+        if away is not None and away.task == task:
+            with contextlib.suppress(OSError):  # the disk is full, or the job has just ended
+                begun.keep(path, target)
+
     def _take(self, job: Job, end: TaskEnd) -> None:
         self._away.pop(job.id, None)
         known = self._hub.register.find(end.machine)
@@ -218,8 +237,17 @@ def is_able(machine: HelpingMachine, model: str) -> bool:
     return is_at_work(machine) and has_model(machine.models, model)
 
 
+def count_pieces(home: Home, request: Request) -> int:
+    """Return how many pictures or parts a job has."""
+    return (
+        request.batch
+        if isinstance(request, PictureRequest)
+        else len(script.parse_script(request.text, find_limits(home, request.model)).parts)
+    )
+
+
 def is_result(request: Request, end: TaskEnd) -> bool:
     """Tell whether the files are what was asked for."""
     if isinstance(request, SpeechRequest):
-        return [path.suffix for path in end.files.values()] == [f".{request.format}"]
+        return [path.suffix for path in end.files.values()] == [f".{request.format}"] and all(map(is_speech, end.files.values()))
     return len(end.files) == request.batch and all(map(is_picture, end.files.values()))

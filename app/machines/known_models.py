@@ -35,6 +35,8 @@ class _Local:
     name: str
     body: str = ""
     files: tuple[tuple[str, Path], ...] = ()
+    stays: bool = False
+    """Whether it is a model that cannot travel."""
 
 
 class KnownModels:
@@ -72,6 +74,11 @@ class KnownModels:
                 self._wanted[each.id, name] = now_s
                 self._hub.want(each.id, name, body, dict(local.files) if local is not None else {})
 
+    def stays(self, model: str) -> bool:
+        """Tell whether a model is for this machine only, as not all of its files can travel."""
+        local = self._local.get(model)
+        return local is not None and local.stays
+
     def title(self, name: str) -> str:
         """Return what people call a model that other machines know by this name."""
         if id_ := read_id(name):
@@ -92,13 +99,14 @@ class KnownModels:
         return ""
 
     def _hash(self, model: str, state: _State) -> None:
-        found = None
+        found, stays = None, False
         try:
             catalog.find(model)
             found = model_files.describe(Path(model), detect.name_path(Path(model)), hash_file)
+            stays = found is None
         except (OSError, Trouble):  # it was moved, or is no model (any more); the engine says so
             pass
-        local = _Local(state, "")
+        local = _Local(state, "", stays=stays)
         if found is not None:
             local = _Local(state, found[0].key, json.dumps(model_files.to_json(found[0])), (*found[1].items(),))
         with self._lock:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import logging
 import math
-import shutil
 import sqlite3
 import threading
-from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from app.engine.files import spoken_parts
 from app.engine.jobs.creation import read_words
-from app.engine.jobs.events import END, Event, Failed, Finished, Preview
-from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.process.keeper import Keeper
@@ -27,9 +23,9 @@ from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.lending_state import LendingState
+from app.machines.lent_tasks import LentTasks
 from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
-from app.machines.tasks import event_json, portable, preview_json
 from app.machines.wanted_models import WantedModels
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -74,15 +70,10 @@ class Lending:
         self._lock = threading.RLock()
         self.state = LendingState(self._membership.name)
         self._by_owner, self._again_s = paused, AGAIN_S
-        self._tasks, self._withdrawn = dict[str, str](), set[str]()
-        """What the engine does, and what is no longer wanted of it, by task."""
-        self._attempts: Counter[str] = Counter()
-        """Of each task: what an earlier one has to say is no longer asked for."""
         self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
         self._foresight = Foresight(keeper, self._models.find)
+        self._tasks = LentTasks(keeper, self._models.find, self._tell, self._note_task)
         self._finder = MainFinder(lending_folder(keeper.home), self._tell)
-        self._turn = threading.Lock()
-        """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
         self._closing = threading.Event()
         self._side: SideProcess | None = None
         self._facts: dict[str, Any] = {}
@@ -135,9 +126,7 @@ class Lending:
         return self._by_owner
 
     def _side_ended(self) -> None:
-        self._withdrawn |= self._attempts.keys()
-        for task in list(self._tasks):
-            self._keeper.stop(self._tasks[task])
+        self._tasks.stop_all()
         self._models.lose()
         self._set(online=False)
 
@@ -187,14 +176,19 @@ class Lending:
             case "model-step" | "model-here" | "model-lost":
                 self._models.hear(message)
             case "run":
-                self._withdrawn.discard(message["id"])
-                self._attempts[message["id"]] += 1
-                attempt = self._attempts[message["id"]]
-                threading.Thread(target=self._run, args=(message["id"], message["body"], attempt), daemon=True).start()
+                self._tasks.begin(message["id"], message["body"])
             case "stop":
-                self._withdrawn.add(message["id"])
-                if message["id"] in self._tasks:
-                    self._keeper.stop(self._tasks[message["id"]])
+                self._tasks.stop(message["id"])
+            case "delivered":
+                self._tasks.clear(message["id"])
+
+    def _note_task(self, request: Request, end: Event | None) -> None:
+        """Show what is done for the other machine, and learn from its end."""
+        if end is None:
+            self._set(doing=read_words(request))
+        else:
+            self._foresight.note(request, end)
+            self._set(doing="", done=self.state.done + isinstance(end, Finished))
 
     def _describe_refusal(self, message: dict[str, Any]) -> Sentence:
         difference = find_difference(parse_versions(message.get("versions")), read_versions())
@@ -209,50 +203,6 @@ class Lending:
 
     def _answer(self, question: str, body: str) -> None:
         self._tell("answer", question=question, answer=self._foresight.answer(body))
-
-    def _run(self, task: str, body: str, attempt: int) -> None:
-        """Have the engine carry out a task; tell its events and its end."""
-        try:
-            request = portable.unpack(body, self._place, self._models.find)
-        except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
-            sentence = (
-                fault.sentence
-                if isinstance(fault, Trouble)
-                else say("machines.odd-task", "The task cannot be read: {fault}.", fault=str(fault))
-            )
-            self._tell("end", id=task, event=event_json.to_json(Failed(sentence)), files={})
-            return
-        with self._turn:
-            if task in self._withdrawn or attempt != self._attempts[task]:
-                return
-            job = self._tasks[task] = self._keeper.run_lent(task, request)
-            if task in self._withdrawn or attempt != self._attempts[task]:  # meanwhile
-                self._keeper.stop(job)
-            self._set(doing=read_words(request))
-            for event in self._keeper.follow(job):
-                if attempt == self._attempts[task]:
-                    self._pass_on(task, event, list_results(request, event, self._keeper.folder(job)))
-            del self._tasks[task]
-            self._foresight.note(request, event)
-            self._set(doing="", done=self.state.done + isinstance(event, Finished))
-
-    def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
-        told = preview_json.to_json(event) if isinstance(event, Preview) else event_json.to_json(event)
-        if isinstance(event, END):
-            self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
-        elif told is not None:
-            self._tell("event", id=task, event=told)
-
-    def _place(self, sha256: str, suffix: str) -> Path:
-        """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is."""
-        fetched = self._keeper.home.scratch / "machines" / "files" / sha256
-        if not suffix:
-            return fetched
-        named = fetched.with_name(f"{sha256}{suffix}")
-        if not named.is_file():
-            with suppress(OSError):
-                named.hardlink_to(fetched)
-        return named if named.is_file() else Path(shutil.copy2(fetched, named))
 
     def _send_facts(self) -> None:
         """Tell the main machine what it may know of this one: its card, its memory, and the models that are here."""
@@ -286,13 +236,3 @@ class Lending:
         with self._lock:
             self.state = replace(self.state, **changes)
         self._changed(self.state)
-
-
-def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
-    """Return what the main machine asked for: of a script's parts each by itself, with what it says of itself, else the end's files."""
-    if not isinstance(event, END):
-        return []
-    if isinstance(request, SpeechRequest) and request.only_parts:
-        sounds = [spoken_parts.sound_path(folder, place) for place in request.only_parts]
-        return [file for sound in sounds for file in (sound, sound.with_suffix(".json")) if file.is_file()]
-    return [Path(file) for file in event.files]

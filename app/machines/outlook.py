@@ -89,3 +89,12 @@ def explain_unused(machine: HelpingMachine, name: str, title: str, outlook: Outl
     if outlook is not None and outlook.fit == "no":
         return say("unused.memory", "gets no work for {model}: the model does not fit its memory", model=title)
     return None
+
+
+def explain_staying(title: str) -> Sentence:
+    """Say why no other machine can do a job with this model."""
+    return say(
+        "unused.stays",
+        "gets no work for {model}: it has files that are not sent to other computers, as a tokenizer that is only a .model file",
+        model=title,
+    )

@@ -10,12 +10,13 @@ from app.engine.files import spoken_parts
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import catalog, on_disk
+from app.engine.models import on_disk
 from app.engine.process.delivery import find_limits
 from app.engine.text import script, voices
 from app.engine.text.turns import ScriptPart
 from app.engine.text.voice_limits import VoiceLimits
 from app.machines.results import is_picture, is_spoken
+from app.machines.tasks import begun
 from app.paths import Home
 from app.sentence import Trouble
 
@@ -35,6 +36,10 @@ class Pictures:
     def name_files(self, place: int) -> tuple[str, ...]:
         """Return the files of a piece in the job's folder, the one to show first."""
         return (f"picture-{place}.png",)
+
+    def name_begun(self, place: int) -> tuple[str, str]:
+        """Return what the file from which a piece goes on is called, at the machine that makes it and in the job's folder."""
+        return begun.name_latent(0), begun.name_latent(place)
 
     def ask_for(self, place: int) -> PictureRequest:
         """Return the request for one picture: the same seed and model as if this machine painted it."""
@@ -64,6 +69,9 @@ class Parts:
         sound = spoken_parts.sound_path(Path(), place)
         return sound.name, sound.with_suffix(".json").name
 
+    def name_begun(self, place: int) -> tuple[str, str]:
+        return spoken_parts.name_unfinished(place), spoken_parts.name_unfinished(place)
+
     def ask_for(self, place: int) -> SpeechRequest:
         return replace(self.request, only_parts=(place,), seed=self.seed, model=self.model, format="wav")
 
@@ -87,7 +95,7 @@ def find_pieces(home: Home, request: Request, folder: Path) -> Pieces | None:
     model = request.model or on_disk.find_best(home, "speech" if isinstance(request, SpeechRequest) else "picture").id
     if isinstance(request, PictureRequest):
         return Pictures(request, model, draw_seed(request, folder)) if request.batch > 1 else None
-    if request.keep or request.only_parts or model not in catalog.BY_ID:  # a part's key names the voice, and a local one by its path
+    if request.keep or request.only_parts:
         return None
     limits = find_limits(home, model)
     parts = script.parse_script(request.text, limits).parts

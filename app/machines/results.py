@@ -30,8 +30,13 @@ def is_picture(path: Path) -> bool:
 
 
 def is_spoken(path: Path, text: str, seed: int) -> bool:
-    """Tell whether a part from elsewhere is sound of a sensible length, whole, and of this text and seed. What it says of itself lies
-    beside it."""
+    """Tell whether a part from elsewhere is sound of this text and seed."""
+    take = spoken_parts.find(path) if is_sound(path) else None
+    return take is not None and (take.text, take.seed) == (text, seed)
+
+
+def is_sound(path: Path) -> bool:
+    """Tell whether a part from elsewhere is whole, and sound of a sensible length. What it says of itself lies beside it."""
     try:
         if path.with_suffix(".json").stat().st_size > ABOUT_BYTES:
             return False
@@ -39,5 +44,14 @@ def is_spoken(path: Path, text: str, seed: int) -> bool:
         sound.require_usual(path, about.channels, about.samplerate)
     except (OSError, Trouble, soundfile.LibsndfileError):
         return False
-    fits = take is not None and (take.text, take.seed, take.whole) == (text, seed, True) and take.frames > 0
-    return fits and 0 < about.duration <= PART_MOST_S
+    return take is not None and take.whole and take.frames > 0 and 0 < about.duration <= PART_MOST_S
+
+
+def is_speech(path: Path) -> bool:
+    """Tell whether a whole script from elsewhere is sound."""
+    try:
+        about = soundfile.info(str(path))
+        sound.require_usual(path, about.channels, about.samplerate)
+    except (OSError, Trouble, soundfile.LibsndfileError):
+        return False
+    return bool(about.frames > 0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 from typing import Final
 
 from app.engine.jobs.events import Event, Finished, Preview
@@ -19,6 +21,7 @@ from app.machines.hub import Hub, TaskEnd
 from app.machines.outlook import explain
 from app.machines.pieces import Pieces
 from app.machines.spread import choose_ahead, choose_pieces
+from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
 
 FAILURES_MOST: Final = 3
@@ -108,15 +111,17 @@ class SharedJob:
         return replace(self.pieces.ask_for(place), model=self.model)
 
     def _send(self, place: int, machine: str) -> None:
+        there, here = self.pieces.name_begun(place)
         try:
-            portable = pack(self._ask_for(place))
+            aside = begun.set_aside({there: self._folder / here}, self._keeper.home.scratch / "machines" / "begun")
+            portable = pack(self._ask_for(place), aside)
         except OSError:  # a file to start from is gone; the engine says so
             self.failures = FAILURES_MOST
             return
         task = f"{self.job.id}-{place}-{next(_NUMBERS)}"
         self._away[task] = _Away(place, machine)
         why = explain(self._asking.find(self.job.id, machine))
-        self._hub.submit(task, portable, [machine], self._hear, self._take, why)
+        self._hub.submit(task, portable, [machine], self._hear, self._take, why, lambda name, path: self._hold(task, name, path))
 
     def _take_back(self, task: str) -> None:
         del self._away[task]
@@ -127,6 +132,14 @@ class SharedJob:
         while the engine here paints none of its own."""
         if isinstance(event, Preview):
             self._keeper.tell_lent_out(self.job.id, event)
+
+    def _hold(self, task: str, name: str, path: Path) -> None:
+        """Put what a machine has made of its piece so far into the job's folder, where whoever takes the piece over goes on with it."""
+        with self._lock, contextlib.suppress(OSError):  # the disk is full, or the job has just ended
+            away = self._away.get(task)
+            there, here = self.pieces.name_begun(away.place) if away is not None else ("", "")
+            if away is not None and name == there and not self._is_there(away.place):
+                begun.keep(path, self._folder / here)
 
     def _take(self, end: TaskEnd) -> None:
         """Put a piece into the job's folder, unless it is there by now."""
@@ -148,5 +161,6 @@ class SharedJob:
         try:
             part = self.pieces.tell(place, next(iter(files.values())))
             self._keeper.take_over(self.job.id, part, files, known.name if known is not None else "")
+            (self._folder / self.pieces.name_begun(place)[1]).unlink(missing_ok=True)
         except OSError:  # the disk is full, or the job has just ended; the engine says so
             self.failures += 1

@@ -7,8 +7,10 @@ import contextlib
 import json
 import logging
 import multiprocessing
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -20,6 +22,8 @@ from app.engine.process.worker import redirect_output
 MAIN: Final = "app.machines.cluster.main_process"
 HELPER: Final = "app.machines.cluster.helper_process"
 PRETENDED: Final = "app.machines.cluster.pretended_helpers"
+LOG_BYTES: Final = 1 << 20
+LOOKED_AT_LOG_S: Final = 10.0
 Message = dict[str, Any]
 _log = logging.getLogger("hearth.machines")
 
@@ -72,13 +76,24 @@ class SideProcess:
         ended()
 
 
+def bound_log(log: Path, wait_s: float = LOOKED_AT_LOG_S) -> None:
+    """Empty the log whenever it is too long: any stranger in the network can have a line written by connecting."""
+    while True:
+        with contextlib.suppress(OSError):
+            if log.stat().st_size > LOG_BYTES:
+                os.truncate(log, 0)  # it is always appended to
+        time.sleep(wait_s)
+
+
 def run(connection: Connection, module: str, arguments: Message, log: Path) -> None:
     """Start the process: what dask reads is set before it is imported, and no pickle is read without its guard."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     redirect_output(log)
-    from app.machines.cluster import dask_settings, pickle_guard
+    threading.Thread(target=bound_log, args=(log,), name="log", daemon=True).start()
+    from app.machines.cluster import dask_bounds, dask_settings, pickle_guard
 
     dask_settings.prepare_environment()
     served = import_module(module)
+    dask_bounds.set_bounds()
     pickle_guard.guard_pickles()
     asyncio.run(served.serve(connection, arguments))

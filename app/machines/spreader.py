@@ -14,7 +14,7 @@ from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub
 from app.machines.job_lender import JobLender, is_able, is_at_work
 from app.machines.known_models import KnownModels
-from app.machines.outlook import explain_unused
+from app.machines.outlook import explain_staying, explain_unused
 from app.machines.pieces import find_pieces, is_drawn
 from app.machines.shared_job import SharedJob
 from app.sentence import Sentence
@@ -35,6 +35,8 @@ class Spreader:
         self._running: SharedJob | None = None
         self._alone = ""
         """A job that has no pieces."""
+        self._unnamed: list[tuple[str, str]] = []
+        """The running job with its model, where other machines have no name for that (yet)."""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="spreader", daemon=True)
         self._thread.start()
@@ -52,10 +54,10 @@ class Spreader:
         if machine.tasks or not is_at_work(machine):
             return None
         running = self._running
-        own = [(running.job.id, running.pieces.model)] if running is not None else []
+        own = [(running.job.id, running.pieces.model)] if running is not None else self._unnamed
         for job, model in [*own, *self._jobs.list_wanted()]:
-            name, outlook = self.models.name(model), self._asking.find(job, machine.id)
-            said = explain_unused(machine, name, catalog.name_model(model), outlook) if name else None
+            name, outlook, title = self.models.name(model), self._asking.find(job, machine.id), catalog.name_model(model)
+            said = explain_unused(machine, name, title, outlook) if name else explain_staying(title) if self.models.stays(model) else None
             if said is not None:
                 return said
         return None
@@ -79,6 +81,8 @@ class Spreader:
         running = self._keeper.state.job
         if self._running is not None and self._running.job.id != running:
             self._drop()
+        if self._unnamed and self._unnamed[0][0] != running:
+            self._unnamed = []
         if self._running is None and running:
             self._running = self._jobs.hand_over(running) or self._begin(running)
 
@@ -91,7 +95,10 @@ class Spreader:
             self._alone = running
             return None
         name = self.models.name(pieces.model)
-        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, self._wake.set) if name else None
+        if not name:
+            self._unnamed = [(job.id, pieces.model)]
+            return None
+        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, self._wake.set)
 
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""

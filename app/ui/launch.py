@@ -215,7 +215,10 @@ def start_server(
         *other_machines.routes(desk), *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
-    own = Serving(options.host, options.port, tls, routes, paced, OWNER_BYTES, assistants=options.assistants, places=PLACES)
+    own = Serving(
+        host=options.host, port=options.port, tls=tls, routes=routes, middleware=paced, most_bytes=OWNER_BYTES,
+        assistants=options.assistants, places=PLACES,
+    )  # fmt: skip
     return serve_window(window, own)
 
 

@@ -151,7 +151,14 @@ class Share:
             Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person, guest_files=self._desk.jobs.guest_files),
             Middleware(GradioFence),
         ]
-        own = Serving(host, find_free_port(host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES, guest=True)
+        own = Serving(
+            host=host,
+            port=find_free_port(host),
+            tls=self._tls,
+            routes=page_routes.routes(self._desk),
+            middleware=middleware,
+            most_bytes=GUEST_BYTES,
+        )
         serve_window(server, own)
         return server
 

@@ -91,7 +91,7 @@ def build_head() -> None:
     gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     """Where and how a window is served."""
 
@@ -104,7 +104,6 @@ class Serving:
     most_bytes: int
     """Largest file that may be uploaded."""
     assistants: bool = False
-    guest: bool = False
     places: int = 40
     """Calls that Gradio's queue works on at once."""
 
@@ -117,7 +116,7 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
         require_port(how.host, how.port)
     with patient_start():
         _, address, _ = window.launch(
-            server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(how.guest), footer_links=[],
+            server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
             favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
             strict_cors=True, share=False, state_session_capacity=SESSIONS_MOST, max_file_size=how.most_bytes, ssl_verify=False,
             ssl_certfile=how.tls and how.tls[0], ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.places,

@@ -48,6 +48,20 @@ BUSY = {
     "chunk": "Requested: 4096. The largest call processes 1024 of 1024 queries at a time.",
 }  # fmt: skip
 
+IDLE = {
+    "job": "",
+    "model": "Stable Diffusion 3.5 Medium, bfloat16",
+    "doing": "paused",
+    "rate": "",
+    "eta_s": None,
+    "memory": MEMORY,
+    "machine": BUSY["machine"],
+}
+CUT = """() => [...document.querySelectorAll("#h-strip > :not(.h-heard)")].filter((each) => each.offsetParent).filter((each) => {
+  const box = each.getBoundingClientRect(), strip = document.querySelector("#h-strip").getBoundingClientRect();
+  return each.scrollWidth > each.clientWidth + 1 || box.right > strip.right || box.bottom > strip.bottom + 1;
+}).map((each) => each.className)"""
+
 
 @pytest.fixture(scope="module")
 def light(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
@@ -83,13 +97,13 @@ def test_the_strip_is_not_cut_off(page: Page) -> None:
     go(page, "paint")
     show(page, strip=BUSY, queue=[{"id": "1", "place": 1, "text": "a cat", "kind": "picture"}])
     expect(page.locator("#h-strip .h-rate")).to_have_text(BUSY["rate"])
-    cut = page.evaluate("""() => [...document.querySelectorAll("#h-strip > :not(.h-heard)")].filter((each) => each.offsetParent).filter((each) => {
-      const box = each.getBoundingClientRect(), strip = document.querySelector("#h-strip").getBoundingClientRect();
-      return each.scrollWidth > each.clientWidth + 1 || box.right > strip.right || box.bottom > strip.bottom + 1;
-    }).map((each) => each.className)""")
+    cut = page.evaluate(CUT)
     assert not [each for each in cut if each not in ("h-doing",) or page.viewport_size["width"] > 640], cut  # type: ignore[index]
     banner, card = page.locator("#h-strip").bounding_box(), page.locator("#h-rooms .h-card:visible").first.bounding_box()
     assert banner and card and banner["y"] + banner["height"] <= card["y"]
+    show(page, strip=IDLE, queue=[])
+    expect(page.locator("#h-strip .h-model")).to_have_text(str(IDLE["model"]))
+    assert not page.evaluate(CUT), "on a phone the model's name and the swap were cut off"
     show(page)
 
 

@@ -41,7 +41,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int, locale: str) -> None:
     """As after a real start: the engine says only later what machine this is."""
     desk, address = opened
-    desk.keeper._loop._set(hardware=None)
+    desk.keeper._loop.status.set(hardware=None)
     context = browser.new_context(locale=locale, viewport={"width": width, "height": 800})
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
@@ -51,7 +51,7 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     expect(greeting.get_by_role("button")).to_have_count(5)
     expect(greeting.locator(".h-badge")).to_have_text(["...", "..."])
     expect(page.locator("#speak-go")).to_be_visible()
-    desk.keeper._loop._set(hardware=Hardware(kind="cpu", name="light"))
+    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
     expect(greeting.locator(".h-fit").first).not_to_be_empty()
     page.wait_for_timeout(500)
     shifts = page.evaluate("shifts")

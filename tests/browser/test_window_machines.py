@@ -122,7 +122,7 @@ def test_two_windows_pair_and_work_together(two: tuple[tuple[Desk, str], tuple[D
     place(ours).locator(".h-code").get_by_role("button", name="Copy").click()
     assert ours.evaluate("navigator.clipboard.readText()") == code
 
-    field = place(theirs).get_by_role("textbox", name="Code that the other computer shows")
+    field = place(theirs).get_by_role("textbox", name="The other computer's code")
     field.fill("nonsense")
     field.press("Enter")
     expect(place(theirs).get_by_role("alert")).to_contain_text("nonsense is not a code of Hearth's.")
@@ -179,7 +179,7 @@ def test_what_is_found_saves_the_address_and_a_model_is_fetched(
     assert helper.others.nearby is not None
     with patch.object(helper.others.nearby, "list_seen", lambda kind: [desk] if kind == "main" else []):
         place(theirs).get_by_role("button", name="Code of Desk <b>").click()
-    field = place(theirs).get_by_role("textbox", name="Code that the other computer shows")
+    field = place(theirs).get_by_role("textbox", name="The other computer's code")
     expect(field).to_have_value(f"{address}/")
     assert not shut_out(ours) and not shut_out(theirs)
     field.press_sequentially(letters)

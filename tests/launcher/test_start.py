@@ -23,7 +23,8 @@ import pytest
 
 import app.paths
 import start
-from app.launcher import console, install, machine_facts, new_environment, pip_command, proof, slots
+from app.commands import COMMANDS
+from app.launcher import command, console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
 from app.sentence import say
 from tests.support.checkout import Checkout, wheel
@@ -72,6 +73,20 @@ def test_help_makes_no_environment(checkout: Checkout, made: Checkout) -> None:
         told = checkout.start(word)
         assert told.returncode == 0 and "python3 start.py repair" in told.stdout and not checkout.slot.exists(), told.stderr
         assert json.loads(made.start(word).stdout)["words"] == [word], "where there is one, Hearth's own"
+
+
+@pytest.mark.parametrize(("typed", "told"), [("opne", "Similar ones: open."), ("qqq", "only these: add, back")])
+def test_a_mistyped_command_makes_no_environment(checkout: Checkout, typed: str, told: str) -> None:
+    started = checkout.start(typed)
+    assert started.returncode == 2 and not checkout.slot.exists(), started.stderr
+    assert f'hearth: There is no command "{typed}"' in started.stderr and told in started.stderr
+
+
+def test_every_command_is_known_before_there_is_an_environment() -> None:
+    documented = set(re.findall(r"^    python3 start\.py (\w+)", start.__doc__ or "", re.MULTILINE))
+    assert documented <= {*command.OWN, *COMMANDS}
+    for name in (*command.OWN, *COMMANDS):
+        command.refuse_unknown(name)
 
 
 def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:

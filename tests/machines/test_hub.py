@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from pathlib import Path
 
 import psutil
@@ -10,6 +11,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.machines import side_process
 from app.machines.hub import Hub
 from app.paths import home
 from tests.support.waiting import LOADING_S, until
@@ -38,4 +40,25 @@ def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", port)):
         hub = Hub(place, "127.0.0.1")
         assert hub.port != port and is_listening(hub.port)
+        hub.close()
+
+
+def test_strangers_cannot_fill_the_disk_with_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "machines.log"
+    with log.open("ab") as file:
+        file.write(b"x" * (side_process.LOG_BYTES + 1))
+        file.flush()
+        threading.Thread(target=side_process.bound_log, args=(log, 0.01), daemon=True).start()
+        until(lambda: log.stat().st_size == 0)
+        file.write(b"later")
+    until(lambda: log.read_bytes() == b"later")
+
+
+def test_the_machines_process_bounds_its_log(tmp_path: Path) -> None:
+    place = home(tmp_path).create()
+    (place.logs / "machines.log").write_bytes(b"x" * (side_process.LOG_BYTES + 1))
+    hub = Hub(place, "127.0.0.1")
+    try:
+        until(lambda: (place.logs / "machines.log").stat().st_size < side_process.LOG_BYTES)
+    finally:
         hub.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest
+from app.machines.tasks import begun
 from app.paths import home
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
@@ -172,3 +174,35 @@ def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, mai
     if fault == "killed":
         main.helpers[0] = start(helper.home)
         until(lambda: main.hub.list_machines()[0].online, LOADING_S)
+
+
+@pytest.mark.slow
+def test_a_job_whose_machine_is_killed_goes_on_from_its_last_kept_step(main: Main) -> None:
+    """First here as nobody else is there, then on another machine that gets it with what was made of it."""
+    helper = main.helpers[0]
+    for again in (False, True):
+        pace(main.keeper.home.root, step_s=9.0)
+        seed = 90 + again
+        pace(helper.home, step_s=0.5, keeps=True)
+        here = submit(main, 3)
+        until(lambda: main.keeper.state.job == here)  # noqa: B023
+        there = submit(main, seed)
+        latent = main.keeper.folder(there) / "latent-0.safetensors"
+        until(lambda: begun.measure(latent) >= 3, LOADING_S)  # noqa: B023
+        helper.kill()
+        kept = begun.measure(latent)
+        until(lambda: not main.hub.list_machines()[0].online, LOADING_S)
+        if again:
+            shutil.rmtree(helper.home / "scratch" / "jobs")  # another machine would not have its own either
+        else:
+            pace(main.keeper.home.root, step_s=0.1)
+            main.keeper.stop(here)
+        main.helpers[0] = helper = start(helper.home)
+        end = end_of(main, there)
+        assert isinstance(end, Finished) and len(end.files) == 1
+        folder = helper.home if again else main.keeper.home.root
+        assert (f"from-{kept}", seed) in {(word, which) for word, which, _ in read_made(folder)}, read_made(folder)[-5:]
+        main.keeper.stop(here)
+        end_of(main, here)
+        until(lambda: main.hub.list_machines()[0].online and not main.hub.list_machines()[0].paused, LOADING_S)
+    pace(helper.home, step_s=0.01)

@@ -13,8 +13,10 @@ import pytest
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.engine.files import sound
-from app.engine.jobs.events import END, Finished, PartDone
+from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.process.delivery import find_limits
+from app.engine.text import script
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
@@ -23,6 +25,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 KILLS, JOBS, BATCH, SEED = 12, 4, 15, 20_261_123
 SPEEDS = (0.2, 0.4, 0.8)
+SCRIPT = "[S1] hello. good morning. " * 160
+"""It goes whole to a helper, or in parts to all, as they are idle."""
+PART_SAMPLES, JOINT_SAMPLES = 4000, 64
+"""Of a part, and of where two of them overlap."""
 
 
 def kill_one(main: Main, draw: random.Random) -> str:
@@ -57,22 +63,22 @@ def test_twelve_kills_over_sixty_pictures_and_a_script(tmp_path: Path) -> None:
         killer = threading.Thread(target=kill_now_and_then)
         killer.start()
         jobs = [main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=BATCH, seed=1000 * n)).id for n in range(JOBS)]
-        spoken = main.keeper.submit(SpeechRequest("[S1] hello. good morning. " * 160, model="starter-voice", seed=90_000)).id
+        spoken = main.keeper.submit(SpeechRequest(SCRIPT, model="starter-voice", seed=90_000)).id
         for job in jobs:
             end = next(event for event in main.keeper.follow(job) if isinstance(event, END))
             assert isinstance(end, Finished) and len(end.files) == BATCH, (end, killed)
-        events = list(main.keeper.follow(spoken))
-        assert isinstance(events[-1], Finished), (events[-1], killed)
+        *_, end = main.keeper.follow(spoken)
+        assert isinstance(end, Finished), (end, killed)
         done.set()
         killer.join()
         kept = [each for job in jobs for each in main.keeper.shelf.list_of_job(job)]
         assert len(kept) == JOBS * BATCH and len({each.path.read_bytes() for each in kept}) == JOBS * BATCH, killed
         (sound_file,) = main.keeper.shelf.list_of_job(spoken)
-        parts = {event.index: event.total for event in events if isinstance(event, PartDone)}
-        assert len(parts) == parts[0] >= 40, killed
+        total = len(script.parse_script(SCRIPT, find_limits(main.keeper.home, "starter-voice")).parts)
         samples, _ = sound.read(sound_file.path)
-        levels = [samples[int((index + 0.5) * len(samples) / len(parts))] for index in range(len(parts))]
-        assert levels == pytest.approx([0.1 + index / 100 for index in range(len(parts))], abs=1e-3), "each part once, in its place"
+        levels = [samples[int((index + 0.5) * len(samples) / total)] for index in range(total)]
+        assert total >= 40 and len(samples) == total * PART_SAMPLES - (total - 1) * JOINT_SAMPLES, killed
+        assert levels == pytest.approx([0.1 + index / 100 for index in range(total)], abs=1e-3), "each part once, in its place"
         assert len(killed) == KILLS, "the batches were too short for so many kills"
         assert all(any(word == "finished" for word, *_ in read_made(helper.home)) for helper in main.helpers)
         until(lambda: all(each.online for each in main.hub.list_machines()), LOADING_S)

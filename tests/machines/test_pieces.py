@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.engine.files import spoken_parts
+from app.engine.files import sound, spoken_parts
 from app.engine.files.spoken_parts import SpokenPart
+from app.engine.jobs.events import Finished
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.text import script
 from app.engine.text.voice_limits import DIA
 from app.machines import results
+from app.machines.hub import TaskEnd
+from app.machines.job_lender import is_result
 from app.machines.pieces import Parts, Pictures, find_free, find_pieces, is_drawn
 from app.paths import home
 
@@ -57,7 +60,8 @@ def test_what_has_pieces(tmp_path: Path) -> None:
     assert parts.ask_for(1) == replace(spoken, only_parts=(1,))
     assert find_pieces(place, replace(spoken, text="[S1] hello."), tmp_path) is None
     assert find_pieces(place, replace(spoken, only_parts=(0,)), tmp_path) is None
-    assert find_pieces(place, replace(spoken, model="/some/folder"), tmp_path) is None
+    own = find_pieces(place, replace(spoken, text=spoken.text * 5, model="/some/folder", carry_voice=False), tmp_path)
+    assert isinstance(own, Parts) and own.model == "/some/folder", "a voice of the user's own"
     local = find_pieces(place, replace(batch, model="/some/folder"), tmp_path)
     assert isinstance(local, Pictures) and local.model == "/some/folder"
 
@@ -109,3 +113,14 @@ def test_only_one_whole_picture_is_taken(tmp_path: Path) -> None:
     right, broken = tmp_path / "picture-0.png", tmp_path / "other.png"
     assert asked.take(2, {"picture-0.png": right}) == {"picture-2.png": right}
     assert asked.take(2, {"other.png": broken}) is None and asked.take(2, {"a.png": right, "b.png": right}) is None
+
+
+def test_a_whole_script_has_to_be_sound(tmp_path: Path) -> None:
+    path = tmp_path / "speech.wav"
+    sound.write(path, np.zeros(800, np.float32), 8000)
+    end = TaskEnd("task", "machine", Finished((), 1.0, 1.0, "frames", 0), {"speech.wav": path})
+    request = SpeechRequest("[S1] hello.", format="wav")
+    assert results.is_speech(path) and is_result(request, end) and not is_result(replace(request, format="flac"), end)
+    for content in (b"", b"<html>", path.read_bytes()[:20], b"\x89PNG"):
+        path.write_bytes(content)
+        assert not results.is_speech(path) and not is_result(request, end)

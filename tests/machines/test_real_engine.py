@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import queue
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
+from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
@@ -18,12 +21,17 @@ from app.engine.process.job_folder import MACHINES
 from app.engine.process.keeper import Keeper
 from app.machines.hub import Hub, TaskEnd
 from app.machines.spreader import Spreader
+from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
 from app.paths import home
 from tests.support.lent import Main, open_main
 from tests.support.waiting import LOADING_S, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+BATCH = 5
+"""Four small pictures are painted at once; the last one is the first that a helper gets."""
 
 
 def have_made(main: Main, place: int, request: Request) -> tuple[bytes, list[Event]]:
@@ -59,6 +67,27 @@ def test_the_same_picture_on_every_machine(tmp_path: Path) -> None:
         keeper.close()
 
 
+def test_another_processor_paints_and_speaks_the_same_but_for_rounding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch and its libraries use no wide vectors there, as on an old processor."""
+    picture = PictureRequest("a red ball on grass", model="starter-painter", seed=5)
+    speech = SpeechRequest("[S1] The red boat is near the bridge.", model="starter-voice", seed=5)
+    with open_main(tmp_path / "main", spreads=False) as main:
+        for name, old in (("this", {}), ("old", {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"})):
+            with monkeypatch.context() as patch:
+                for variable, value in old.items():
+                    patch.setenv(variable, value)
+                main.start_helper(tmp_path / name, module="app", words=("lend",))
+        until(lambda: not any(each.paused for each in main.hub.list_machines()), LOADING_S)
+        painted = [have_made(main, place, picture)[0] for place in (0, 1)]
+        spoken = [have_made(main, place, speech)[0] for place in (0, 1)]
+    pixels = [np.asarray(Image.open(io.BytesIO(each)).convert("RGB")).astype(int) for each in painted]
+    (here, _), (there, _) = (soundfile.read(io.BytesIO(each)) for each in spoken)
+    apart, heard = np.abs(pixels[0] - pixels[1]), np.abs(here - there)
+    print(f"{(apart > 0).sum()} of {apart.size} values differ, by {apart.max()} of 255 at most; sound by {heard.max():.1e}")
+    assert pixels[0].std() > 10 and apart.max() <= 2 and heard.max() < 1e-3
+    assert painted[0] != painted[1] or spoken[0] != spoken[1], "the other processor is the same one"
+
+
 def test_a_script_is_spoken_by_two_machines_as_by_one(tmp_path: Path) -> None:
     request = SpeechRequest("[S1] hello. good morning. " * 24, model="starter-voice", seed=5)
     spoken, made_by = list[sound.Samples](), dict[str, str]()
@@ -83,3 +112,37 @@ def test_a_script_is_spoken_by_two_machines_as_by_one(tmp_path: Path) -> None:
             keeper.close()
     assert any(each.endswith(".wav") for each in made_by), "the helper spoke nothing"
     assert np.array_equal(*spoken)
+
+
+def test_a_picture_whose_machine_is_killed_goes_on_here_from_its_last_kept_step(tmp_path: Path) -> None:
+    request = PictureRequest("a red ball on grass", model="starter-painter", seed=5, steps=150, batch=BATCH)
+    painted, steps = list[bytes](), list[list[int]]()
+    for helped in (True, False):
+        keeper = Keeper(home(tmp_path / f"helped-{helped}"))
+        main = Main(keeper, Hub(keeper.home, "127.0.0.1"))
+        try:
+            if helped:
+                helper = main.start_helper(tmp_path / "helper", module="tests.support.hasty_helper")
+                main.spreader = Spreader(keeper, main.hub)
+            job = keeper.submit(request).id
+            if helped:
+                latent = keeper.folder(job) / f"latent-{BATCH - 1}.safetensors"
+                until(lambda: begun.measure(latent) >= 5, LOADING_S)  # noqa: B023
+                helper.kill()
+                kept = begun.measure(latent)
+                until(lambda: not main.hub.list_machines()[0].online)  # noqa: B023
+            events = list(keeper.follow(job))
+            assert isinstance(events[-1], Finished) and len(events[-1].files) == BATCH, events[-1]
+            painted.append(Path(events[-1].files[-1]).read_bytes())
+            steps.append([event.done for event in events if isinstance(event, Step) and event.part == BATCH - 1])
+            assert not (helped and (keeper.folder(job) / MACHINES).exists()), "the helper had ended it"
+        finally:
+            for each in main.helpers:
+                each.end()
+            if main.spreader is not None:
+                main.spreader.close()
+            main.hub.close()
+            keeper.close()
+    assert painted[0] == painted[1]
+    print(f"killed at step {kept}, gone on here with steps {steps[0][0]} to {steps[0][-1]}")
+    assert steps[0][0] > kept >= 5 and steps[0][-1] == 150

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from PIL import Image
+from safetensors.numpy import save_file
 
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
@@ -15,7 +18,9 @@ from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
 from app.machines.pieces import Pictures
 from app.machines.shared_job import SharedJob
+from app.machines.tasks.begun import measure
 from app.machines.tasks.portable import Portable
+from app.paths import home
 from app.sentence import say
 
 FINISHED, FAILED = Finished((), 1.0, 1.0, "steps", 0), Failed(say("test.fails", "it fails"))
@@ -26,15 +31,22 @@ class Table:
 
     def __init__(self, folder: Path, batch: int) -> None:
         self.folder, self.given = folder, dict[str, tuple[str, int]]()
+        self.holds = dict[str, Callable[[str, Path], None]]()
+        """What is called with a file from which another machine would go on."""
+        self.brought = dict[int, list[int]]()
+        """How far each piece was when it was last given."""
         self._ends: dict[str, Callable[[TaskEnd], None]] = {}
         self.register = SimpleNamespace(find=lambda machine: None)
-        keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep)
+        keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep, home=home(folder))
         asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: None)
         pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), "starter-painter", 0)
         self.shared = SharedJob(keeper, self, asking, SimpleNamespace(id="job"), pieces, "starter-painter", lambda: None)  # type: ignore[arg-type]
 
-    def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, why: object) -> None:
-        self.given[id_], self._ends[id_] = (machines[0], int(id_.split("-")[1])), end
+    def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, why: object, hold: Any) -> None:
+        self.given[id_], self._ends[id_], self.holds[id_] = (machines[0], int(id_.split("-")[1])), end, hold
+        self.brought[self.given[id_][1]] = [
+            measure(Path(shutil.copy(file, self.folder / "latent-8.safetensors"))) for file in portable.files.values()
+        ]
 
     def stop(self, id_: str) -> None:
         del self.given[id_]
@@ -46,6 +58,13 @@ class Table:
     def give_away(self, machines: str, here: bool = True) -> dict[str, list[int]]:
         self.shared.give_away([HelpingMachine(each, each) for each in machines], (), here, joins=True)
         return {machine: [place for other, place in self.given.values() if other == machine] for machine in machines}
+
+    def begin(self, machine: str, done: int, name: str = "latent-0.safetensors") -> None:
+        """Send what a machine has made of its first piece."""
+        arrived = self.folder / "arrived" / name
+        arrived.parent.mkdir(exist_ok=True)
+        save_file({"latents": np.zeros(4, np.float32)}, arrived, {"done": str(done), "whole": "0"})
+        self.holds[next(task for task, (other, _) in self.given.items() if other == machine)](name, arrived)
 
     def end(self, machine: str, event: Finished | Failed = FINISHED) -> None:
         """End the first piece that a machine has."""
@@ -86,3 +105,17 @@ def test_a_machine_that_failed_keeps_nothing_that_lies_ready(tmp_path: Path) -> 
     table.end("a", FAILED)
     assert table.given and all(machine == "b" for machine, _ in table.given.values())
     assert table.give_away("ab") == {"a": [], "b": [4, 2]} and table.shared.failures == 1
+
+
+def test_what_a_lost_machine_had_begun_goes_on_elsewhere(tmp_path: Path) -> None:
+    table = Table(tmp_path, 2)
+    assert table.give_away("a", here=False) == {"a": [1, 0]} and table.brought == {1: [], 0: []}
+    table.begin("a", 7)
+    table.begin("a", 12, "latent-9.safetensors")
+    assert measure(tmp_path / "latent-1.safetensors") == 7 and not (tmp_path / "latent-9.safetensors").exists()
+    assert table.give_away("", here=False) == {} and table.given == {}, "it is lost"
+    assert table.give_away("b", here=False) == {"b": [1, 0]} and table.brought == {1: [7], 0: []}
+    table.begin("b", 5)
+    assert measure(tmp_path / "latent-1.safetensors") == 7, "what is further stays"
+    table.end("b")
+    assert not (tmp_path / "latent-1.safetensors").exists(), "the picture is there"

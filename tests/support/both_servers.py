@@ -36,7 +36,7 @@ def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
         more = [single_instance.ping_route("fuzz"), *share.routes(sharing)]
         address = launch.start_server(LaunchOptions(place), desk, None, more, middleware)
         keep_creations(desk)
-        desk.keeper._loop._set(hardware=Hardware(kind="cpu", name="light"))
+        desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
         sharing.begin(1)
 
         def end_jobs() -> None:

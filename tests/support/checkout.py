@@ -57,6 +57,7 @@ def wheel(folder: Path, name: str, version: str, needs: str = "", **files: str) 
 NEEDED = (
     "start.py",
     "app/__init__.py",
+    "app/commands.py",
     "app/duration.py",
     "app/sentence.py",
     "app/graphics_cards.py",

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
+from app import atomic_write
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.engine.files import join_sound, spoken_parts
@@ -29,7 +32,8 @@ from app.paths import Home
 from app.sentence import say
 
 PACE = "pace.json"
-"""In the home: seconds of a step, "fails" for one whose every picture fails, "previews" for one that shows them."""
+"""In the home: seconds of a step, "fails" for one whose every picture fails, "previews" for one that shows them, "keeps" for one that
+stores how far it is."""
 STEPS = 10
 MADE = "made.txt"
 """In the home: a line for each picture that was begun, finished or stopped, with the time."""
@@ -131,12 +135,16 @@ def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
     folder.mkdir(parents=True, exist_ok=True)
     first, files = draw_seed(request, folder), list[str]()
     for index in range(request.batch):
-        path, seed = folder / f"picture-{index}.png", (first + index) % SEED_LIMIT
+        path, seed, kept = folder / f"picture-{index}.png", (first + index) % SEED_LIMIT, folder / f"latent-{index}.safetensors"
         if not path.is_file():
             note(home, "began", seed)
             pace = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
-            for step in range(STEPS):
+            if before := read_done(kept):
+                note(home, f"from-{before}", seed)
+            for step in range(before, STEPS):
                 time.sleep(pace.get("step_s", 0.01))
+                if pace.get("keeps"):
+                    save_tensors({"latents": np.zeros(4, np.float32)}, kept, {"done": str(step + 1), "whole": "0"})
                 yield Step(step + 1, STEPS, 1.0, "steps", None, Reading(), part=index, parts=request.batch)
                 if pace.get("previews"):
                     shown = folder / f"preview-{index}-{step}.jpg"
@@ -160,6 +168,18 @@ def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
         files.append(str(path))
         yield PartDone(index, request.batch, str(path), request.prompt, seed)
     yield Finished(tuple(files), 1.0, 1.0, "steps", 0)
+
+
+def save_tensors(tensors: dict[str, np.ndarray], path: Path, about: dict[str, str]) -> None:
+    with atomic_write.replacing(path) as unfinished:
+        save_file(tensors, unfinished, about)
+
+
+def read_done(kept: Path) -> int:
+    if not kept.is_file():
+        return 0
+    with safe_open(kept, "np") as file:
+        return int(file.metadata()["done"])
 
 
 def draw(request: PictureRequest, seed: int, path: Path) -> None:

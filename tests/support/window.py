@@ -247,14 +247,22 @@ GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
 AUDIT = """options => axe.run(options).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => [id, target])))"""
 """What is wrong alone: to describe and to send every node that is right takes longer than to look at it."""
 
+CUT_OFF = """() => [...document.querySelectorAll("input[placeholder]")].filter((field) => {
+  const style = getComputedStyle(field), pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  return field.offsetParent && pen.measureText(field.placeholder).width > room + 1;
+}).map((field) => ["cut off", field.placeholder])"""
+
 
 def shut_out(page: Page) -> list[Any]:
-    """What axe-core finds, but for what Gradio's own parts bring, which is named, so that nothing else hides behind it; and a page wider than its screen."""
+    """What axe-core finds, but for what Gradio's own parts bring, which is named, so that nothing else hides behind it; a page wider than
+    its screen; and a field too narrow for its placeholder."""
     page.evaluate(Axe().axe_script)
     found = page.evaluate(AUDIT, {"runOnly": ["wcag2a", "wcag2aa", "best-practice"], "resultTypes": ["violations"]})
     ours = [(rule, target) for rule, target in found if rule not in GRADIOS]
     wide = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
-    return [*ours, *(["wider than the screen"] if wide else [])]
+    return [*ours, *page.evaluate(CUT_OFF), *(["wider than the screen"] if wide else [])]
 
 
 def held(page: Page, which: Callable[[list[Any]], bool]) -> list[Route]:

@@ -138,7 +138,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
             hardware,
             Verdict(Subject.fallback("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)),
         )
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.keeper._loop.status.set(hardware=hardware)
         desk.machine.set_chunk(4096)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         shown = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
@@ -151,12 +151,12 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "You asked for 4096; 512 is used. Memory ran out at step 3."
         tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
+        desk.keeper._loop.status.set(hardware=roomier)
         assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
         desk.keeper._board.set_plan(job, "sd15", running)
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job=job)
+        desk.keeper._loop.status.set(job=job)
         assert (
             desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
             == running
@@ -248,13 +248,13 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
     """A guest's runs without what the owner forced; what Models says is about the next job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="")
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.keeper._loop.status.set(hardware=hardware)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         own = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
         guests = decide(hardware, describe_need(catalog.find("sd15")), Choice())
         assert own.dtype != guests.dtype
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job=job)
+        desk.keeper._loop.status.set(job=job)
         desk.keeper._board.set_plan(job, "sd15", guests)
         seen = machine_view.tab_view(desk, "sd15", "", "en")
         assert seen["note"] == "This is the plan of the running job."
@@ -264,7 +264,7 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         desk.keeper._board.set_plan(job, "sd15", own)
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
         desk.keeper._board.set_plan(job, "sd15", guests)
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job="")
+        desk.keeper._loop.status.set(job="")
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
 
@@ -280,7 +280,7 @@ def test_a_machine_that_is_pretended_from_a_file_is_listed_while_it_is_in_force(
         assert ("Apple M2 Pro (their mac.json)", "their mac.json") in choices
         assert machine_view.tab_view(desk, "sd15", "their mac.json", "en") == {}, "until the engine has read it"
         hardware = find_machine(desk.keeper.pretended)
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.keeper._loop.status.set(hardware=hardware)
         shown = [machine_view.tab_view(desk, "sd15", looked_at, "en") for looked_at in ("", "their mac.json")]
         assert shown[0] == shown[1] and "Apple M2 Pro" in shown[0]["words"] and shown[0]["pretended"] == "their mac.json"
         elsewhere = machine_view.tab_view(desk, "sd15", "m2-16gb", "en")
@@ -300,7 +300,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
         words = say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=7)
-        desk.keeper._loop._set(trouble=Death(words, "crash"))
+        desk.keeper._loop.status.set(trouble=Death(words, "crash"))
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
@@ -326,7 +326,7 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._loop._closing = True  # its own turns would say that all is well again
         desk.keeper._loop.wake()
         desk.keeper._loop._thread.join()
-        desk.keeper._loop._set(ready=True, obstacle=say("keeper.files",
+        desk.keeper._loop.status.set(ready=True, obstacle=say("keeper.files",
             "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; "
             "waiting jobs then start by themselves.", file="x", fault="y"))  # fmt: skip
         told = views.blocker_view(desk.keeper.state, "en")

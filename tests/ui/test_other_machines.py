@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -109,6 +110,37 @@ def test_a_machine_is_lent_by_one_window_or_command_only(tmp_path: Path, light_e
 
 
 @needs_extra
+def test_the_owner_of_a_helper_has_it_back_within_two_seconds(tmp_path: Path, light_engine: None) -> None:
+    """In the middle of a picture for the other machine, by a pause as by ending it."""
+    for name, step_s in (("main", 0.5), ("helper", 0.5)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+    main, helper = open_desk(tmp_path / "main"), open_desk(tmp_path / "helper")
+    try:
+        main.others.use()
+        main.others.show_code()
+        assert main.others.hub is not None and main.others.hub.pairing is not None
+        helper.others.lend(str(main.others.hub.pairing.state.code))
+        until(lambda: is_ready(main.others), LOADING_S)
+        job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=12, seed=1)).id
+        for end in (lambda: helper.others.pause(True), helper.others.lend_no_more):
+            began = len(light_painter.read_made(tmp_path / "helper"))
+            until(lambda: any(word == "began" for word, *_ in light_painter.read_made(tmp_path / "helper")[began:]), LOADING_S)  # noqa: B023
+            asked_s = time.time()
+            end()
+            until(lambda: light_painter.read_made(tmp_path / "helper")[-1][0] == "stopped")
+            _, _, when_s = light_painter.read_made(tmp_path / "helper")[-1]
+            assert when_s - asked_s < 0.5 + 2.0, "a step, and two seconds"
+            time.sleep(1.0)
+            assert light_painter.read_made(tmp_path / "helper")[-1][0] == "stopped", "it takes no other one"
+            helper.others.pause(False)
+        main.keeper.stop(job)
+    finally:
+        close(main)
+        close(helper)
+
+
+@needs_extra
 def test_why_a_machine_gets_no_work_stands_beside_it(tmp_path: Path) -> None:
     from app.machines.helping_machine import HelpingMachine
     from app.machines.joining.versions import explain_refusal, read_versions
@@ -119,6 +151,20 @@ def test_why_a_machine_gets_no_work_stands_beside_it(tmp_path: Path) -> None:
         assert said is not None and desk.others.explain_unused(HelpingMachine("b", "Cot")) is None
         assert machine_view(refused, "", said, "en")["why"].startswith("gets no work: Python is 2.7 there")
         assert machine_view(refused, "", said, "zh")["why"].startswith("不分配任务：那边的 Python 是 2.7")
+
+
+@needs_extra
+def test_what_a_machine_has_stands_beside_it() -> None:
+    from app.compat.machine.meter import Reading
+    from app.engine.jobs.events import Step
+    from app.machines.helping_machine import HelpingMachine
+
+    step = Step(3, 10, 2.0, "steps", None, Reading())
+    busy = HelpingMachine("a", "Box", True, card="GTX 1060", free_bytes=3 << 30, tasks=("1", "2"), doing="a ball", step=step)
+    shown = machine_view(busy, "", None, "en")
+    assert shown["facts"] == ["GTX 1060", "3.0 GB", "2.0 steps/s", "1 task waiting there"] and shown["doing"] == "working on: a ball"
+    assert machine_view(busy, "", None, "zh")["facts"][-1] == "那边还有 1 项任务等待"
+    assert len(machine_view(HelpingMachine("b", "Cot", True, card="T4", tasks=("1",)), "", None, "en")["facts"]) == 1
 
 
 def test_without_the_extra_there_is_only_its_command(tmp_path: Path) -> None:

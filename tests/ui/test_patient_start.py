@@ -26,7 +26,7 @@ SLOW_S = 5.5
 
 
 def serving(port: int) -> Serving:
-    return Serving("127.0.0.1", port, None, [], [], 1000)
+    return Serving(host="127.0.0.1", port=port, tls=None, routes=[], middleware=[], most_bytes=1000)
 
 
 def window() -> gr.Blocks:

@@ -21,7 +21,7 @@ from app.sentence import Trouble, say, shorten_list
 from app.ui import routes, start_failure
 from app.ui.access import login
 from app.ui.page import bundle, translate
-from app.ui.page.gradio_words import GRADIO_WORDS, GUEST_WORDS
+from app.ui.page.gradio_words import GRADIO_WORDS
 from app.ui.tabs import paint_form
 from app.ui.window import build_head
 from tests.support.sentences import ENGLISH
@@ -87,14 +87,6 @@ def test_gradio_gets_the_labels_that_were_asked_for(monkeypatch: pytest.MonkeyPa
     assert told["en"]["tab.speak"] == "Speak" and told["en"]["upload_text.drop_file"] == "Drop a file here"
     assert told["zh"] == told["zh-CN"] == told["zh-TW"] and told["zh"]["tab.speak"] == "朗读"
     assert named.key == told["en"][named.key] == "Square 1:1 (8 x 8)" and told["zh"][named.key] == "正方形 1:1（8 x 8）"
-
-
-def test_guests_are_told_what_they_can_do_themselves() -> None:
-    asked = "audio.no_device_support"
-    owners, guests = translate.i18n().translations, translate.i18n(guest=True).translations
-    assert "Open Hearth on this computer" in owners["en"][asked] and "这台电脑" in owners["zh"][asked]
-    assert "Hearth" not in guests["en"][asked] + guests["zh"][asked] and "choose that file" in guests["en"][asked]
-    assert {key for key, words in guests["zh"].items() if words != owners["zh"][key]} == GUEST_WORDS.keys()
 
 
 def test_gradio_still_looks_for_the_texts_that_are_replaced() -> None:

@@ -58,6 +58,11 @@ def sound_path(job: Path, index: int) -> Path:
     return job / f"part-{index:03d}.wav"
 
 
+def name_unfinished(index: int) -> str:
+    """Name the file that holds the state of a part which is being spoken."""
+    return f"unfinished-{index:03d}.json"
+
+
 def hash_inputs(*made_from: Any) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True, default=str).encode()).hexdigest()[:24]
 

@@ -103,6 +103,11 @@ class Model:
     single_file: bool = False
 
     @property
+    def is_local(self) -> bool:
+        """Whether it is no row of the catalog, but a folder or file of the user's."""
+        return bool(self.path) and not self.starter
+
+    @property
     def words(self) -> Value:
         """The title, for sentences."""
         return word_name(self.title)

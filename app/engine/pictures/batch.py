@@ -8,10 +8,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from app.compat.planning.memory_formulas import SCRATCH_BYTES
 from app.compat.planning.types import AUTO, Plan
+from app.engine.files.fingerprint import fingerprint
 from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.models.forecast import TIGHT
 from app.engine.models.model import SMALL_PARAMETERS, Model
@@ -63,15 +64,28 @@ class Loop:
 
 
 def list_pictures(settings: PictureSettings, model: Model, job: Path) -> list[Picture]:
+    named = _name_by_content(settings, model)
     return [
-        Picture(index, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", _make_fingerprint(settings, model, index))
+        Picture(
+            index, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", _make_fingerprint(named, settings.seed_for(index))
+        )
         for index in range(settings.request.batch)
     ]
 
 
-def _make_fingerprint(settings: PictureSettings, model: Model, index: int) -> str:
-    made_from = json.dumps([to_json(settings.request_for(index)), model.id, *filter(None, [settings.read_as])], sort_keys=True)
-    return hashlib.sha256(made_from.encode()).hexdigest()
+def _make_fingerprint(named: dict[str, Any], seed: int) -> str:
+    return hashlib.sha256(json.dumps({**named, "seed": seed}, sort_keys=True).encode()).hexdigest()
+
+
+def _name_by_content(settings: PictureSettings, model: Model) -> dict[str, Any]:
+    """Return what the pictures are made from, with files by their content: another machine has them elsewhere."""
+    values = to_json(settings.request_for(0))
+    for name in ("image", "mask"):
+        if values.get(name):
+            values[name] = fingerprint(Path(values[name]))
+    values["loras"] = [{**each, "path": fingerprint(Path(each["path"]))} for each in values.get("loras", ())]
+    read_as = {"read_as": settings.read_as} if settings.read_as else {}
+    return {**values, **read_as, "model": fingerprint(Path(model.path)) if model.is_local else model.id}
 
 
 def count_at_once(request: PictureRequest, model: Model, plan: Plan, free_bytes: int) -> int:

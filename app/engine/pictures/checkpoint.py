@@ -15,6 +15,7 @@ from app.engine.loading.save_tensors import save_tensors
 
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
+_DTYPES = {str(each).removeprefix("torch."): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +44,19 @@ def save(path: Path, checkpoint: Checkpoint, fingerprint: str) -> None:
 
 
 def load(path: Path, fingerprint: str) -> Checkpoint | None:
-    """Return the checkpoint; None if there is none, it is damaged or it belongs to another request."""
+    """Return the checkpoint; None if there is none, it is damaged or it belongs to another request. It may come from another machine."""
     try:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
             if metadata.get("for") != fingerprint:
                 return None
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
-    except (OSError, SafetensorError):
+        latents = tensors.pop("latents").to(_DTYPES[metadata["dtype"]])
+        generator = tensors.pop("generator")
+        scheduler = {name: _unflatten(tensors, name, value) for name, value in json.loads(metadata["scheduler"]).items()}
+        return Checkpoint(int(metadata["done"]), latents, scheduler, generator, metadata["whole"] == "1")
+    except (OSError, SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None
-    latents = tensors.pop("latents").to(getattr(torch, metadata["dtype"]))
-    generator = tensors.pop("generator")
-    scheduler = {name: _unflatten(tensors, name, value) for name, value in json.loads(metadata["scheduler"]).items()}
-    return Checkpoint(int(metadata["done"]), latents, scheduler, generator, metadata["whole"] == "1")
 
 
 def changed_state(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,6 +77,19 @@ def _take_row(value: Any, shape: torch.Size, row: int) -> Any:
     if isinstance(value, list):
         return [_take_row(each, shape, row) for each in value]
     return value[row : row + 1] if isinstance(value, torch.Tensor) and value.shape == shape else value
+
+
+def fits(checkpoint: Checkpoint, scheduler: Any, generator: torch.Generator, sample: torch.Tensor) -> bool:
+    """Tell whether a run can go on from a checkpoint: its tensors have the run's shapes, and it replaces no method."""
+    held = [each for value in checkpoint.scheduler.values() for each in (value if isinstance(value, list) else [value])]
+    tensors = [each for each in held if isinstance(each, torch.Tensor)]
+    return (
+        checkpoint.latents.shape == sample.shape
+        and bool(torch.isfinite(checkpoint.latents).all())
+        and (checkpoint.generator.dtype, checkpoint.generator.shape) == (torch.uint8, generator.get_state().shape)
+        and not any(hasattr(type(scheduler), name) for name in checkpoint.scheduler)
+        and all(each.shape == sample.shape or each.ndim <= 1 for each in tensors)
+    )
 
 
 def restore_state(scheduler: Any, state: Mapping[str, Any], device: torch.device) -> None:

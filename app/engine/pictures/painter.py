@@ -32,7 +32,7 @@ from app.engine.pictures.reuse import Reuse, list_inner_blocks
 from app.engine.pictures.worker_thread import iterate_reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
-from app.engine.pipelines.packed_convolutions import is_plain_float32
+from app.engine.pipelines.packed_convolutions import is_plain
 from app.sentence import say
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path],
 
 
 Tell = Callable[[Event], None]
+_ODD = (LookupError, TypeError, ValueError, AttributeError)
+"""What a scheduler raises whose state is not its own."""
 FINISH_STEPS = 1.5
 """Decoding and saving a picture, in steps, until it was measured: 1.3 for SD 1.5 on a processor, 2 for the starter painter."""
 
@@ -70,7 +72,9 @@ class Painter:
         self._plan = plan
         self._family = FAMILIES[model.family]
         denoiser = self._family.denoiser
-        self._loras = ActiveLoras(denoiser, is_plain_float32(plan, placement.find_precision(plan, denoiser)))
+        how = placement.find_precision(plan, denoiser)
+        # In half precision adding a LoRA and taking it off again would leave its rounding in the weights.
+        self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
@@ -165,7 +169,14 @@ class Painter:
 
     def _paint(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
         try:
-            latents = self._compute(run, loop)
+            try:
+                latents = self._compute(run, loop)
+            except _ODD:
+                if loop.start is None or loop.elapsed_s:
+                    raise
+                loop.pictures[0].checkpoint_path.unlink(missing_ok=True)  # another machine's may hold anything
+                loop.start = None
+                latents = self._compute(run, loop)
             # Stop keeps the first as predicted so far; the others resume from what is kept of them.
             for row, picture in enumerate(loop.pictures[:1] if loop.stopped else loop.pictures):
                 if latents is not None and not picture.path.is_file():

@@ -96,6 +96,8 @@ class StepWatcher:
             if sample.device.type == "mps" and hasattr(self._scheduler, "sigmas"):
                 self._scheduler.sigmas = self._scheduler.sigmas.as_subclass(_Sigmas)
             self._state_before = {name: value for name, value in vars(self._scheduler).items() if name != "step"}
+            if self._start is not None and not checkpoint.fits(self._start, self._scheduler, self._generators[0], sample):
+                self._start, self._skipped = None, 0  # what was computed so far was the first step
         if self._start is not None and self._done < self._skipped:
             return self._skip(self._start, sample)
         positions = (getattr(self._scheduler, name, None) for name in _POSITIONS)

@@ -41,6 +41,26 @@ class DeathRecord:
         return DeathRecord(deaths, furthest, died if avoids else None, self.fell_back or avoids)
 
 
+class DeathRecords:
+    """The records of all jobs that engines died of and that did not end yet."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, DeathRecord] = {}
+
+    def find_avoided(self, job: str) -> Died | None:
+        return self._records[job].avoid if job in self._records else None
+
+    def count(self, job: str, folder: Path, died: Died | None) -> DeathRecord:
+        """Return the record with one more death, to be kept once the job is queued again; `folder` shows how far it is."""
+        return self._records.get(job, DeathRecord()).add_death(measure_progress(folder), died)
+
+    def keep(self, job: str, record: DeathRecord) -> None:
+        self._records[job] = record
+
+    def forget(self, job: str) -> None:
+        self._records.pop(job, None)
+
+
 def measure_progress(folder: Path) -> dict[str, int]:
     """Measure how far each part or picture is: finished ones, saved steps, saved rows of sound."""
     far = {about.stem: 1 for about in folder.glob("part-*.json") if about.with_suffix(".wav").is_file()}

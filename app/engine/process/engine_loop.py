@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import logging
 import multiprocessing
 import sqlite3
 import threading
 import time
-from collections import deque
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from app.compat.machine.hardware import with_room
 from app.disk_faults import is_disk_full
 from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, Stopped
-from app.engine.jobs.messages import Beat, Died, JobEvent, Planned, Ready, Report, Run, Stop
+from app.engine.jobs.messages import Beat, JobEvent, Planned, Ready, Report, Run, Stop
 from app.engine.jobs.tasks import is_journalled, is_lent, is_task
-from app.engine.process.charts import Charts
 from app.engine.process.child import Child
-from app.engine.process.deaths import DeathRecord, measure_progress
 from app.engine.process.disk_room import FULL_MET, DiskRoom
 from app.engine.process.engine_life import EngineLife
-from app.engine.process.job_end import JobEnds, Stores
-from app.engine.process.job_folder import End, drop_passing, remove_old_folders
+from app.engine.process.engine_status import EngineStatus
+from app.engine.process.job_end import JobEnds
+from app.engine.process.job_folder import End
 from app.engine.process.progress_board import ProgressBoard
-from app.engine.process.recovery import Death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
-from app.engine.process.state import EngineState
+from app.engine.process.recovery import Death, describe_death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
+from app.engine.process.stores import Stores
 from app.engine.process.work_queue import WorkQueue
 
 STUMBLES = 5
@@ -36,38 +32,29 @@ TICK_S = 0.2
 QUIET_S = 600.0
 """A job that reports nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of
 it."""
-LISTENED_S = 60.0
-"""Time for a page to fetch the last pieces of sound and previews after its job ended."""
 STORE_AGAIN_S = 1.0
 """The wait before the end of a job is stored again: joining a long script's sound takes a moment each time."""
 _log = logging.getLogger("hearth.keeper")
 
 
 class EngineLoop:
-    """What the engine does changes in its thread only. Other threads read, call `wake`, `stop`, `end` and `settle`, and these
+    """What the engine does changes in its thread only. Other threads read, call `wake` and `stop`, and `end` and `settle` of its `ends`; these
     change single entries of a set, list or dict, each in one step."""
 
     def __init__(
         self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, *, quiet_s: float, rest_s: float, patient: bool
     ) -> None:
-        self.state = EngineState()
-        self.charts = Charts(engine.chunk)
-        self.interrupted = stores.journal.mark_interrupted()
-        """Jobs that a person may resume or discard."""
+        self.status = EngineStatus(engine.chunk)
         self._stores, self._engine, self._queue, self._board = stores, engine, queue, board
         self._quiet_s, self._rest_s, self._patient = quiet_s, rest_s, patient
-        self._lock = threading.RLock()
-        self._ended_at_s: deque[tuple[float, Path]] = deque()
+        self._waking = threading.Lock()
         self._run: Run | None = None
         self._orphan: tuple[Run, Death] | None = None
         """The job whose engine died, until it is queued again or given up."""
-        self._deaths: dict[str, DeathRecord] = {}
-        self._stopping: set[str] = set()
-        """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
         self._ending: tuple[str, End] | None = None
         """The job whose end could not be stored for lack of room; no other begins before."""
         self._ending_again_s = 0.0
-        self._ends = JobEnds(stores, patient)
+        self.ends = JobEnds(stores, board, patient)
         self._room = DiskRoom(stores.home, waits=patient)
         self._stumbles = 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
@@ -80,35 +67,17 @@ class EngineLoop:
         self._thread.start()
 
     def wake(self) -> None:
-        with self._lock:
+        with self._waking:
             self._waker.send(None)
 
     def stop(self, job: str) -> None:
         """Stop a running job within one step; take a waiting one out of the queue."""
-        self._stopping.add(job)
+        self.ends.stopping.add(job)
         if self._queue.withdraw(job):
             self._room.reset()  # it may have been the one that filled the disk
             self._finish(job, Stopped((), 0.0))
         else:
             self._engine.send(Stop(job))
-
-    def settle(self, job: str) -> None:
-        """Forget that a job was interrupted or asked to stop."""
-        self.interrupted = [each for each in self.interrupted if each.id != job]
-        self._stopping.discard(job)
-
-    def end(self, job: str, event: End, died: bool = False) -> End:
-        """Move the files to the shelf and close the row. `died`: given up after deaths, so it can be resumed if any
-        part exists."""
-        resumable = None
-        if is_journalled(job):
-            event, resumable = self._ends.store(job, event, self._board.get(job), died)
-        self._ended_at_s.append((time.monotonic(), self._stores.job_folder(job)))
-        self._stopping.discard(job)
-        self._deaths.pop(job, None)
-        if resumable is not None:
-            self.interrupted = [*self.interrupted, resumable]
-        return event
 
     def close(self) -> None:
         self._closing = True
@@ -124,8 +93,8 @@ class EngineLoop:
                 self._take_turn()
                 self._stumbles = 0
                 lack = self._room.find_obstacle()
-                if lack != self.state.obstacle:
-                    self._set(obstacle=lack)
+                if lack != self.status.state.obstacle:
+                    self.status.set(obstacle=lack)
             except Exception as fault:  # Whatever it is: jobs wait for this thread, so report the fault and continue.
                 with contextlib.suppress(Exception):  # what could not be reported now is reported the next time
                     self._recover(fault)
@@ -144,15 +113,12 @@ class EngineLoop:
         elif self._ending is not None:
             if time.monotonic() >= self._ending_again_s:
                 self._store_end(*self._ending)
-        elif self._run is None and self.state.ready:
+        elif self._run is None and self.status.state.ready:
             self._hand_next_if_room()
         self._listen()
         self._watch()
-        if self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
-            _, folder = self._ended_at_s.popleft()
-            if self._run is None or self._run.job != folder.name:  # it was resumed meanwhile
-                drop_passing(folder)
-            remove_old_folders(folder.parent, {each.id for each in (*self._stores.journal.list_live(), *self.interrupted)})
+        running = self._run.job if self._run is not None else ""
+        self.ends.tidy_next(running)
 
     def _recover(self, fault: Exception) -> None:
         """Report a fault of the keeper and rebuild its state from journal and folders. The engine's messages meanwhile
@@ -160,14 +126,14 @@ class EngineLoop:
         death = explain_keeper_fault(fault, self._stores.home.database)
         self._stumbles += 1
         child = self._engine.child
-        if child is not None and (self._run is not None or not self.state.ready or not child.alive):
+        if child is not None and (self._run is not None or not self.status.state.ready or not child.alive):
             self._drop_engine(death)
             with contextlib.suppress(Exception):
-                child.reap(wedged=True, last=self.state.reading)
+                child.reap(wedged=True, last=self.status.state.reading)
             self._note_death(death)
-        if death.sentence != self.state.obstacle:
+        if death.sentence != self.status.state.obstacle:
             _log.error("%s", death.sentence, exc_info=fault)
-        self._set(obstacle=death.sentence, trouble=death)
+        self.status.set(obstacle=death.sentence, trouble=death)
         if not self._patient and self._stumbles >= STUMBLES:
             self._fail_all(Failed(death.sentence))
         self._queue.take_back()
@@ -182,13 +148,13 @@ class EngineLoop:
 
     def _hand_next(self) -> None:
         self._stores.job_folder("").mkdir(parents=True, exist_ok=True)  # what is in its way is told before a job is taken
-        run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).avoid)
+        run = self._queue.take(self.ends.deaths.find_avoided)
         if run is not None:
             Path(run.folder).mkdir(parents=True, exist_ok=True)
-            self._ends.forget(run.job)
-            self._set(job=run.job)
+            self.ends.forget(run.job)
+            self.status.set(job=run.job)
             self._engine.send(run)
-            if run.job in self._stopping:  # asked between the queue and here; the engine forgets what came before its run
+            if run.job in self.ends.stopping:  # asked between the queue and here; the engine forgets what came before its run
                 self._engine.send(Stop(run.job))
             self._run = run
             self._queue.release()
@@ -213,50 +179,46 @@ class EngineLoop:
         match report:
             case Ready():
                 self._engine.mark_ready()
-                self._set(ready=True, gave_up=False, hardware=report.hardware)
+                self.status.set(ready=True, gave_up=False, hardware=report.hardware)
             case Beat():
                 self._handle_beat(report)
             case Planned():
-                self._set(plan=report.plan, model=report.model)
+                self.status.set(plan=report.plan, model=report.model)
                 self._board.set_plan(report.job, report.model, report.plan)
             case JobEvent():
                 self._handle_event(report.job, report.event)
 
     def _handle_beat(self, beat: Beat) -> None:
         self._engine.note_beat()
-        hardware = self.state.hardware
-        if hardware is not None:
-            hardware = with_room(hardware, beat.reading, beat.held_bytes)
-        self._set(reading=beat.reading, model=beat.model, hardware=hardware, checked=beat.checked)
         step = self._board.get(self._run.job).step if self._run is not None else None
-        self.charts.add(step, beat.reading, self._engine.chunk)
+        self.status.note_beat(beat, step, self._engine.chunk)
         if self._engine.child is not None and beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
             self._reap(self._engine.child, wedged=True)
 
     def _handle_event(self, job: str, event: Event) -> None:
         if isinstance(event, Step):
-            self._set(reading=event.memory)
+            self.status.set(reading=event.memory)
         if isinstance(event, Adjusted):
-            self.charts.mark(event.sentence)
+            self.status.charts.mark(event.sentence)
         if not isinstance(event, END):
             self._board.post(job, event)
         elif self._filled_disk(job, event) and isinstance(event, Failed) and self._run is not None:
             self._room.note_full(event)
             self._queue.hold(self._run)
             self._run = None
-            self._set(job="")
+            self.status.set(job="")
         else:
             self._store_end(job, event)
 
     def _filled_disk(self, job: str, event: Event) -> bool:
         """Tell whether a job ended for lack of room and is to wait for it."""
         full = isinstance(event, Failed) and event.sentence.key in FULL_MET
-        return full and self._patient and is_journalled(job) and job not in self._stopping
+        return full and self._patient and is_journalled(job) and job not in self.ends.stopping
 
     def _store_end(self, job: str, event: End) -> None:
         """Store the end of a job; on a full disk, with the next turn that finds room."""
         try:
-            stored = self.end(job, event)
+            stored = self.ends.end(job, event)
         except (OSError, sqlite3.Error) as fault:
             if not is_disk_full(fault) or not self._patient:
                 raise
@@ -265,7 +227,7 @@ class EngineLoop:
             return
         self._ending = self._run = None
         self._room.reset()
-        self._set(job="", **({} if isinstance(stored, Failed) else {"trouble": None}))
+        self.status.set(job="", **({} if isinstance(stored, Failed) else {"trouble": None}))
         self._board.post(job, stored)
 
     def _watch(self) -> None:
@@ -274,14 +236,14 @@ class EngineLoop:
             return
         if not child.alive:
             self._reap(child)
-        elif self.state.ready and self._engine.has_hung():
+        elif self.status.state.ready and self._engine.has_hung():
             self._reap(child, wedged=True)
 
     def _reap(self, child: Child, wedged: bool = False) -> None:
         """End the engine, dead or not; say why."""
         if not wedged:
             self._drain(child)  # Messages sent before it died still count.
-        death = child.reap(wedged, self.state.reading)
+        death = child.reap(wedged, self.status.state.reading)
         self._drop_engine(death)
         self._note_death(death)
 
@@ -292,21 +254,17 @@ class EngineLoop:
         self._engine.child = self._run = None
 
     def _note_death(self, death: Death) -> None:
-        if not self.state.ready:
+        if not self.status.state.ready:
             self._engine.count_failed_start()
-        self._set(ready=False, model="", job="", restarts=self.state.restarts + 1, trouble=death)
+        self.status.set(ready=False, model="", job="", restarts=self.status.state.restarts + 1, trouble=death)
 
     def _retry(self, run: Run, death: Death) -> None:
         """Queue the job for the next engine on a safer plan; give it up if engines keep dying without progress."""
         if is_task(run.job):
             self._finish(run.job, end_measuring(death))
             return
-        before = self._deaths.get(run.job, DeathRecord())
-        progress = self._board.get(run.job)
-        at = progress.step.done + 1 if progress.step is not None else None
-        loading = progress.loading is not None
-        died = None if death.fault is None else Died(death.fault, at, str(death.sentence), loading)
-        record = before.add_death(measure_progress(self._stores.job_folder(run.job)), died)
+        died = describe_death(death, self._board.get(run.job))
+        record = self.ends.deaths.count(run.job, self._stores.job_folder(run.job), died)
         if record.over:
             self._finish(run.job, give_up_on_job(death, record), any(record.reached.values()))
             return
@@ -314,16 +272,16 @@ class EngineLoop:
             self._queue.add_lent(run)
         else:
             self._stores.journal.put_back(run.job)
-        self._deaths[run.job] = record
+        self.ends.deaths.keep(run.job, record)
         self._board.post(run.job, Adjusted(RESTART, death.sentence, death.quirk))
-        self.charts.mark(death.sentence)
-        if run.job in self._stopping:
+        self.status.charts.mark(death.sentence)
+        if run.job in self.ends.stopping:
             self.stop(run.job)
 
     def _give_up(self) -> None:
         """Handle an engine that cannot start: jobs wait until it does, or fail if nobody can repair it meanwhile."""
-        self._set(gave_up=True)
-        failed = fail_start(self._stores.home.logs / "engine.log", self.state.trouble)
+        self.status.set(gave_up=True)
+        failed = fail_start(self._stores.home.logs / "engine.log", self.status.state.trouble)
         for id_ in self._queue.drop_tasks():
             self._finish(id_, failed)
         if not self._patient:
@@ -335,8 +293,4 @@ class EngineLoop:
             self._finish(job, failed)
 
     def _finish(self, job: str, event: End, died: bool = False) -> None:
-        self._board.post(job, self.end(job, event, died))
-
-    def _set(self, **changes: object) -> None:
-        with self._lock:
-            self.state = dataclasses.replace(self.state, **changes)  # type: ignore[arg-type]
+        self._board.post(job, self.ends.end(job, event, died))

@@ -4,46 +4,61 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from dataclasses import dataclass
-from pathlib import Path
 
 from app.disk_faults import is_disk_full
 from app.engine.jobs.events import Failed, Stopped
-from app.engine.jobs.journal import Job, Journal, State
+from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.shelf import Shelf
+from app.engine.jobs.tasks import is_journalled
+from app.engine.process.deaths import DeathRecords
 from app.engine.process.delivery import deliver
+from app.engine.process.ended_folders import EndedFolders
 from app.engine.process.job_folder import STATES, End, attach_delivery, move_to_shelf
+from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_keeper_fault
-from app.paths import Home
+from app.engine.process.stores import Stores
 
 _log = logging.getLogger("hearth.keeper")
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """Where jobs and their results are stored."""
-
-    home: Home
-    journal: Journal
-    shelf: Shelf
-
-    def job_folder(self, job: str) -> Path:
-        return self.home.scratch / "jobs" / job
 
 
 class JobEnds:
     """Stores the ends of jobs: each result once, however often it is tried. `patient`: there is room sooner or later, so that
     what finds none is raised."""
 
-    def __init__(self, stores: Stores, patient: bool) -> None:
-        self._stores, self._patient = stores, patient
+    def __init__(self, stores: Stores, board: ProgressBoard, patient: bool) -> None:
+        self.interrupted = stores.journal.mark_interrupted()
+        """Jobs that a person may resume or discard."""
+        self.stopping: set[str] = set()
+        """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
+        self.deaths = DeathRecords()
+        self._stores, self._board, self._patient = stores, board, patient
+        self._folders = EndedFolders(stores)
         self._shelved: dict[str, End] = {}
         """Ends whose results are on the shelf while their rows could not be closed yet."""
 
-    def store(self, job: str, event: End, progress: Progress, died: bool) -> tuple[End, Job | None]:
-        """Move the files to the shelf and close the row. Return the end to report, and the job if it can be resumed."""
-        event = self._shelve_once(job, event, progress, died)
+    def end(self, job: str, event: End, died: bool = False) -> End:
+        """Move the files to the shelf and close the row; return the end to report. `died`: given up after deaths, so it can be resumed
+        if any part exists."""
+        resumable = None
+        if is_journalled(job):
+            event, resumable = self._store(job, event, died)
+        self._folders.add(job)
+        self.stopping.discard(job)
+        self.deaths.forget(job)
+        if resumable is not None:
+            self.interrupted = [*self.interrupted, resumable]
+        return event
+
+    def settle(self, job: str) -> None:
+        """Forget that a job was interrupted or asked to stop."""
+        self.interrupted = [each for each in self.interrupted if each.id != job]
+        self.stopping.discard(job)
+
+    def tidy_next(self, running: str) -> None:
+        self._folders.tidy_next(running, {each.id for each in self.interrupted})
+
+    def _store(self, job: str, event: End, died: bool) -> tuple[End, Job | None]:
+        event = self._shelve_once(job, event, self._board.get(job), died)
         resumable = None
         try:
             resumable = _close_row(self._stores, job, event, died)

@@ -26,12 +26,12 @@ from app.engine.process.deaths import measure_progress
 from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
-from app.engine.process.job_end import Stores
 from app.engine.process.job_folder import LENT_OUT, show_preview, take_over, take_over_all, tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
 from app.engine.process.state import EngineState, Sample
+from app.engine.process.stores import Stores
 from app.engine.process.work_queue import WorkQueue
 from app.paths import Home
 from app.sentence import Trouble
@@ -86,15 +86,15 @@ class Keeper:
 
     @property
     def state(self) -> EngineState:
-        return self._loop.state
+        return self._loop.status.state
 
     @property
     def history(self) -> deque[Sample]:
-        return self._loop.charts.points
+        return self._loop.status.charts.points
 
     @property
     def interrupted(self) -> list[Job]:
-        return self._loop.interrupted
+        return self._loop.ends.interrupted
 
     @property
     def chunk(self) -> Chunk:
@@ -127,7 +127,7 @@ class Keeper:
         id_ = name_lent(task)
         choice = dataclasses.replace(read_choice(self.home), chunk=AUTO)
         self._board.reopen(id_)
-        self._loop.settle(id_)
+        self._loop.ends.settle(id_)
         self._queue.add_lent(Run(id_, request, choice, str(self.folder(id_)), yields=True))
         self._loop.wake()
         return id_
@@ -172,7 +172,7 @@ class Keeper:
             return
         try:
             end = dataclasses.replace(end, files=take_over_all(self.folder(job), files, machine)) if files else end
-            self._board.post(job, self._loop.end(job, end))
+            self._board.post(job, self._loop.ends.end(job, end))
         except (OSError, sqlite3.Error):
             self._put_back(job)
 
@@ -206,7 +206,7 @@ class Keeper:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""
         if (stop := self._lent_out.pop(job, None)) is not None:
             stop()
-            self._board.post(job, self._loop.end(job, Stopped((), 0.0)))
+            self._board.post(job, self._loop.ends.end(job, Stopped((), 0.0)))
             return
         self._loop.stop(job)
 
@@ -230,7 +230,7 @@ class Keeper:
             except sqlite3.Error:
                 self._board.forget(job)
                 raise
-        self._loop.settle(job)
+        self._loop.ends.settle(job)
         self._loop.wake()
 
     def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
@@ -245,8 +245,8 @@ class Keeper:
 
     def discard(self, job: str) -> None:
         """Give up an interrupted job; move its finished parts to the shelf."""
-        self._loop.end(job, Stopped((), 0.0))
-        self._loop.settle(job)
+        self._loop.ends.end(job, Stopped((), 0.0))
+        self._loop.ends.settle(job)
 
     def folder(self, job: str) -> Path:
         return self._stores.job_folder(job)

@@ -13,6 +13,7 @@ from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
+from app.engine.jobs.messages import Died
 from app.engine.jobs.progress import Progress
 from app.engine.process.deaths import DEATHS, DeathRecord
 from app.sentence import Sentence, say
@@ -47,6 +48,14 @@ def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last:
     if exit_code is not None and exit_code < 0:
         return Death(say("engine.signal", "The engine was stopped by signal {number}.", number=-exit_code), "crash")
     return Death(say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=exit_code or 0), "crash")
+
+
+def describe_death(death: Death, progress: Progress) -> Died | None:
+    """Return what the next attempt has to avoid; None if there is nothing to learn."""
+    if death.fault is None:
+        return None
+    at = progress.step.done + 1 if progress.step is not None else None
+    return Died(death.fault, at, str(death.sentence), progress.loading is not None)
 
 
 def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:

@@ -76,5 +76,4 @@ class CrawlWatch:
 
 def name_pace(model: Model, plan: Plan) -> Subject:
     """Make the subject of how fast a model's steps are with such a plan. Local models go by their family: verdicts hold no paths."""
-    local = model.path and not model.starter
-    return Subject("pace", "/".join((model.family if local else model.id, plan.dtype, plan.offload, plan.quantised)))
+    return Subject("pace", "/".join((model.family if model.is_local else model.id, plan.dtype, plan.offload, plan.quantised)))

@@ -12,6 +12,7 @@ from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
 from app.compat.planning.memory_formulas import held_bytes, peak_bytes
 from app.compat.planning.types import Need, Plan
+from app.engine.files.fingerprint import fingerprint
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.loading.loaded import LoadedModel
 from app.engine.models import on_disk
@@ -83,7 +84,8 @@ class ModelHolder:
         if model.kind == "speech":
             from app.engine.speech import loader
 
-            loaded: LoadedModel = loader.load(found.folder, plan, found.companions.get("codec"))
+            name = fingerprint(found.folder) if model.is_local else ""  # every machine has it in another folder
+            loaded: LoadedModel = loader.load(found.folder, plan, found.companions.get("codec"), name)
         else:
             from app.engine.pictures import painter
 

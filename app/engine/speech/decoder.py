@@ -48,6 +48,7 @@ class Decoding:
         self._device, self._sampling = device, part_input.sampling
         self._delays: tuple[int, ...] = tuple(model.config.delay_pattern)
         self._eos, self._pad, bos = int(config.eos_token_id), int(config.pad_token_id), int(config.bos_token_id)
+        self._codes = int(config.vocab_size)
         self._generator = torch.Generator("cpu").manual_seed(part_input.seed)
         prompt = torch.full((1, len(self._delays)), bos)
         if part_input.prompt is not None:
@@ -65,11 +66,28 @@ class Decoding:
         self._ended: int | None = None
         with torch.inference_mode():
             self.layers = DecoderLayers(model, device, part_input.text, part_input.sampling.guided, self._last)
-        if state is not None:
+        if state is not None and self._fits(state):
             self.length += len(state.rows)
             self._rows[self._start : self.length] = state.rows
             self._generator.set_state(state.generator)
             self._ended = state.ended
+
+    def _fits(self, state: DecodingState) -> bool:
+        """Tell whether a state can be one of this part: another machine's may hold anything."""
+        rows, ended = state.rows, state.ended
+        if rows.dtype != torch.long or rows.shape[1:] != self._rows.shape[1:] or len(rows) > self._last - self._start:
+            return False
+        if not (ended is None or (type(ended) is int and self._start <= ended < self._last)):
+            return False
+        frames = max(0, min(len(rows) - self.delay, len(rows) if ended is None else ended - self._start))
+        sounding = [rows[delay : delay + frames, channel] for channel, delay in enumerate(self._delays)]
+        return (
+            bool(((rows >= 0) & (rows < self._codes)).all())
+            and all(bool((each < self._eos).all()) for each in sounding)
+            and state.generator.shape == self._generator.get_state().shape
+            and type(state.frames_sent) is int
+            and 0 <= state.frames_sent <= frames
+        )
 
     def get_state(self, frames_sent: int) -> DecodingState:
         rows = self._rows[self._start : self.length].clone()

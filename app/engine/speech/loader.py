@@ -25,6 +25,7 @@ from app.engine.speech.dia import Dia
 from app.engine.speech.fused_projections import fuse_projections
 from app.engine.speech.linears import StoredLinears
 from app.engine.speech.packed_voice import pack_voice
+from app.engine.speech.reordered_linears import is_quicker_here, reorder_weights
 from app.engine.speech.run import SpeechRun
 from app.engine.text.voice_limits import read_limits
 from app.sentence import Sentence, Trouble, say
@@ -72,8 +73,9 @@ class Speaker:
         del self._dia, self._linears
 
 
-def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
-    """Load the voice in `folder`. `codec`: where DAC is, if not in the folder itself."""
+def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") -> Speaker:
+    """Load the voice in `folder`. `codec`: where DAC is, if not in the folder itself. `name`: what parts are kept under; empty: the
+    folder's own."""
     own = folder / "codec"
     sound = own if own.is_dir() else codec
     _check_kind(folder, "dia")
@@ -109,11 +111,14 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
         linears.keep(_kept_bytes(plan))
     else:
         fuse_projections(model)
+        if device == "cpu" and speech.compute == "bfloat16" and is_quicker_here():
+            reorder_weights(model)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
-    return Speaker(Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes), linears)
+    dia = Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), name or folder.name)
+    return Speaker(dia, given, tuple(notes), linears)
 
 
 def _read_as_held(folder: Path, speech: Precision) -> Precision:

@@ -62,7 +62,7 @@ class PartRun:
         self._sounding = Sounding(dia.codec, job, task.index, beside)
         before = unfinished_part.find(job, task.index, task.key)
         self._decoding = Decoding(dia.model, dia.device, _make_input(dia, task), before)
-        if before is not None and before.frames_sent:
+        if before is not None and self._decoding.made and before.frames_sent:
             self._sounding.restore(self._decoding.get_codes(0, self._decoding.frames), before.frames_sent)
 
     def events(self, control: Control, seam: Seam | None, pace: Pace) -> Generator[Event, None, SpokenPart | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from app.engine.files import sound
+from app.engine.files import sound, spoken_parts
 from app.engine.speech.decoder import DecodingState
 
 
@@ -22,19 +22,19 @@ def save(job: Path, index: int, key: str, state: DecodingState) -> None:
 
 
 def find(job: Path, index: int, key: str) -> DecodingState | None:
-    """Return the state saved under this key, if any."""
+    """Return the state saved under this key, if any; it may come from another machine."""
     try:
         values = json.loads(_path(job, index).read_text("utf-8"))
         if values["key"] != key or not values["rows"]:
             return None
         generator = torch.frombuffer(bytearray(base64.b64decode(values["generator"])), dtype=torch.uint8)
         return DecodingState(torch.tensor(values["rows"]), generator, values["ended"], values["given"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError, RecursionError):
         return None
 
 
 def _path(job: Path, index: int) -> Path:
-    return job / f"unfinished-{index:03d}.json"
+    return job / spoken_parts.name_unfinished(index)
 
 
 def drop(job: Path, index: int) -> None:

@@ -13,7 +13,7 @@ from app.engine.text.script_marks import split_marks
 from app.engine.text.script_problem import Problem
 from app.engine.text.turns import ScriptPart, gather_parts
 from app.engine.text.voice_limits import DIA, VoiceLimits
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Trouble, say
 
 LONG_S = 600.0
 PROBLEMS_TOLD = 100
@@ -39,7 +39,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     marks = tuple(split_marks(clean_text(text, limits, problems), limits, problems))
     parts, pause_s = gather_parts(marks, limits)
     if not parts:
-        problems.append(Problem("fatal", _name_lack(problems, limits)))
+        problems = _name_lack(problems, limits)
     seconds = sum(part.seconds + part.pause_before_s for part in parts) + pause_s
     if parts and seconds < limits.part_least_s:
         problems.append(
@@ -69,11 +69,18 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     return ParsedScript(tuple(parts), _shorten_list(problems), seconds, pause_s)
 
 
-def _name_lack(problems: list[Problem], limits: VoiceLimits) -> Sentence:
-    """Say why nothing is left to speak: no words at all, or none that this voice reads."""
+def _name_lack(problems: list[Problem], limits: VoiceLimits) -> list[Problem]:
+    """Say why nothing is left to speak: no words at all, or none that this voice reads, which says all there is to say."""
     if any(each.sentence.key == "script.skipped" for each in problems):
-        return say("script.no-english", "{name} can read none of this script. Write it in English.", name=word_name(limits.name))
-    return say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak.")
+        return [
+            Problem(
+                "fatal", say("script.no-english", "{name} can read none of this script. Write it in English.", name=word_name(limits.name))
+            )
+        ]
+    return [
+        *problems,
+        Problem("fatal", say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak.")),
+    ]
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:

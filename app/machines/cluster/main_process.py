@@ -6,6 +6,7 @@ import asyncio
 import errno
 import hashlib
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,35 +14,47 @@ from typing import Any, Final
 
 from distributed import Client
 
+from app.engine.process.disk_room import ROOM_BYTES
 from app.machines.cluster import dask_settings
-from app.machines.cluster.pipe import Message, Pipe
+from app.machines.cluster.pipe import Message, Pipe, take_foreign
 from app.machines.cluster.scheduler import MainScheduler
 from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.register import Register
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.machines.tasks.begun import BYTES_MOST
 
 RESULT_BYTES: Final = 1 << 30
-"""Of one file; hours of sound."""
+"""Of all results of a task; hours of sound."""
 RESULTS_MOST: Final = 64
 QUESTION_LETTERS: Final = 100
 REFUSALS_MOST: Final = 3
 """Of one task's pieces; then it ends without a result."""
-FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9]{1,8}")
+FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9]{1,11}")
 """Of a result; no path in disguise."""
+
+
+@dataclass(slots=True)
+class Arriving:
+    """Files on their way from a helper."""
+
+    folder: Path
+    most_bytes: int
+    """Of all that lie there at once."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """Those that have arrived whole, with their hashes."""
+    writing: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Task:
     files: dict[str, str]
     """What it needs, by hash."""
-    incoming: Path
-    """Where its results arrive."""
+    results: Arriving
+    begun: Arriving
+    """What of it is made so far, from which another machine would go on."""
     future: Any = None
     machine: str = ""
-    kept: dict[str, str] = field(default_factory=dict)
-    """Results that have arrived whole, with their hashes."""
-    writing: dict[str, Any] = field(default_factory=dict)
     refusals: int = 0
 
 
@@ -59,8 +72,9 @@ class TaskDesk:
     def submit(self, id_: str, body: str, files: dict[str, str], machines: list[str], incoming: str) -> None:
         """Give a task to dask; an id that is known runs only once."""
         if id_ not in self._tasks:
-            task = self._tasks[id_] = Task(files, Path(incoming))
-            task.incoming.mkdir(parents=True, exist_ok=True)
+            folder = Path(incoming)
+            task = self._tasks[id_] = Task(files, Arriving(folder, RESULT_BYTES), Arriving(folder / "begun", BYTES_MOST))
+            task.begun.folder.mkdir(parents=True, exist_ok=True)
             places = [dask_settings.name_address(each) for each in machines]
             task.future = self.client.submit(run_task, id_, body, key=id_, workers=places, pure=False)
 
@@ -68,6 +82,8 @@ class TaskDesk:
         """Forget a task; the machine that runs it is told to stop."""
         if machine := self.scheduler.find_place(id_):
             self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-stop", "task": id_})
+        if (task := self._tasks.get(id_)) is not None:
+            shutil.rmtree(task.results.folder, ignore_errors=True)
         self._forget(id_)
 
     def ask(self, machine: str, question: str, body: str) -> None:
@@ -100,18 +116,31 @@ class TaskDesk:
         if operation == "hearth_begin":
             return {}
         if operation == "hearth_end":
-            self._end(id_, machine, message.get("event"), {name: str(task.incoming / name) for name in task.kept})
+            self._end(id_, machine, message.get("event"), {name: str(task.results.folder / name) for name in task.results.kept})
             return {}
-        answer = read_piece(task.files, message) if operation == "hearth_fetch" else write_piece(task, message)
+        answer = read_piece(task.files, message) if operation == "hearth_fetch" else self._take(id_, task, message)
         task.refusals += "refused" in answer
         if task.refusals >= REFUSALS_MOST:  # it would compute the same again and again
             self._end(id_, machine, None, {})
         return answer
 
+    def _take(self, id_: str, task: Task, message: dict[str, Any]) -> dict[str, Any]:
+        """Write a piece of a file; hand on what is made so far of a task as soon as it is whole, out of the way of the next one."""
+        if not message.get("begun"):
+            return write_piece(task.results, message)
+        answer = write_piece(task.begun, message)
+        for name in [*task.begun.kept]:
+            del task.begun.kept[name], task.begun.writing[name]
+            whole = task.begun.folder / "whole" / name
+            whole.parent.mkdir(exist_ok=True)
+            (task.begun.folder / name).replace(whole)
+            self._pipe.tell("begun", id=id_, name=name, path=str(whole))
+        return answer
+
     def _end(self, id_: str, machine: str, event: Any, files: dict[str, str]) -> None:
         """`event`: as it came; None for a task that ended without an end of its own."""
         self._forget(id_)
-        self._pipe.tell("end", id=id_, machine=machine, event=event, files=files)
+        self._pipe.tell("end", id=id_, machine=machine, event=take_foreign(event), files=files)
 
     def _greet(self, machine: str, message: dict[str, Any]) -> dict[str, Any]:
         own, known = read_versions(), self._register.find(machine)
@@ -123,11 +152,12 @@ class TaskDesk:
     def hear(self, machine: str, message: dict[str, Any]) -> None:
         id_ = str(message.get("task", ""))
         if "facts" in message:
-            self._pipe.tell("facts", machine=machine, facts=message["facts"])
+            self._pipe.tell("facts", machine=machine, facts=take_foreign(message["facts"]))
         elif "question" in message:
-            self._pipe.tell("answer", machine=machine, question=str(message["question"])[:QUESTION_LETTERS], answer=message.get("answer"))
+            question, answer = str(message["question"])[:QUESTION_LETTERS], take_foreign(message.get("answer"))
+            self._pipe.tell("answer", machine=machine, question=question, answer=answer)
         elif id_ in self._tasks and self.scheduler.find_place(id_) == machine:
-            self._pipe.tell("event", id=id_, machine=machine, event=message.get("event"))
+            self._pipe.tell("event", id=id_, machine=machine, event=take_foreign(message.get("event")))
 
     def note_machine(self, machine: str, online: bool) -> None:
         self._pipe.tell("machine", machine=machine, online=online)
@@ -138,7 +168,7 @@ class TaskDesk:
             return
         if machine != known.machine:
             known.machine = machine
-            known.kept.clear()
+            known.results.kept.clear()
             self._pipe.tell("placed", id=task, machine=machine)
         if state in ("erred", "memory"):  # it ended without its end: nothing of it can be used
             self._end(task, machine, None, {})
@@ -157,26 +187,29 @@ def read_piece(files: Mapping[str, str], message: dict[str, Any]) -> dict[str, A
         return {"refused": "gone"}
 
 
-def write_piece(task: Task, message: dict[str, Any]) -> dict[str, Any]:
-    """Append a piece to a result; the last one is checked against its hash."""
+def write_piece(arriving: Arriving, message: dict[str, Any]) -> dict[str, Any]:
+    """Append a piece to a file; the last one is checked against its hash."""
     name, offset, data = str(message.get("name")), message.get("offset"), message.get("data")
-    if not FILE_NAME.fullmatch(name) or not isinstance(data, bytes) or not isinstance(offset, int) or len(task.writing) >= RESULTS_MOST:
+    if not FILE_NAME.fullmatch(name) or not isinstance(data, bytes) or not isinstance(offset, int):
         return {"refused": "odd"}
-    path = task.incoming / name
-    if offset == 0:
-        task.kept.pop(name, None)
-        task.writing[name] = hashlib.sha256()
+    path = arriving.folder / name
+    if offset == 0 and (name in arriving.writing or len(arriving.writing) < RESULTS_MOST):
+        arriving.kept.pop(name, None)
+        arriving.writing[name] = hashlib.sha256()
         path.unlink(missing_ok=True)
-    if name not in task.writing or offset + len(data) > RESULT_BYTES or offset != (path.stat().st_size if path.exists() else 0):
+    if name not in arriving.writing or offset != (path.stat().st_size if path.exists() else 0):
         return {"refused": "odd"}
+    there = sum(each.stat().st_size for each in arriving.folder.iterdir() if each.is_file())
+    if there + len(data) > arriving.most_bytes or shutil.disk_usage(arriving.folder).free < len(data) + ROOM_BYTES:
+        return {"refused": "no-room"}
     with path.open("ab") as file:
         file.write(data)
-    task.writing[name].update(data)
+    arriving.writing[name].update(data)
     if message.get("last"):
-        if task.writing[name].hexdigest() != message.get("sha256"):
+        if arriving.writing[name].hexdigest() != message.get("sha256"):
             path.unlink()
             return {"refused": "broken"}
-        task.kept[name] = task.writing[name].hexdigest()
+        arriving.kept[name] = arriving.writing[name].hexdigest()
     return {}
 
 

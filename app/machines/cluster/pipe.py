@@ -9,9 +9,22 @@ import os
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 Message = dict[str, Any]
+
+
+FOREIGN_BYTES: Final = 1 << 20
+"""Of what another machine says at once: previews take 48 KB, a list of its models 100."""
+
+
+def take_foreign(value: Any) -> Any:
+    """Return what another machine said as JSON can hold it; None if it cannot, or is too much."""
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return json.loads(text) if len(text) <= FOREIGN_BYTES else None
 
 
 class Listener(Protocol):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import os
 import queue
 import threading
 from collections.abc import Callable, Coroutine
@@ -108,6 +110,9 @@ class Errands:
             match message["op"]:
                 case "event":
                     worker.log_event(EVENT_TOPIC, {"task": task, "event": message["event"]})
+                case "begun":
+                    with contextlib.suppress(OSError):  # it ended meanwhile, and the file with it
+                        _send(worker, task, message["name"], Path(message["path"]), begun=True)
                 case "end":
                     return message
                 case _:
@@ -117,6 +122,7 @@ class Errands:
         for name, path in end["files"].items():
             _send(worker, task, name, Path(path))
         worker.ask(lambda: worker.scheduler.hearth_end(task=task, event=end["event"]))
+        self._pipe.tell("delivered", id=task)
 
 
 def _fetch(worker: HelperWorker, task: str, sha256: str, size: int, path: Path) -> None:
@@ -135,14 +141,17 @@ def _fetch(worker: HelperWorker, task: str, sha256: str, size: int, path: Path) 
         raise fetched_files.odd_files()
 
 
-def _send(worker: HelperWorker, task: str, name: str, path: Path) -> None:
-    digest, offset, size = hashlib.sha256(), 0, path.stat().st_size
+def _send(worker: HelperWorker, task: str, name: str, path: Path, begun: bool = False) -> None:
+    """Send a file. `begun`: it is no result, but what another machine would go on from."""
+    digest, offset = hashlib.sha256(), 0
     with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
         while True:
             data = file.read(PIECE_BYTES)
             digest.update(data)
             last = offset + len(data) >= size
             piece = {"task": task, "name": name, "offset": offset, "data": data, "last": last, "sha256": digest.hexdigest() if last else ""}
+            piece["begun"] = begun
             worker.ask(lambda piece=piece: worker.scheduler.hearth_keep(**piece))  # type: ignore[misc]
             offset += len(data)
             if last:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from app.home_address import find_home_address
 from app.machines.joining import certificates
 from app.machines.joining.code import Code, digest_secret, draw_secret
-from app.machines.joining.frames import Broken, Channel
+from app.machines.joining.frames import PATIENCE_S, Broken, Channel
 from app.machines.joining.proof import NONCE_BYTES, digest_transcript, is_proof, prove
 from app.machines.joining.register import Machine, Register, clean_name
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
@@ -96,6 +96,10 @@ class Pairing:
                         connection.close()
 
     def _serve(self, connection: socket.socket, context: ssl.SSLContext) -> None:
+        same = connection.dup()  # TLS takes the first one over
+        ends = threading.Timer(PATIENCE_S, _cut, [same])  # whoever sends a byte now and then meets no timeout of the socket's own
+        ends.daemon = True
+        ends.start()
         try:
             with connection, contextlib.suppress(Broken, OSError, ValueError):
                 connection.settimeout(TICK_S * 25)
@@ -103,6 +107,8 @@ class Pairing:
                     channel = Channel(secured)
                     channel.send(self._talk(channel))
         finally:
+            ends.cancel()
+            same.close()
             self._turns.release()
 
     def _talk(self, channel: Channel) -> dict[str, Any]:
@@ -148,6 +154,11 @@ class Pairing:
         with self._lock:
             if self.state.code is not None:
                 self.state = PairingState(said=said)
+
+
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it has just ended
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _name_refused(name: str, difference: Sentence) -> Sentence:

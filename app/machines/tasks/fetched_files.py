@@ -13,9 +13,11 @@ from typing import Any, Final
 from app.engine.process.disk_room import MB, ROOM_BYTES
 from app.sentence import Trouble, say
 
-FILES_MOST: Final = 64
+FILES_MOST: Final = 512
 """Of one task."""
 UNUSED_S: Final = 86_400
+MOST_BYTES: Final = 8 << 30
+"""Of all of them together; what was unused for longest goes first."""
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -27,7 +29,7 @@ def choose_missing(folder: Path, files: object) -> dict[str, int]:
     folder.mkdir(parents=True, exist_ok=True)
     missing = {name: size for name, size in files.items() if not (folder / name).is_file()}
     needed, free = sum(missing.values()) + ROOM_BYTES, shutil.disk_usage(folder).free
-    if missing and needed > free:
+    if missing and (needed > free or sum(files.values()) > MOST_BYTES):
         raise Trouble(
             say(
                 "machines.no-room",
@@ -38,7 +40,20 @@ def choose_missing(folder: Path, files: object) -> dict[str, int]:
         )
     for name in files.keys() - missing.keys():
         os.utime(folder / name)
+    if missing:
+        _make_room(folder, sum(missing.values()))
     return missing
+
+
+def _make_room(folder: Path, needed_bytes: int) -> None:
+    """Delete what was unused for longest where all would be too much. Whatever this task needs was used last."""
+    files = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in folder.iterdir() if file.is_file())
+    there = sum(size for _, size, _ in files)
+    for _, size, file in files:
+        if there + needed_bytes <= MOST_BYTES:
+            return
+        file.unlink(missing_ok=True)
+        there -= size
 
 
 def odd_files() -> Trouble:

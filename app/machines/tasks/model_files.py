@@ -14,6 +14,9 @@ from app.machines.tasks.fetched_files import odd_files
 
 SUFFIXES: Final = frozenset({".safetensors", ".json", ".txt", ".jinja"})
 """Weights, settings and words: nothing that is run, and no pickle."""
+TOKENIZER: Final = ".model"
+"""A tokenizer of sentencepiece, which crashes on crafted files (CVE-2026-1260, its issues #1263 and #1269). Most models have the same one
+as JSON beside it."""
 SINGLE: Final = "model.safetensors"
 """The name on its way of a model that is one file."""
 PREFIX: Final = "files:"
@@ -49,11 +52,13 @@ class ModelFiles:
 
 
 def list_files(path: Path) -> dict[str, Path]:
-    """Return the files of a local model that may travel, by their names on the way; none where it has no weights, or more than a
-    model has."""
+    """Return the files of a local model that may travel, by their names on the way; none where it has no weights, more than a model
+    has, or would lack its tokenizer there."""
     if path.is_file():
         return {SINGLE: path} if path.suffix.lower() == ".safetensors" else {}
     found = {file.relative_to(path).as_posix(): file for pattern in ("*", "*/*") for file in path.glob(pattern) if file.is_file()}
+    if any(file.suffix == TOKENIZER and not file.with_name("tokenizer.json").is_file() for file in found.values()):
+        return {}
     named = {name: file for name, file in sorted(found.items()) if is_name(name)}
     return named if any(name.endswith(".safetensors") for name in named) and len(named) <= FILES_MOST else {}
 

@@ -25,16 +25,16 @@ class Portable:
     """A request for elsewhere."""
 
     body: str
-    """As JSON: `request` with files as "sha256:HASH.suffix", and `files`, each hash with its size. Its model has a name of
-    model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
+    """As JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, and `begun`, the hash of what is made of it
+    so far, by name. Its model has a name of model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
     """Where those files are here, by hash."""
     words: str
     """The prompt or script, as the list of machines shows it."""
 
 
-def pack(request: Request) -> Portable:
-    """Pack a request; raise OSError if a file that it needs is gone."""
+def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
+    """Pack a request, with what is made of it so far as `begun.set_aside` laid it; raise OSError if a file that it needs is gone."""
     files: dict[str, Path] = {}
 
     def by_hash(path: str) -> str:
@@ -44,8 +44,10 @@ def pack(request: Request) -> Portable:
         return f"{PREFIX}{sha256}{suffix if _SUFFIX.fullmatch(suffix) else ''}"
 
     values = _map_paths(to_json(request), by_hash)
+    hashes = {name: path.name for name, path in (begun or {}).items()}
+    files |= {path.name: path for path in (begun or {}).values()}
     sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
-    return Portable(json.dumps({"request": values, "files": sizes}), files, read_words(request))
+    return Portable(json.dumps({"request": values, "files": sizes, "begun": hashes}), files, read_words(request))
 
 
 def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[str], str]) -> Request:

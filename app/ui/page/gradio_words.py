@@ -13,11 +13,6 @@ GRADIO_WORDS: Final = (
     say("common.upload", "Upload"),
     say("file.uploading", "Uploading…"),
     say("blocks.waiting_for_inputs", "A file is still being uploaded. Try again in a moment."),
-    say(
-        "audio.no_device_support",
-        "The microphone cannot be used. Open Hearth on this computer or over https, and allow the browser to use the microphone.",
-    ),
-    say("audio.recording_error", "The recording did not start. Check the microphone, then try again."),
     say("image_editor.brush", "Brush"),
     say("image_editor.brush_size", "Brush size"),
     say("image_editor.erase", "Erase"),
@@ -35,10 +30,3 @@ GRADIO_WORDS: Final = (
     say("image_editor.zoom_in", "Zoom in"),
     say("image_editor.zoom_out", "Zoom out"),
 )
-GUEST_WORDS: Final = {
-    "audio.no_device_support": say(
-        "guest.no-microphone",
-        "The microphone cannot be used. If your browser asks or has blocked it, allow it; or record with another app and choose that file.",
-    )
-}
-"""What guests are told in place of advice that only the owner can follow, by Gradio's key."""

@@ -11,7 +11,7 @@ from gradio.i18n import I18nData
 from app.engine.text.model_names import word_name
 from app.languages import ENGLISH, choose, languages, templates
 from app.sentence import Sentence, Value, in_words, join_sentences
-from app.ui.page.gradio_words import GRADIO_WORDS, GUEST_WORDS
+from app.ui.page.gradio_words import GRADIO_WORDS
 
 Language = str
 """The code of a language in app/locale/languages.json."""
@@ -37,12 +37,11 @@ def label_model(title: str) -> I18nData | str:
     return label(words) if isinstance(words, Sentence) else title
 
 
-def i18n(guest: bool = False) -> gr.I18n:
+def i18n() -> gr.I18n:
     """Return every label made so far and Gradio's own, for each tag of each language: build the window first."""
     for each in GRADIO_WORDS:
         label(each)
-    told = {**_labels, **GUEST_WORDS} if guest else _labels
-    labels = {code: {name: translate(sentence, code) for name, sentence in told.items()} for code in languages()}
+    labels = {code: {name: translate(sentence, code) for name, sentence in _labels.items()} for code in languages()}
     return gr.I18n(**{tag: labels[code] for code, each in languages().items() for tag in {code, *each.tags}})
 
 

@@ -118,6 +118,8 @@ def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None,
     """`fetched`: the title of the model that it fetches. `unused`: why it has nothing of what runs or waits here."""
     memory = f"{machine.free_bytes / (1 << 30):.1f} GB" if machine.free_bytes else ""
     speed = step_rate(machine.step, spoken) if machine.step is not None else ""
+    waiting = max(0, len(machine.tasks) - 1)
+    queue = translate(say("helper.queue", "{count} {count:task|tasks} waiting there", count=waiting), spoken) if waiting else ""
     return {
         "id": machine.id,
         "name": machine.name,
@@ -125,7 +127,7 @@ def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None,
         "resting": machine.resting,
         "level": "right" if machine.online and not (machine.resting or machine.paused) else "",
         "doing": translate(describe_work(machine, fetched), spoken),
-        "facts": [each for each in (machine.card, memory, speed) if each],
+        "facts": [each for each in (machine.card, memory, speed, queue) if each],
         "done": machine.done,
         "why": " · ".join(translate(each, spoken) for each in (machine.why, unused, LACKS.get(machine.lack)) if each is not None),
     }

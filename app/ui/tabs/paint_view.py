@@ -11,7 +11,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
 from app.engine.models import catalog
-from app.engine.models.forecast import Forecast, estimate_seconds, estimate_share, list_alike, make_forecast
+from app.engine.models.forecast import Forecast, compare_few_steps, estimate_seconds, estimate_share, list_alike, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.engine.text.unknown import note_wordless
@@ -63,8 +63,9 @@ def preview_url(job: str, progress: Progress) -> str:
     return f"{job_file_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
-def fit_html(found: Forecast, seconds: float | None, share: float, spoken: Language) -> str:
-    """Word a forecast as HTML: whether it fits, how long it takes, what "quicker" leaves of that (`share`), what would make it fit."""
+def fit_html(found: Forecast, seconds: float | None, share: float, few_steps: float, spoken: Language) -> str:
+    """Word a forecast as HTML: whether it fits, how long it takes, what "quicker" (`share`) and a few-steps LoRA leave of that, what
+    would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)),
         "tight": ("careful", text("fit.tight", "tight", spoken)),
@@ -74,9 +75,13 @@ def fit_html(found: Forecast, seconds: float | None, share: float, spoken: Langu
         time = say("fit.unknown", "Time unknown: this has not been measured on this machine yet.")
     else:
         time = say("fit.seconds", "About {time}, based on earlier runs.", time=word_duration(seconds))
-    saved = (
-        [say("fit.quicker", "Quicker saves about {percent}% of the steps' time.", percent=round(100 - 100 * share))] if share < 1 else []
-    )
+    saved = []
+    if few_steps < 1:
+        saved.append(
+            say("fit.few-steps", "Its few-steps LoRA saves about {percent}% of the steps' time.", percent=round(100 - 100 * few_steps))
+        )
+    if share < 1:
+        saved.append(say("fit.quicker", "Quicker saves about {percent}% of the steps' time.", percent=round(100 - 100 * share)))
     words = join(spoken, found.sentence, time, *saved, *(cure.sentence for cure in found.cures))
     return (
         f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(words)}</span></p>'
@@ -132,4 +137,5 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     if hardware.pretended:
         named = say("forecast.simulated", "On the simulated {machine}: {forecast}", machine=hardware.name, forecast=found.sentence)
         found = dataclasses.replace(found, sentence=named)
-    return fit_html(found, estimate_seconds(request, model, alike), estimate_share(request, model), spoken)
+    seconds, few_steps = estimate_seconds(request, model, alike), compare_few_steps(request, model)
+    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken)

@@ -110,7 +110,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
     assert main(["models", "list", "--json", "--pretend", name, "--home", str(tmp_path)]) == 0
     listed = {row["id"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=machine)
+        desk.keeper._loop.status.set(hardware=machine)
         for model in CATALOG:
             plan = runs[model.id]
             fits = judge(peak_bytes(find_need(taught, machine, model), plan), free_bytes(machine))
@@ -141,7 +141,7 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
 ) -> None:
     """bitsandbytes' 4 bits are a card's."""
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=dataclasses.replace(MACHINES["cpu"], pretended=""))
+        desk.keeper._loop.status.set(hardware=dataclasses.replace(MACHINES["cpu"], pretended=""))
         place, card = desk.keeper.home, MACHINES["rtx-3060"]
         other = next(
             each
@@ -236,7 +236,7 @@ def test_a_guests_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(
     session.dial.chunk = 64
     assert run(session, request, tmp_path / "small", Choice(), yields=True)[0][0].chunk_q == 64, "one that runs counts"
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=MACHINES["m1-8gb"])
+        desk.keeper._loop.status.set(hardware=MACHINES["m1-8gb"])
         desk.machine.set_chunk(1 << 16)
         assert "chunk of queries" in paint_view.forecast_html(desk, request, OWNER, "en")
         assert "chunk of queries" not in paint_view.forecast_html(desk, request, ADA, "en")
@@ -251,7 +251,7 @@ def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
         for _ in range(2):
             desk.keeper._loop._hand_next()
             desk.keeper._loop._run = None
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job="")
+        desk.keeper._loop.status.set(job="")
     assert [(order.yields) for order in handed if isinstance(order, Run)] == [False, True], "the owner's come first"
 
 
@@ -309,7 +309,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
 
     spare = session.verdicts
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=session.hardware)
+        desk.keeper._loop.status.set(hardware=session.hardware)
         assert runs().contiguous and desk.machine.plan(painter, Choice()).contiguous
         assert machine_view.tab_view(desk, painter, "", "en")["learned"] == [
             "Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from diffusers import DPMSolverMultistepScheduler
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from app.compat.planning.memory_formulas import GIB
 from app.compat.planning.types import Plan
@@ -18,7 +23,8 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.pictures import batch
+from app.engine.pictures import batch, checkpoint
+from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.painter import Painter
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, load_painter, read_pixels
@@ -204,3 +210,76 @@ def test_how_many_are_painted_at_once(model: Model, device: str, pixels: int, fr
     plan: Plan = replace(tiny.make_plan(model), device=device)
     assert batch.count_at_once(request, model, plan, int(free_gib * GIB)) == count
     assert batch.count_at_once(request, model, replace(plan, chunk_q=128), int(free_gib * GIB)) == 1
+
+
+def begin(paints: Painter, request: PictureRequest, job: Path) -> Path:
+    """Break in the fourth step; return what is kept of the picture."""
+    hook = break_denoiser(paints, 4)
+    with pytest.raises(NumbersBroke):
+        run(paints, request, job)
+    hook.remove()
+    return job / "latent-0.safetensors"
+
+
+def test_a_picture_that_another_machine_began_goes_on_here(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
+    """It has the model, the files and the job in other folders, and a single picture where the job here has a batch."""
+    here, _ = load_painter(folders["sd15"])
+    there, _ = load_painter(Path(shutil.copytree(folders["sd15"], tmp_path / "there" / "sd15")))
+    start = Path(list_parts(run(here, PictureRequest("a start", **SMALL), tmp_path / "start"))[0].path)
+    elsewhere = Path(shutil.copy(start, tmp_path / "there" / "other-name.png"))
+    request = PictureRequest("a red ball", **{**SMALL, "steps": 9, "batch": 3, "image": str(start), "strength": 0.9})
+    run(here, request, tmp_path / "whole")
+    kept = begin(
+        there, replace(request, batch=1, seed=13, image=str(elsewhere), model=str(tmp_path / "there" / "sd15")), tmp_path / "begun"
+    )
+    (tmp_path / "job").mkdir()
+    shutil.copy(kept, tmp_path / "job" / "latent-2.safetensors")
+    again = run(here, request, tmp_path / "job")
+    assert [step.done for step in again if isinstance(step, Step) and step.part == 2] == [4, 5, 6, 7, 8]
+    assert (decoded[3] - decoded[-1]).abs().max() <= SAME
+
+
+def damage(kept: Path, how: str) -> None:
+    """Change what another machine sent."""
+    with safe_open(kept, "pt") as file:
+        about, tensors = dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
+    state = json.loads(about["scheduler"])
+    if how in ("shape", "none", "nan"):
+        odd = {"shape": torch.zeros(1, 4, 3, 3), "nan": tensors["latents"] * torch.nan}
+        tensors |= {"latents": odd[how]} if how in odd else {}
+        tensors = {name: each for name, each in tensors.items() if name != "latents" or how != "none"}
+    elif how == "generator":
+        tensors["generator"] = torch.zeros(3, dtype=torch.uint8)
+    elif how in ("dtype", "done"):
+        about[how] = "load" if how == "dtype" else "many"
+    else:
+        state |= {
+            "method": {"scale_model_input": {"value": 1}}, "index": {"_step_index": {"value": 9999}}, "words": {"_step_index": {"value": "x"}},
+            "memory": {"model_outputs": {"list": [{"tensor": "generator"}]}}, "form": {"_step_index": {}},
+        }[how]  # fmt: skip
+    save_file(tensors, kept, {**about, "scheduler": json.dumps(state)})
+
+
+@pytest.mark.parametrize("how", ["shape", "none", "nan", "generator", "dtype", "done", "method", "index", "words", "memory", "form"])
+def test_a_picture_whose_beginning_is_odd_begins_anew(
+    how: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    """What another machine sends may hold anything; the worst that it does is to be of no use."""
+    paints, _ = load_painter(folders["sd15"])
+    request = PictureRequest("a red ball", **{**SMALL, "steps": 6, "scheduler": "dpm++ 2m"})
+    run(paints, request, tmp_path / "whole")
+    damage(begin(paints, request, tmp_path / "begun"), how)
+    again = run(paints, request, tmp_path / "begun")
+    assert isinstance(again[-1], Finished) and [step.done for step in again if isinstance(step, Step)] == [1, 2, 3, 4, 5, 6]
+    assert torch.equal(decoded[0], decoded[1])
+
+
+def test_no_beginning_replaces_what_a_scheduler_does() -> None:
+    scheduler, generator, sample = DPMSolverMultistepScheduler(), torch.Generator(), torch.zeros(1, 4, 8, 8)
+    for state, fits in (
+        ({"_step_index": 3}, True),
+        ({"model_outputs": [None, sample]}, True),
+        ({"convert_model_output": 3}, False),
+        ({"config": 3}, False),
+    ):
+        assert checkpoint.fits(Checkpoint(3, sample, state, generator.get_state()), scheduler, generator, sample) is fits, state

@@ -226,12 +226,12 @@ def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     given = deliver(keeper.home, request, folder)
     assert given.missing == (2, 4) and "Finished: 2 of 4. Missing: 2, 4." in str(given.describe_missing(folder)[0])
-    end = keeper._loop.end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
+    end = keeper._loop.ends.end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
     assert len(end.files) == 2 and all((folder / f"picture-{place}.png").is_file() for place in (0, 2))
     for place in (1, 3):
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     files = tuple(str(folder / f"picture-{place}.png") for place in range(4))
-    whole = keeper._loop.end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
+    whole = keeper._loop.ends.end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
     assert [Path(file).read_bytes() for file in whole.files] == [bytes([place]) for place in range(4)]
     assert len(keeper.shelf.list_of_job(job.id)) == 4 and whole.files[0] == end.files[0]
 

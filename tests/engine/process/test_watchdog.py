@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import operator
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from tests.support.places import TOP
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 SOURCE = ast.parse(Path(engine_loop.__file__).read_text("utf-8"))
-ASKED = {"__init__", "start", "wake", "stop", "settle", "close"}
+ASKED = {"__init__", "start", "wake", "stop", "close"}
 """What other threads ask; the rest is the loop's own."""
 LAST = {"_loop", "_recover", "_give_up", "_fail_all", "_finish"}
 """The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
@@ -38,7 +39,8 @@ def methods() -> list[str]:
 OTHERS = [
     "journal.take", "journal.put_back", "journal.get", "journal.end", "shelf.keep", "_board.post", "_board.get",
     "_engine.start_if_due", "_engine.send", "_engine.mark_ready", "_engine.note_beat", "_queue.take", "_queue.release", "_queue.take_back",
-    "_child.receive", "_child.send", "_child.reap",
+    "_child.receive", "_child.send", "_child.reap", "_loop.status.set", "_loop.status.note_beat", "_loop.ends.end", "_loop.ends.tidy_next",
+    "_loop.ends.deaths.count",
 ]  # fmt: skip
 
 
@@ -54,9 +56,9 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
 
 def broken(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Fails in the keeper's thread the first two times that a turn reaches it; says which times."""
-    first, _, second = path.partition(".")
-    owner: Any = child.Child if first == "_child" else getattr(keeper, first) if second else EngineLoop
-    name, times = second or first, list[str]()
+    place, dot, name = path.rpartition(".")
+    owner: Any = child.Child if place == "_child" else operator.attrgetter(place)(keeper) if dot else EngineLoop
+    times = list[str]()
     real = getattr(owner, name)
 
     def breaks(*args: Any, **options: Any) -> Any:
@@ -74,21 +76,21 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     """An engine dies on the way, too, so that what follows a death is reached as well."""
     times = broken(keeper, path, monkeypatch)
     told: list[str] = []
-    real = keeper._loop._set
+    real = keeper._loop.status.set
 
     def listening(**changes: Any) -> None:
         told.extend(str(each) for name, each in changes.items() if name == "obstacle" and each)
         real(**changes)
 
-    if path != "_set":
-        monkeypatch.setattr(keeper._loop, "_set", listening)
+    if path != "_loop.status.set":
+        monkeypatch.setattr(keeper._loop.status, "set", listening)
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
     assert keeper._loop._thread.is_alive() and keeper.state.obstacle is None
-    lost = {"end", "journal.get", "shelf.keep", "_board.post", "_handle_event"}  # the end itself fails, and is told as that
+    lost = {"_loop.ends.end", "journal.get", "shelf.keep", "_board.post", "_handle_event"}  # the end itself fails, and is told as that
     assert isinstance(end, Finished) or path in lost, end
-    if path not in ("_set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
+    if path not in ("_loop.status.set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
         assert told, "nobody was told"
     monkeypatch.undo()
     light_engine.replace_engines(monkeypatch)

@@ -231,7 +231,7 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_pa
             return real()
 
         monkeypatch.setattr(keeper.journal, "take", take)
-        keeper._loop._set(ready=True)
+        keeper._loop.status.set(ready=True)
         limit = time.monotonic() + 60
         while failures or keeper.state.trouble is None:
             assert time.monotonic() < limit
@@ -245,7 +245,7 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_pa
         monkeypatch.setattr(keeper.journal, "end", cannot)
         monkeypatch.setattr(keeper.shelf, "keep", cannot)
         done = Finished((), 1.0, 0.0, "", 0)
-        told = keeper._loop.end(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
+        told = keeper._loop.ends.end(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
         assert isinstance(told, Failed) and "disk is full" in str(told.sentence)
     finally:
         keeper.close()

@@ -17,6 +17,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.meter import read
 from app.compat.planning.types import Plan
 from app.engine.files import sound, spoken_parts
+from app.engine.files.fingerprint import fingerprint
 from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, PartDone, Sound, Step, Stopped
@@ -225,3 +226,52 @@ def test_a_voice_that_reads_sounds_is_given_words_and_refuses_other_voices(folde
     events = run(speaker, tmp_path / "job", text="[S2] Hello 1 two.")
     find_result(events)
     assert next(event.text for event in events if isinstance(event, Spoken)) == "[S2] Hello one two."
+
+
+def stop_in_the_middle(speaker: loader.Speaker, job: Path) -> Path:
+    """Return what is kept of the part that was being spoken."""
+    control = Control()
+    with applied(PLAIN) as seam:
+        for event in speaker.run(SpeechRequest(text=TEXT, seed=5, max_frames=200), control, seam, job):
+            if isinstance(event, Sound):
+                control.stop()
+    return job / "unfinished-000.json"
+
+
+def test_a_part_that_another_machine_began_goes_on_here(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
+    """It has the voice in a folder of another name; what counts is what lies in it."""
+    copy = copy_voice(folders["dia"], tmp_path / "another name")
+    here, there = (loader.load(folder, plan, name=fingerprint(folder)) for folder in (folders["dia"], copy))
+    whole = run(here, tmp_path / "whole", max_frames=200)
+    kept = stop_in_the_middle(there, tmp_path / "begun")
+    (tmp_path / "job").mkdir()
+    shutil.copy(kept, tmp_path / "job")
+    again = run(here, tmp_path / "job", max_frames=200)
+    assert sum(isinstance(each, Sound) for each in again) < sum(isinstance(each, Sound) for each in whole)
+    assert np.array_equal(*(sound.read(find_result(each))[0] for each in (whole, again)))
+    shutil.copytree(tmp_path / "begun", tmp_path / "other voice")
+    (copy / "config.json").write_text((copy / "config.json").read_text() + "\n")
+    other = loader.load(copy, plan, name=fingerprint(copy))
+    assert sum(isinstance(each, Sound) for each in run(other, tmp_path / "other voice", max_frames=200)) == sum(
+        isinstance(each, Sound) for each in whole
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": [[1, 2]]}, {"rows": "x"}, {"rows": [[5000] * 9] * 60}, {"rows": [[-1] * 9] * 60}, {"rows": [[1024] * 9] * 60},
+        {"rows": [[1] * 9] * 9999}, {"rows": [[0.5] * 9] * 60}, {"generator": ""}, {"generator": "AAAA"}, {"ended": "x"}, {"ended": 10**9},
+        {"given": 10**9}, {"given": -1}, {"given": "x"},
+    ],
+    ids=lambda change: str(change)[:30],
+)  # fmt: skip
+def test_a_part_whose_beginning_is_odd_begins_anew(change: dict[str, object], speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    """What another machine sends may hold anything; the worst that it does is to be of no use."""
+    whole = run(speakers["dia"], tmp_path / "whole", max_frames=200)
+    kept = stop_in_the_middle(speakers["dia"], tmp_path / "job")
+    for part in (tmp_path / "job").glob("part-*"):
+        part.unlink()
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), **change}))
+    again = run(speakers["dia"], tmp_path / "job", max_frames=200)
+    assert np.array_equal(*(sound.read(find_result(each))[0] for each in (whole, again)))

@@ -164,7 +164,9 @@ def test_a_voice_that_reads_sounds_tells_what_it_reads_aloud_and_skips(text: str
 
 
 def test_a_script_in_another_writing_is_not_called_empty() -> None:
-    assert keys("小明：今天天气真好。", STARTER)["script.no-english"] == "fatal"
+    assert keys("小明：今天天气真好。", STARTER) == {"script.no-english": "fatal"}, (
+        "not each of its characters as well, nor who speaks first"
+    )
     assert keys("[S1] ...", STARTER)["script.no-words"] == "fatal"
 
 

@@ -8,6 +8,8 @@ import os
 import pickle
 import socket
 import ssl
+import struct
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,12 @@ import pytest
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 import distributed
+import msgpack
 from distributed.comm import CommClosedError, connect
 from distributed.protocol.serialize import Serialize, ToPickle
 
 from app.machines.cluster import dask_settings
+from app.machines.cluster.dask_bounds import HANDSHAKE_S
 from app.machines.cluster.dask_settings import name_address
 from app.machines.cluster.roles import ADDRESSED, CLIENT, HELLO, OWN
 from app.machines.hub import Hub, main_folder
@@ -268,6 +272,57 @@ def test_nothing_listens_but_the_scheduler(hub: Hub) -> None:
     process = psutil.Process(hub.pid)
     listening = {each.laddr.port for each in process.net_connections() if each.status == psutil.CONN_LISTEN}
     assert listening == {hub.port}
+
+
+@pytest.mark.parametrize("size", [1 << 62, 3 << 30, (64 << 20) + 1])
+def test_a_message_that_is_too_large_is_not_even_begun(size: int, hub: Hub, tmp_path: Path) -> None:
+    """Dask would set memory aside for whatever size is said to come."""
+    import psutil
+
+    _, bad = let_in(hub, tmp_path / "bad")
+    assert works(hub, bad)
+    before = psutil.Process(hub.pid).memory_info()
+
+    async def attack() -> None:
+        comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
+        await comm.stream.write(struct.pack("Q", size))  # type: ignore[attr-defined]
+        with pytest.raises(OSError):  # it is cut off
+            await asyncio.wait_for(comm.read(), 10)
+
+    asyncio.run(attack())
+    after = psutil.Process(hub.pid).memory_info()
+    assert works(hub, bad) and after.vms - before.vms < 64 << 20 and after.rss - before.rss < 64 << 20
+
+
+def test_nothing_that_is_compressed_is_unpacked(hub: Hub, tmp_path: Path) -> None:
+    """A small message would become gigabytes before anybody looks at it."""
+    _, bad = let_in(hub, tmp_path / "bad")
+    assert works(hub, bad)
+    packed = zlib.compress(b"\0" * (64 << 20))
+    sent = [msgpack.packb({"compression": ["zlib"]}), packed]
+
+    async def attack() -> list[Any]:
+        comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
+        header = struct.pack("Q", len(sent)) + b"".join(struct.pack("Q", len(each)) for each in sent)
+        whole = header + b"".join(sent)
+        await comm.stream.write(struct.pack("Q", len(whole)) + whole)  # type: ignore[attr-defined]
+        return [await asyncio.wait_for(comm.read(), 10)]
+
+    with pytest.raises(OSError):
+        asyncio.run(attack())
+    assert works(hub, bad)
+
+
+def test_strangers_who_say_nothing_are_sent_away(hub: Hub) -> None:
+    """They would otherwise take up the connections that a process may have."""
+    silent = [socket.create_connection(("127.0.0.1", hub.port), 5) for _ in range(20)]
+    try:
+        for each in silent:
+            each.settimeout(HANDSHAKE_S + 10)
+            assert each.recv(1) == b""
+    finally:
+        for each in silent:
+            each.close()
 
 
 def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

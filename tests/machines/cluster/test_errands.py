@@ -60,7 +60,9 @@ class Place:
         return True
 
 
-@pytest.mark.parametrize(("stopped", "told"), [("", ["run"]), ("before", ["stop"]), ("asked", ["stop"]), ("run", ["run", "stop"])])
+@pytest.mark.parametrize(
+    ("stopped", "told"), [("", ["run", "delivered"]), ("before", ["stop"]), ("asked", ["stop"]), ("run", ["run", "stop"])]
+)
 def test_no_stopped_task_goes_on(stopped: str, told: list[str], tmp_path: Path) -> None:
     place = Place(tmp_path, stopped)
     assert place.run() is (stopped == "") and place.told == told

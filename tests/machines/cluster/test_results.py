@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import json
+import multiprocessing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.pipe import Pipe
 from app.machines.cluster.roles import HELLO, find_machine, keep_own_words, list_operations
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -37,7 +43,7 @@ def test_who_may_ask_what() -> None:
 
 def test_a_result_is_kept_only_whole(tmp_path: Path) -> None:
     process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
-    task = process.Task({}, tmp_path)
+    task = process.Arriving(tmp_path, 1 << 20)
 
     def put(name: str, offset: object, data: object, last: bool = False, sha256: str = "") -> dict[str, object]:
         return process.write_piece(task, {"name": name, "offset": offset, "data": data, "last": last, "sha256": sha256})  # type: ignore[no-any-return]
@@ -51,3 +57,75 @@ def test_a_result_is_kept_only_whole(tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes() == whole and [*task.kept] == ["a.png"]
     assert put("b.png", 0, b"x", True, "0" * 64) == {"refused": "broken"} and not (tmp_path / "b.png").exists()
     assert put("a.png", 0, b"x") == {} and task.kept == {}, "what is sent anew is not whole until its end"
+
+
+def test_what_arrives_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
+    arriving = process.Arriving(tmp_path, 1000)
+
+    def put(name: str, offset: int, length: int) -> dict[str, object]:
+        return process.write_piece(arriving, {"name": name, "offset": offset, "data": b"x" * length})  # type: ignore[no-any-return]
+
+    assert put("a.png", 0, 600) == {} and put("a.png", 600, 401) == put("b.png", 0, 401) == {"refused": "no-room"}
+    assert put("b.png", 0, 400) == {} and put("a.png", 0, 600) == {}, "what is sent anew takes the place of what was there"
+    many = process.Arriving(tmp_path / "many", 1 << 20)
+    many.folder.mkdir()
+    answers = [
+        process.write_piece(many, {"name": f"{number}.png", "offset": 0, "data": b"x"}) for number in range(process.RESULTS_MOST + 1)
+    ]
+    assert answers == [{}] * process.RESULTS_MOST + [{"refused": "odd"}]
+    assert process.write_piece(many, {"name": "0.png", "offset": 1, "data": b"x"}) == {}, "the last file can still be ended"
+    monkeypatch.setattr(process.shutil, "disk_usage", lambda _: SimpleNamespace(free=process.ROOM_BYTES))
+    assert process.write_piece(many, {"name": "0.png", "offset": 2, "data": b"x"}) == {"refused": "no-room"}, "the disk is full"
+
+
+def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
+    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
+    told = list[tuple[str, dict[str, Any]]]()
+    desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: told.append((op, values))), None)
+    desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
+    task = desk._tasks["task"] = process.Task({}, process.Arriving(tmp_path, 1 << 20), process.Arriving(tmp_path / "begun", 1000))
+    task.begun.folder.mkdir()
+
+    def put(data: bytes, begun: bool, name: str = "latent-0.safetensors") -> dict[str, Any]:
+        asked = {"task": "task", "name": name, "offset": 0, "data": data, "last": True, "sha256": hashlib.sha256(data).hexdigest()}
+        return asyncio.run(desk.answer("hearth_keep", ID, {**asked, "begun": begun}))  # type: ignore[no-any-return]
+
+    for data in (b"three steps", b"five"):
+        assert put(data, True) == {} and told[-1][0] == "begun" and Path(told[-1][1]["path"]).read_bytes() == data
+    asked = {"task": "task", "name": "latent-0.safetensors", "offset": 0, "data": b"half of the next", "begun": True}
+    assert asyncio.run(desk.answer("hearth_keep", ID, asked)) == {} and Path(told[-1][1]["path"]).read_bytes() == b"five"
+    assert put(b"x" * 1001, True) == {"refused": "no-room"} and task.results.kept == {}
+    assert put(b"picture", False, "picture-0.png") == {}
+    desk._forget = lambda id_: None
+    asyncio.run(desk.answer("hearth_end", ID, {"task": "task", "event": None}))
+    assert [*told[-1][1]["files"]] == ["picture-0.png"]
+    assert put(b"x", True, "../../evil.json") == {"refused": "odd"}
+
+
+def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
+    desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: None), None)
+    desk.scheduler = SimpleNamespace(find_place=lambda task: "")
+    desk.client = SimpleNamespace(submit=lambda *_, **__: None)
+    desk.submit("task", "{}", {}, [ID], str(tmp_path / "task"))
+    (tmp_path / "task" / "picture-0.png").write_bytes(b"half")
+    desk.stop("task")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("odd", [b"\xff", {1: b"x"}, {"a": {b"x"}}, "x" * (2 << 20), object()])
+def test_what_no_json_holds_is_heard_as_nothing(odd: object, tmp_path: Path) -> None:
+    """A task whose end is such ends all the same; whoever waits for it would otherwise wait for ever."""
+    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
+    near, far = multiprocessing.Pipe()
+    desk = process.TaskDesk(Pipe(far), None)
+    desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
+    desk._tasks["task"] = process.Task({}, process.Arriving(tmp_path, 1 << 20), process.Arriving(tmp_path / "begun", 1000))
+    for message in ({"facts": odd}, {"question": "q", "answer": odd}, {"task": "task", "event": odd}):
+        desk.hear(ID, message)
+        told = json.loads(near.recv_bytes())
+        assert told.get("facts") is told.get("answer") is told.get("event") is None and told["machine"] == ID
+    assert asyncio.run(desk.answer("hearth_end", ID, {"task": "task", "event": odd})) == {}
+    told = json.loads(near.recv_bytes())
+    assert (told["op"], told["id"], told["event"]) == ("end", "task", None)

@@ -235,6 +235,32 @@ def test_connections_held_open_end_by_themselves(opened: Open, tmp_path: Path, m
         each.close()
 
 
+def test_who_sends_a_byte_now_and_then_holds_no_turn(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time for the socket; all of them together do not."""
+    monkeypatch.setattr(endpoint, "PATIENCE_S", 1.0)
+    _, code = opened()
+    slow, ended = [socket.create_connection((code.host, code.port)) for _ in range(AT_ONCE)], threading.Event()
+
+    def drip() -> None:
+        for byte in b"\x16\x03\x01\x20\x00" + b"\x01" * 1000:
+            for each in slow:
+                with contextlib.suppress(OSError):
+                    each.send(bytes([byte]))
+            if ended.wait(0.3):
+                return
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    try:
+        time.sleep(2.0)  # all turns are taken, and over
+        join.join(code, tmp_path / "box", "Box")
+    finally:
+        ended.set()
+        dripping.join()
+        for each in slow:
+            each.close()
+
+
 @pytest.mark.parametrize("change", [{"host": 3}, {"port": "x"}, {"name": None}], ids=str)
 def test_a_damaged_membership_is_none(change: dict[str, object], opened: Open, tmp_path: Path) -> None:
     _, code = opened()

@@ -25,7 +25,7 @@ SHA256 = hashlib.sha256(DATA).hexdigest()
 
 @pytest.mark.parametrize(
     "files",
-    [None, [ONE], {"../" + ONE: 1}, {"a": 1}, {ONE + "/x": 1}, {ONE: -1}, {ONE: "1"}, {ONE: True}, {f"{n:064x}": 1 for n in range(65)}],
+    [None, [ONE], {"../" + ONE: 1}, {"a": 1}, {ONE + "/x": 1}, {ONE: -1}, {ONE: "1"}, {ONE: True}, {f"{n:064x}": 1 for n in range(513)}],
 )
 def test_what_is_no_list_of_hashes_is_refused(files: object, tmp_path: Path) -> None:
     with pytest.raises(Trouble, match="did not arrive as it says"):
@@ -37,10 +37,21 @@ def test_only_what_is_missing_is_fetched_and_only_where_there_is_room(tmp_path: 
     (tmp_path / ONE).write_bytes(b"x")
     os.utime(tmp_path / ONE, (1, 1))
     monkeypatch.setattr(fetched_files.shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES + 10))
-    assert choose_missing(tmp_path, {ONE: 1 << 40, TWO: 10}) == {TWO: 10}
+    assert choose_missing(tmp_path, {ONE: 20, TWO: 10}) == {TWO: 10}
     assert time.time() - (tmp_path / ONE).stat().st_mtime < 600, "it is used now"
     with pytest.raises(Trouble, match="it needs 101 MB and has 100 MB free"):
         choose_missing(tmp_path, {TWO: 11})
+
+
+def test_all_of_them_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetched_files, "MOST_BYTES", 30)
+    for age, name in enumerate((ONE, TWO, "3" * 64)):
+        (tmp_path / name).write_bytes(b"x" * 10)
+        os.utime(tmp_path / name, (1000 + age,) * 2)
+    assert choose_missing(tmp_path, {ONE: 10, "4" * 64: 10}) == {"4" * 64: 10}
+    assert sorted(each.name for each in tmp_path.iterdir()) == [ONE, "3" * 64], "the one that was unused for longest made room"
+    with pytest.raises(Trouble, match="no room"):
+        choose_missing(tmp_path, {"5" * 64: 31})
 
 
 def test_what_nobody_used_for_a_day_goes(tmp_path: Path) -> None:
@@ -86,5 +97,5 @@ def test_a_task_whose_files_are_not_as_it_says_ends(named: dict[str, int], sent:
 
     errands = worker.Errands(Pipe(), tmp_path)
     errands.carry_out(Main(), "task", json.dumps({"files": named}))
-    assert (told == ["run"]) is whole and (from_json(asked[0]) is None) is whole
+    assert (told == ["run", "delivered"]) is whole and (from_json(asked[0]) is None) is whole
     assert [each.read_bytes() for each in tmp_path.iterdir()] == ([DATA] if whole else [])

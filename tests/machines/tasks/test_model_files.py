@@ -31,6 +31,14 @@ def test_only_weights_settings_and_words_travel(folder: Path) -> None:
     assert list_files(folder / "old.bin") == list_files(folder / "gone") == list_files(folder / "tokenizer") == {}
 
 
+def test_a_model_that_would_lack_its_tokenizer_there_stays(folder: Path) -> None:
+    known = [*list_files(folder)]
+    (folder / "tokenizer" / "spiece.model").touch()
+    assert list_files(folder) == {} and describe(folder, "My model", hash_file) is None
+    (folder / "tokenizer" / "tokenizer.json").touch()
+    assert [*list_files(folder)] == sorted([*known, "tokenizer/tokenizer.json"]), "it has the same as JSON"
+
+
 def test_a_model_is_known_by_its_files_and_not_by_its_name(folder: Path) -> None:
     found = describe(folder, "My model", hash_file)
     assert found is not None

@@ -69,7 +69,7 @@
     part(".h-more").addEventListener("click", () => act("show-code"));
     text(part("h3"), t("machines.lend", "Help another computer"));
     const code = part(".h-lend input");
-    code.placeholder = t("machines.enter", "Code that the other computer shows");
+    code.placeholder = t("machines.enter", "The other computer's code");
     code.setAttribute("aria-label", code.placeholder);
     text(part(".h-lend button"), t("machines.help", "Help"));
     part(".h-lend").addEventListener("submit", async (event) => {

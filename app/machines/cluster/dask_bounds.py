@@ -1,0 +1,35 @@
+"""Bounds that dask lacks: how large a message may be, that none is compressed, and how long a stranger may take to show a certificate."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+MESSAGE_BYTES: Final = 64 << 20
+"""Files travel in pieces of 1 MiB; a task's text is a script of a million letters at most."""
+HANDSHAKE_S: Final = 10.0
+
+
+def set_bounds() -> None:
+    """Set them in this process, once distributed is imported: it reads as much as the other side says that it will send, unpacks what is
+    compressed before anybody looks at it, and waits for ever for who says nothing."""
+    from distributed.comm import tcp
+    from distributed.protocol import compression
+
+    allocate, prepare = tcp.host_array, tcp.TLSListener._prepare_stream
+
+    def allocate_some(size: int) -> Any:
+        if size > MESSAGE_BYTES:
+            raise ConnectionError(f"a message of {size} bytes")
+        return allocate(size)
+
+    async def prepare_in_time(listener: Any, stream: Any, address: Any) -> Any:
+        try:
+            return await asyncio.wait_for(prepare(listener, stream, address), HANDSHAKE_S)
+        except TimeoutError:
+            stream.close()
+            return None
+
+    tcp.host_array, tcp.TLSListener._prepare_stream = allocate_some, prepare_in_time
+    for name in [each for each in compression.compressions if each]:
+        del compression.compressions[name]

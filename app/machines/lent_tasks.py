@@ -1,0 +1,132 @@
+"""On a helper: have the engine carry out the other machine's tasks, and tell how they go and what came of them."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from app.engine.files import spoken_parts
+from app.engine.jobs.events import END, Event, Failed, Preview
+from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.tasks import name_lent
+from app.engine.process.keeper import Keeper
+from app.machines.tasks import event_json, portable, preview_json
+from app.machines.tasks.begun import list_begun, put_into
+from app.sentence import Trouble, say
+
+BEGUN_S: Final = 30.0
+"""How often what is made of a task so far is sent; so long may be lost with this machine."""
+
+
+class LentTasks:
+    """One at a time in the engine. Any thread may call."""
+
+    def __init__(
+        self, keeper: Keeper, find_model: Callable[[str], str], tell: Callable[..., None], note: Callable[[Request, Event | None], None]
+    ) -> None:
+        """`find_model`: what a model that the main machine names is called here. `tell`: to the machines process. `note` is called when
+        a task begins, and with its end."""
+        self._keeper, self._find_model, self._tell, self._note = keeper, find_model, tell, note
+        self._tasks, self._withdrawn = dict[str, str](), set[str]()
+        """What the engine does, and what is no longer wanted of it, by task."""
+        self._attempts: Counter[str] = Counter()
+        """Of each task: what an earlier one has to say is no longer asked for."""
+        self._turn = threading.Lock()
+        """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
+
+    def begin(self, task: str, body: str) -> None:
+        self._withdrawn.discard(task)
+        self._attempts[task] += 1
+        threading.Thread(target=self._run, args=(task, body, self._attempts[task]), daemon=True).start()
+
+    def stop(self, task: str) -> None:
+        self._withdrawn.add(task)
+        if task in self._tasks:
+            self._keeper.stop(self._tasks[task])
+
+    def stop_all(self) -> None:
+        for task in [*self._attempts]:
+            self.stop(task)
+
+    def clear(self, task: str) -> None:
+        """Delete what was made for a task that the other machine has by now: it is nothing for the owner of this one."""
+        shutil.rmtree(self._keeper.folder(name_lent(task)), ignore_errors=True)
+
+    def _run(self, task: str, body: str, attempt: int) -> None:
+        """Have the engine carry out a task; tell its events and its end."""
+        try:
+            request = portable.unpack(body, self._place, self._find_model)
+        except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
+            sentence = (
+                fault.sentence
+                if isinstance(fault, Trouble)
+                else say("machines.odd-task", "The task cannot be read: {fault}.", fault=str(fault))
+            )
+            self._tell("end", id=task, event=event_json.to_json(Failed(sentence)), files={})
+            return
+        with self._turn:
+            if task in self._withdrawn or attempt != self._attempts[task]:
+                return
+            with suppress(OSError):  # then it begins anew
+                put_into(self._keeper.folder(name_lent(task)), body, self._files)
+            job = self._tasks[task] = self._keeper.run_lent(task, request)
+            if task in self._withdrawn or attempt != self._attempts[task]:  # meanwhile
+                self._keeper.stop(job)
+            self._note(request, None)
+            folder = self._keeper.folder(job)
+            sent_s, sent = time.monotonic(), dict[Path, int]()
+            for event in self._keeper.follow(job):
+                if attempt == self._attempts[task]:
+                    self._pass_on(task, event, list_results(request, event, folder))
+                    if time.monotonic() - sent_s > BEGUN_S and not isinstance(event, END):
+                        sent_s = time.monotonic()
+                        self._send_begun(task, list_begun(request, folder), sent)
+            del self._tasks[task]
+            self._note(request, event)
+
+    def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
+        told = preview_json.to_json(event) if isinstance(event, Preview) else event_json.to_json(event)
+        if isinstance(event, END):
+            self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
+        elif told is not None:
+            self._tell("event", id=task, event=told)
+
+    def _send_begun(self, task: str, files: Sequence[Path], sent: dict[Path, int]) -> None:
+        """Send what has changed of the files from which another machine would go on. `sent`: when each was written that is there."""
+        for file in files:
+            with suppress(OSError):
+                written = file.stat().st_mtime_ns
+                if sent.get(file) != written:
+                    self._tell("begun", id=task, name=file.name, path=str(file))
+                    sent[file] = written
+
+    @property
+    def _files(self) -> Path:
+        return self._keeper.home.scratch / "machines" / "files"
+
+    def _place(self, sha256: str, suffix: str) -> Path:
+        """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is."""
+        fetched = self._files / sha256
+        if not suffix:
+            return fetched
+        named = fetched.with_name(f"{sha256}{suffix}")
+        if not named.is_file():
+            with suppress(OSError):
+                named.hardlink_to(fetched)
+        return named if named.is_file() else Path(shutil.copy2(fetched, named))
+
+
+def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
+    """Return what the main machine asked for: of a script's parts each by itself, with what it says of itself, else the end's files."""
+    if not isinstance(event, END):
+        return []
+    if isinstance(request, SpeechRequest) and request.only_parts:
+        sounds = [spoken_parts.sound_path(folder, place) for place in request.only_parts]
+        return [file for sound in sounds for file in (sound, sound.with_suffix(".json")) if file.is_file()]
+    return [Path(file) for file in event.files]

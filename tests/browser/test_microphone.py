@@ -1,0 +1,72 @@
+"""Where a browser gives no microphone, the page says why and what to do instead: no device, a refusal, a page without encryption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Playwright, expect, sync_playwright
+
+from tests.support.both_servers import served
+from tests.support.window import CHROMIUM, FLAGS, WAIT_MS, needs_chromium, shut_out, unfold
+
+pytestmark = needs_chromium
+DEVICE = "--use-fake-device-for-media-stream"
+UNENCRYPTED = "Object.defineProperty(navigator, 'mediaDevices', { value: undefined })"
+"""As a browser shows it to a page that is not from this computer."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("microphone")) as (desk, address, _):
+        desk.settings.put({"greeted": True})
+        yield address
+
+
+@pytest.fixture(scope="module")
+def playwright() -> Iterator[Playwright]:
+    expect.set_options(timeout=WAIT_MS)
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.mark.parametrize(
+    ("flag", "allowed", "before", "language", "told"),
+    [
+        ("--mute-audio", True, "", "en-US", "No microphone was found."),
+        (DEVICE, False, "", "zh-CN", "浏览器拦截了麦克风。"),
+        (DEVICE, True, UNENCRYPTED, "en-US", "to a page without encryption"),
+        (DEVICE, True, "", "en-US", ""),
+    ],
+    ids=["none", "blocked", "unencrypted", "given"],
+)
+def test_why_there_is_no_microphone(
+    flag: str, allowed: bool, before: str, language: str, told: str, playwright: Playwright, address: str
+) -> None:
+    """Record did nothing, and beside it stood half of "No microphone found"."""
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, flag])
+    context = browser.new_context(locale=language, viewport={"width": 390, "height": 844}, permissions=["microphone"] if allowed else [])
+    context.add_init_script(before)
+    page, faults = context.new_page(), list[str]()
+    page.set_default_timeout(WAIT_MS)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(address)
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    unfold(page, {"en-US": "Create a voice", "zh-CN": "用录音创建声音"}[language])
+    note = page.locator("#speak-clip .h-note")
+    expect(note).to_have_count(0)
+    page.locator("#speak-clip .source-selection button").last.click()
+    record = page.locator("#speak-clip .record-button")
+    if flag == DEVICE and not before:
+        record.click()
+    if told:
+        expect(note).to_contain_text(told)
+        expect(record).to_be_visible(visible=not allowed)  # once it is allowed, Record asks again
+        assert not shut_out(page)
+    else:
+        expect(page.locator("#speak-clip .stop-button")).to_be_visible()
+        expect(note).to_have_count(0)
+    page.locator("#speak-clip .source-selection button").first.click()
+    expect(note).to_have_count(0)
+    assert not faults
+    browser.close()
