@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -26,6 +27,8 @@ from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.machines import spreader
 from app.machines.hub import TaskEnd
+from app.machines.joining.join import move
+from app.machines.lending import lending_folder
 from app.machines.tasks.portable import pack
 from app.paths import assets, home
 from tests.support.lent import SLOW_S, Main, open_main, start
@@ -308,6 +311,26 @@ def find_machines_process(main: Main) -> psutil.Process:
     """The helper's child that holds a connection to the main machine."""
     below = psutil.Process(main.helpers[0].process.pid).children()
     return next(each for each in below if any(c.raddr and c.raddr.port == main.hub.port for c in each.net_connections()))
+
+
+@pytest.mark.slow
+def test_a_helper_says_that_it_cannot_reach_the_main_machine_only_after_trying(main: Main) -> None:
+    two = main.helpers[1]
+    two.end()
+    main.helpers[1] = two = start(two.home)
+    until(lambda: two.said("Ready to help"), LOADING_S)
+    assert two.said("Connecting to") and not two.said("cannot be reached"), two.log
+    two.end()
+    membership = lending_folder(home(two.home))
+    with socket.socket() as unanswered:  # bound and not listening
+        unanswered.bind(("127.0.0.1", 0))
+        move(membership, *unanswered.getsockname())
+        main.helpers[1] = two = start(two.home)
+        until(lambda: two.said("cannot be reached"), LOADING_S)
+    two.end()
+    move(membership, "127.0.0.1", main.hub.port)
+    main.helpers[1] = start(two.home)
+    until(lambda: main.hub.list_machines()[1].online, LOADING_S)
 
 
 def test_a_removed_machine_is_dropped_at_once_and_told(main: Main) -> None:
