@@ -207,16 +207,23 @@ def test_a_model_that_cannot_be_sent_says_so(main: Main, tmp_path: Path) -> None
     """Whether it runs here or waits."""
     spreader = main.spreader
     assert spreader is not None
-    pace(main.keeper.home.root, step_s=SLOW_S)
+    pace(main.keeper.home.root, step_s=2.0)
     folder = Path(shutil.copytree(assets() / "starter" / "painter", tmp_path / "My painter"))
     (folder / "spiece.model").touch()
+
+    def say_why() -> set[str]:
+        return {said.key for each in main.hub.list_machines() if (said := spreader.explain_unused(each))}
+
     for jobs in ((str(folder),), (MODEL, str(folder))):
         batch = 2 if len(jobs) == 1 else 1
         asked = [main.keeper.submit(PictureRequest("a red ball", model=model, batch=batch, seed=3600, steps=20)).id for model in jobs]
-        until(lambda: {said.key for each in main.hub.list_machines() if (said := spreader.explain_unused(each))} == {"unused.stays"})
+        until(lambda: main.keeper.state.job == asked[0])  # noqa: B023 (asked at once)
+        until(lambda: say_why() == {"unused.stays"})
+        assert main.keeper.state.job == asked[0], "it was said only when its turn had come"
         for job in asked:
             main.keeper.stop(job)
             end_of(main, job)
+        until(lambda: not say_why())
 
 
 def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path) -> None:
