@@ -201,3 +201,32 @@ def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: O
         page.fill(f"#paint-{side} input", "128")
         page.keyboard.press("Tab")
     until(lambda: {opened.settings()["paint"][side] for side in ("width", "height")} == {128})
+
+
+def test_quicker_is_told_used_and_brought_back(visit: Visit, opened: Open) -> None:
+    page = visit("paint")
+    unfold(page, "Settings")
+    page.fill("#paint-steps input", "12")
+    page.keyboard.press("Tab")
+    page.fill("#paint-prompt textarea", "a ball that is painted once")
+    page.keyboard.press("Control+Enter")  # then the engine has told what the machine is, without which there is no forecast
+    until(lambda: opened.jobs() and opened.jobs()[-1]["state"] == "finished", LOADING_S)
+    choose(page, "#paint-quicker", "Much")
+    until(lambda: opened.settings()["paint"].get("quicker") == "much")
+    forecast = page.locator(".h-check").locator("visible=true").first
+    expect(forecast).to_contain_text(re.compile(r"Quicker saves about [1-9]\d% of the steps' time"))
+    page.fill("#paint-prompt textarea", "a ball that is quickly painted")
+    before = len(opened.jobs())
+    page.keyboard.press("Control+Enter")
+    until(lambda: len(opened.jobs()) > before and opened.jobs()[-1]["state"] == "finished", LOADING_S)
+    assert opened.jobs()[-1]["request"]["quicker"] == "much"
+    choose(page, "#paint-quicker", "Off")
+    until(lambda: opened.settings()["paint"]["quicker"] == "off")
+    expect(forecast).not_to_contain_text("Quicker saves")
+    go(page, "shelf")
+    page.locator("#h-shelf .h-creation").first.get_by_role("button", name="reuse").click()
+    expect(page.locator("#paint-quicker input")).to_have_value("Much")
+    choose(page, "#paint-quicker", "Off")
+    page.fill("#paint-steps input", "4")
+    page.keyboard.press("Tab")
+    until(lambda: [opened.settings()["paint"][each] for each in ("quicker", "steps")] == ["off", 4])

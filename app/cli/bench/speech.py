@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from app.cli.bench.numbers import count
 from app.cli.bench.report import Bound, Column, Found, Measured, Remark, Table
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 MIB: Final = 1 << 20
 ROWS_BEHIND: Final = (100, 1000, 3000)
+PLAIN_MOST: Final = 0.87
+"""Most time of a row in bfloat16 at the shortest, as a share of plain generate()'s."""
+LONG_MOST: Final = 1.15
+"""Most time of a row in bfloat16 at the longest, as a share of that at the shortest."""
 QUANTISED_MOST: Final[dict[Quantised, float]] = {"int8": 0.7, "int4": 0.55}
 """Most time of a row with such weights, as a share of that with plain ones."""
 FRAMES_KEPT: Final = 0.85
@@ -85,7 +89,9 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         folder = write_voice(Path(scratch) / "voice", getattr(torch, stored), args.layers)
         plans = {kind: plan_voice(str(folder), args.dtype, kind) for kind in ("none", *args.quantised)}
         voices = {kind: loader.load(folder, plan) for kind, plan in plans.items()}
-        yield from measure_rows(voices, plans, behind, args.rounds, args.each)
+        plain = load_plain(folder, plans["none"]) if is_plain(plans["none"]) else None
+        yield from measure_rows(voices, plans, plain, behind, args.rounds, args.each)
+        del plain
         dtype = find_voice(plans["none"]).compute
         if not is_plain(plans["none"]) or dtype != "float32":
             del voices
@@ -104,27 +110,40 @@ def find_voice(plan: Plan) -> Precision:
 
 
 def is_plain(plan: Plan) -> bool:
-    """Tell whether the weights lie as the plain libraries hold them, so that generate() can run on the same model."""
+    """Tell whether the weights are held as the plain libraries would: all of them on the device, in the dtype that computes."""
     voice = find_voice(plan)
     return plan.quantised == "none" and plan.offload == "none" and voice.storage == voice.compute
 
 
-def measure_rows(voices: Mapping[str, Speaker], plans: Mapping[str, Plan], behind: list[int], rounds: int, each: int) -> Iterator[Found]:
-    """Time each way in turn at each length."""
+def load_plain(folder: Path, plan: Plan) -> Any:
+    """Load the voice as transformers' documentation does: Hearth changes the layers of its own model."""
+    import torch
+    from transformers import DiaForConditionalGeneration
+
+    voice = find_voice(plan)
+    model: Any = DiaForConditionalGeneration.from_pretrained(folder, dtype=getattr(torch, voice.compute), local_files_only=True)
+    return model.to(voice.device)
+
+
+def measure_rows(
+    voices: Mapping[str, Speaker], plans: Mapping[str, Plan], plain_model: Any, behind: list[int], rounds: int, each: int
+) -> Iterator[Found]:
+    """Time each way in turn at each length. `plain_model`: None if the plain libraries would hold it otherwise."""
     import torch
 
     from app.cli.bench.speech_rows import FIRST, HearthRows, PlainRows
 
     dtype, found = find_voice(plans["none"]).compute, dict[tuple[int, str], float]()
-    if not is_plain(plans["none"]):
+    if plain_model is None:
         yield Remark("Hearth holds these weights in another way than the plain libraries, which are therefore not measured.")
     for length in behind:
         ways: dict[str, HearthRows | PlainRows] = {}
+        if plain_model is not None:
+            device = str(plain_model.device)
+            ways |= {way: PlainRows(plain_model, device, length, getattr(torch, dtype)) for way in (PLAIN, AGAIN)}
         for kind, voice in voices.items():
             dia, plan = voice.dia, plans[kind]
             name = f"Hearth, {find_voice(plan).compute}" if kind == "none" else f"Hearth, {kind}"
-            if is_plain(plan):
-                ways |= {way: PlainRows(dia.model, dia.device, length, getattr(torch, dtype)) for way in (PLAIN, AGAIN)}
             ways[name] = HearthRows(dia.model, dia.device, plan, length, rounds * (each + FIRST))
         took = time_in_turn({name: way.time_rows for name, way in ways.items()}, rounds, each)
         middle = {name: median(times) for name, times in took.items()}
@@ -135,6 +154,13 @@ def measure_rows(voices: Mapping[str, Speaker], plans: Mapping[str, Plan], behin
                 {"behind": f"{length} rows behind", "way": name, "seconds": seconds, "least_s": min(took[name]), "beside_plain": beside},
             )
             found[length, name] = seconds
+    if (behind[0], halves := "Hearth, bfloat16") in found:
+        if (behind[0], PLAIN) in found:
+            share = found[behind[0], halves] / found[behind[0], PLAIN]
+            yield Bound(f"{halves}: a row at {behind[0]} rows, as a share of plain generate()'s", share, most=PLAIN_MOST)
+        if behind[0] < behind[-1]:
+            share = found[behind[-1], halves] / found[behind[0], halves]
+            yield Bound(f"{halves}: a row at {behind[-1]} rows, as a share of one at {behind[0]}", share, most=LONG_MOST)
     plain = next((seconds for (_, name), seconds in found.items() if name.startswith("Hearth,")), 0.0)
     for kind, most in QUANTISED_MOST.items():
         if (behind[0], f"Hearth, {kind}") in found:

@@ -80,7 +80,7 @@ def probe() -> Hardware:
         processor={"AMD64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine()),
         cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         torch=str(torch.__version__),
-        fast_bf16=_fast_bf16(torch),
+        fast_bf16=multiplies_bfloat16(torch),
         packages=tuple(name for name in PACKAGES if importlib.util.find_spec(name) is not None),
     )
     if torch.cuda.is_available():
@@ -145,8 +145,8 @@ def _metal(facts: Hardware, torch: ModuleType) -> Hardware:
     return replace(facts, kind="mps", free_bytes=free, limit_bytes=limit)
 
 
-def _fast_bf16(torch: ModuleType) -> bool:
-    """Ask torch's private functions, which differ by version; return False if this torch lacks them."""
+def multiplies_bfloat16(torch: ModuleType) -> bool:
+    """Tell whether the processor multiplies bfloat16 itself. torch's private functions for it differ by version; without them, no."""
     names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     return any(bool(getattr(torch.cpu, name)()) for name in names if hasattr(torch.cpu, name))
 

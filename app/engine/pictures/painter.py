@@ -32,7 +32,7 @@ from app.engine.pictures.reuse import Reuse, list_inner_blocks
 from app.engine.pictures.worker_thread import iterate_reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
-from app.engine.pipelines.packed_convolutions import is_plain_float32
+from app.engine.pipelines.packed_convolutions import is_plain
 from app.sentence import say
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ class Painter:
         self._plan = plan
         self._family = FAMILIES[model.family]
         denoiser = self._family.denoiser
-        self._loras = ActiveLoras(denoiser, is_plain_float32(plan, placement.find_precision(plan, denoiser)))
+        how = placement.find_precision(plan, denoiser)
+        # In half precision adding a LoRA and taking it off again would leave its rounding in the weights.
+        self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
@@ -192,7 +194,8 @@ class Painter:
         if picture.path.is_file():
             return
         finished = per_request.finish_picture(painted, run.settings)
-        picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
+        asked = run.settings.request_for(picture.index)
+        picture_settings.write(finished, picture.path, asked, self._model.title, run.settings.read_as)
         if loop.stepped_s:
             now_s = time.perf_counter()
             self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s

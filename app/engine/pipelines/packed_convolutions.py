@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import torch
 
+from app.compat.machine.hardware import multiplies_bfloat16
 from app.compat.planning.types import Plan, Precision
 
 _PROCESSORS: Final = ("x86_64", "AMD64")
@@ -28,9 +29,10 @@ class PackedConvolution(torch.nn.Conv2d):
 
 
 def pack_convolutions(unet: torch.nn.Module, plan: Plan, how: Precision) -> None:
-    """Have the convolutions pack themselves if their weights stay on this processor in float32."""
+    """Have the convolutions pack themselves if their weights stay on this processor, in a dtype that it multiplies."""
     has_kernels: bool = platform.machine() in _PROCESSORS and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    if not (has_kernels and is_plain_float32(plan, how)):
+    dtypes = ("float32", "bfloat16") if multiplies_bfloat16(torch) else ("float32",)
+    if not (has_kernels and is_plain(plan, how) and how.compute in dtypes):
         return
     for layer in unet.modules():
         if type(layer) is torch.nn.Conv2d and layer.padding_mode == "zeros" and not isinstance(layer.padding, str):
@@ -38,10 +40,10 @@ def pack_convolutions(unet: torch.nn.Module, plan: Plan, how: Precision) -> None
     unet.register_forward_pre_hook(_put_channels_last)
 
 
-def is_plain_float32(plan: Plan, how: Precision) -> bool:
-    """Tell whether the weights of a part stay on this processor, unquantised and in float32."""
+def is_plain(plan: Plan, how: Precision) -> bool:
+    """Tell whether the weights of a part stay on this processor, unquantised and in the dtype that computes."""
     stays = plan.device == plan.runs_on == "cpu" and plan.offload == "none" and plan.quantised == "none"
-    return stays and how.storage == how.compute == "float32"
+    return stays and how.storage == how.compute
 
 
 def unpack_convolutions(unet: torch.nn.Module) -> None:

@@ -25,6 +25,7 @@ from app.engine.speech.dia import Dia
 from app.engine.speech.fused_projections import fuse_projections
 from app.engine.speech.linears import StoredLinears
 from app.engine.speech.packed_voice import pack_voice
+from app.engine.speech.reordered_linears import is_quicker_here, reorder_weights
 from app.engine.speech.run import SpeechRun
 from app.engine.text.voice_limits import read_limits
 from app.sentence import Sentence, Trouble, say
@@ -110,6 +111,8 @@ def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") ->
         linears.keep(_kept_bytes(plan))
     else:
         fuse_projections(model)
+        if device == "cpu" and speech.compute == "bfloat16" and is_quicker_here():
+            reorder_weights(model)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)

@@ -11,7 +11,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
 from app.engine.models import catalog
-from app.engine.models.forecast import Forecast, estimate_seconds, estimate_share, list_alike, make_forecast
+from app.engine.models.forecast import Forecast, compare_few_steps, estimate_seconds, estimate_share, list_alike, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.engine.text.unknown import note_wordless
@@ -37,18 +37,23 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
     }  # fmt: skip
 
 
-def prompt_view(desk: Desk, prompt: str, model: str, person: Person, spoken: Language) -> View:
+def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> View:
     """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
     if not (chosen.starter and chosen.kind == "picture"):
         wordless = note_wordless(prompt)
         return {"problems": [{"kind": "careful", "text": translate(wordless, spoken), "cure": ""}] if wordless else [], "marks": []}
     folder = Path(chosen.path)
-    match, marks = starter_words.match_prompt(folder, prompt), unknown_view(prompt, starter_words.list_unknown(folder, prompt))
+    match, marks = starter_words.match_prompt(folder, prompt, negative), unknown_view(prompt, starter_words.list_unknown(folder, prompt))
     if match.note is None:
         return {"problems": [], "marks": marks}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": join(spoken, *leave_out_advice(person, match.note)), "cure": cure, "captions": list(match.offered)}
+    seen = {
+        "kind": kind,
+        "text": join(spoken, *leave_out_advice(person, match.note, *match.reasons)),
+        "cure": cure,
+        "captions": list(match.offered),
+    }
     return {"problems": [seen], "marks": marks}
 
 
@@ -58,8 +63,9 @@ def preview_url(job: str, progress: Progress) -> str:
     return f"{job_file_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
-def fit_html(found: Forecast, seconds: float | None, share: float, spoken: Language) -> str:
-    """Word a forecast as HTML: whether it fits, how long it takes, what "quicker" leaves of that (`share`), what would make it fit."""
+def fit_html(found: Forecast, seconds: float | None, share: float, few_steps: float, spoken: Language) -> str:
+    """Word a forecast as HTML: whether it fits, how long it takes, what "quicker" (`share`) and a few-steps LoRA leave of that, what
+    would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)),
         "tight": ("careful", text("fit.tight", "tight", spoken)),
@@ -69,9 +75,13 @@ def fit_html(found: Forecast, seconds: float | None, share: float, spoken: Langu
         time = say("fit.unknown", "Time unknown: this has not been measured on this machine yet.")
     else:
         time = say("fit.seconds", "About {time}, based on earlier runs.", time=word_duration(seconds))
-    saved = (
-        [say("fit.quicker", "Quicker saves about {percent}% of the steps' time.", percent=round(100 - 100 * share))] if share < 1 else []
-    )
+    saved = []
+    if few_steps < 1:
+        saved.append(
+            say("fit.few-steps", "Its few-steps LoRA saves about {percent}% of the steps' time.", percent=round(100 - 100 * few_steps))
+        )
+    if share < 1:
+        saved.append(say("fit.quicker", "Quicker saves about {percent}% of the steps' time.", percent=round(100 - 100 * share)))
     words = join(spoken, found.sentence, time, *saved, *(cure.sentence for cure in found.cures))
     return (
         f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(words)}</span></p>'
@@ -127,4 +137,5 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     if hardware.pretended:
         named = say("forecast.simulated", "On the simulated {machine}: {forecast}", machine=hardware.name, forecast=found.sentence)
         found = dataclasses.replace(found, sentence=named)
-    return fit_html(found, estimate_seconds(request, model, alike), estimate_share(request, model), spoken)
+    seconds, few_steps = estimate_seconds(request, model, alike), compare_few_steps(request, model)
+    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken)

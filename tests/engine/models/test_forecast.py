@@ -24,10 +24,12 @@ from app.engine.jobs.events import Finished
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.tasks import Tune
 from app.engine.models import catalog, fit
-from app.engine.models.forecast import Forecast, _vary_size, estimate_seconds, list_alike, make_forecast
+from app.engine.models.forecast import Forecast, _vary_size, compare_few_steps, estimate_seconds, list_alike, make_forecast
 from app.engine.models.model import Model, describe_need
 from app.engine.session.session import Session
 from app.paths import home
+from app.sentence import say
+from app.ui.tabs.paint_view import fit_html
 
 GIB = 1 << 30
 SDXL, SD15, DIA = (catalog.find(name) for name in ("sdxl", "sd15", "dia-1.6b"))
@@ -74,6 +76,28 @@ def test_seconds_follow_steps_size_batch_guidance_and_strength() -> None:
     assert seconds(asked, replace(past, settings={**past.settings, "quicker": "of a newer Hearth"})) is None
     assert seconds(asked, past, made(1.0, past.settings), made(2.0, past.settings)) == 10
     assert seconds(SpeechRequest("[S1] a"), made(50.0, {}, model="dia-1.6b"), frames=100) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ({}, 6 / 25),
+        ({"steps": 12, "width": 768, "quicker": "much"}, 12 / 25),
+        ({"scheduler": "LCM", "guidance": 1.0}, 0.5 * 6 / 25),
+        ({"scheduler": "Euler"}, 1.0),
+    ],
+)
+def test_what_a_few_steps_lora_saves(settings: dict[str, Any], left: float) -> None:
+    assert compare_few_steps(PictureRequest("a", **settings), SD15) == pytest.approx(left)
+    assert compare_few_steps(PictureRequest("a", **settings), SDXL) == 1.0
+
+
+def test_the_window_tells_what_saves_time() -> None:
+    found = Forecast("fits", say("test.fits", "It fits."), None)
+    assert "few-steps LoRA saves about 76% of" in fit_html(found, 9.0, 1.0, 0.24, "en")
+    both = fit_html(found, 9.0, 0.6, 0.24, "zh")
+    assert "76%" in both and "40%" in both
+    assert "%" not in fit_html(found, 9.0, 1.0, 1.0, "en")
 
 
 def test_what_another_card_did_says_nothing_here() -> None:

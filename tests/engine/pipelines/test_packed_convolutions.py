@@ -13,11 +13,13 @@ from peft import LoraConfig
 
 from app.compat.planning.types import Plan, Precision
 from app.engine.models import catalog
+from app.engine.pipelines import packed_convolutions
 from app.engine.pipelines.packed_convolutions import PackedConvolution, pack_convolutions
 from tests.support import tiny_pictures as tiny
 
 PLAN = tiny.make_plan(catalog.BY_ID["starter-painter"])
 EXACT = Precision("unet", "denoiser", "float32", "float32", "cpu")
+HALVES = Precision("unet", "denoiser", "bfloat16", "bfloat16", "cpu")
 packs = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="packs on x86 only")
 
 
@@ -32,9 +34,9 @@ def make_unet() -> UNet2DConditionModel:
 @torch.no_grad()
 def compute(unet: Any, side: int = 16) -> torch.Tensor:
     noise = torch.Generator().manual_seed(1)
-    latents, words = torch.randn(2, 4, side, side, generator=noise), torch.randn(2, 7, 32, generator=noise)
+    latents, words = (torch.randn(shape, generator=noise).to(unet.dtype) for shape in ((2, 4, side, side), (2, 7, 32)))
     found: torch.Tensor = unet(latents, torch.tensor(500), encoder_hidden_states=words, return_dict=False)[0]
-    return found
+    return found.float()
 
 
 def list_convolutions(unet: torch.nn.Module) -> list[torch.nn.Conv2d]:
@@ -68,6 +70,24 @@ def test_a_lora_may_be_added_before_and_after_packing_and_leave_again() -> None:
 
 
 @packs
+def test_in_bfloat16_they_are_packed_where_the_processor_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And as exact as plain ones, also with a LoRA that comes after packing and leaves again."""
+    monkeypatch.setattr(packed_convolutions, "multiplies_bfloat16", lambda _: True)
+    exact, plain, packed = make_unet(), make_unet().to(torch.bfloat16), make_unet().to(torch.bfloat16)
+    pack_convolutions(packed, PLAN, HALVES)
+    before = compute(packed)
+    assert all(isinstance(each, PackedConvolution) and each.weight.is_mkldnn for each in list_convolutions(packed))
+    assert 0 < (before - compute(exact)).abs().max() < 1.5 * (compute(plain) - compute(exact)).abs().max()
+    for unet in (exact, plain, packed):
+        torch.manual_seed(3)
+        unet.add_adapter(LoraConfig(r=4, init_lora_weights=False, target_modules=["to_q", "conv1", "conv2"]), "style")
+    assert (compute(packed) - before).abs().max() > 0.01
+    assert (compute(packed) - compute(exact)).abs().max() < 1.5 * (compute(plain) - compute(exact)).abs().max()
+    packed.disable_adapters()
+    assert torch.equal(compute(packed), before)
+
+
+@packs
 def test_no_plain_weight_stays_in_memory() -> None:
     unet = make_unet()
     kept = [torch.utils.weak.WeakTensorKeyDictionary({each.weight: True}) for each in list_convolutions(unet)]
@@ -84,10 +104,12 @@ def test_no_plain_weight_stays_in_memory() -> None:
         (replace(PLAN, offload="model"), EXACT),
         (replace(PLAN, quantised="torchao-int8"), EXACT),
         (PLAN, replace(EXACT, storage="float16")),
-        (PLAN, replace(EXACT, storage="bfloat16", compute="bfloat16")),
+        (PLAN, HALVES),
     ],
 )
-def test_elsewhere_the_convolutions_stay_as_they_are(plan: Plan, how: Precision) -> None:
+def test_elsewhere_the_convolutions_stay_as_they_are(plan: Plan, how: Precision, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of them on a processor that does not multiply bfloat16 itself."""
+    monkeypatch.setattr(packed_convolutions, "multiplies_bfloat16", lambda _: how != HALVES)
     unet = make_unet()
     pack_convolutions(unet, plan, how)
     assert not any(isinstance(each, PackedConvolution) for each in list_convolutions(unet))
