@@ -41,9 +41,18 @@ def test_each_way_in_turn_beside_an_earlier_run(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(("shortest", "longest", "kept"), [(0.085, 0.097, True), (0.088, 0.097, False), (0.085, 0.098, False)])
 def test_a_row_in_bfloat16_is_held_to_plain_ones_time_and_to_its_own_at_the_longest(shortest: float, longest: float, kept: bool) -> None:
     halves = "Hearth, bfloat16"
-    found = {(100, PLAIN): 0.1, (100, halves): shortest, (1000, PLAIN): 0.1, (1000, halves): 0.5, (3000, PLAIN): 0.2, (3000, halves): longest}
+    found = {
+        (100, PLAIN): 0.1,
+        (100, halves): shortest,
+        (1000, PLAIN): 0.1,
+        (1000, halves): 0.5,
+        (3000, PLAIN): 0.2,
+        (3000, halves): longest,
+    }
     beside_plain, grown, frames = check_rows(found, [100, 1000, 3000])
-    assert (beside_plain.value, beside_plain.most) == (shortest / 0.1, 0.87) and beside_plain.name.startswith(f"{halves}: a row at 100 rows")
+    assert (beside_plain.value, beside_plain.most) == (shortest / 0.1, 0.87) and beside_plain.name.startswith(
+        f"{halves}: a row at 100 rows"
+    )
     assert (grown.value, grown.most) == (longest / shortest, 1.15) and grown.name.startswith(f"{halves}: a row at 3000 rows")
     assert (frames.value, frames.least) == (shortest / longest, 0.85)
     assert (beside_plain.kept and grown.kept) is kept
