@@ -59,7 +59,8 @@ class Foresight:
             past = self._keeper.shelf.find(
                 Search(kind="picture" if isinstance(request, PictureRequest) else "speech", model=model.id, most=8)
             )
-            seconds = estimate_seconds(request, model, list_alike(past, found.plan) if found.plan is not None else (), round(work))
+            alike = list_alike(past, found.plan) if found.plan is not None else ()
+            seconds = estimate_seconds(request, model, alike, round(work), found.plan)
         return Outlook(found.fit, loaded, seconds)
 
 

@@ -1,4 +1,4 @@
-"""The first visit of an empty home: the greeting comes at once and moves nothing, in a real browser, without an engine."""
+"""The first visit of an empty home: the greeting comes at once and moves nothing, the forecast by itself; in a real browser, without an engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from app.compat.machine.hardware import Hardware
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
-from tests.support.window import WAIT_MS, needs_chromium, shut_out
+from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -58,4 +58,20 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
     assert page.evaluate("[...said]") == [], "Gradio's own loader was seen"
     assert not shut_out(page)
+    context.close()
+
+
+def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browser: Browser, opened: tuple[Desk, str]) -> None:
+    desk, address = opened
+    desk.keeper._loop.status.set(hardware=None)
+    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(address)
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    go(page, "paint")
+    page.wait_for_timeout(1500)  # whatever asks for a forecast as the tab opens has its answer
+    assert page.locator("#paint-fit .h-check").count() == 0
+    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
+    expect(page.locator("#paint-fit .h-check")).to_contain_text("GB are free")
     context.close()

@@ -208,9 +208,6 @@ def test_quicker_is_told_used_and_brought_back(visit: Visit, opened: Open) -> No
     unfold(page, "Settings")
     page.fill("#paint-steps input", "12")
     page.keyboard.press("Tab")
-    page.fill("#paint-prompt textarea", "a ball that is painted once")
-    page.keyboard.press("Control+Enter")  # then the engine has told what the machine is, without which there is no forecast
-    until(lambda: opened.jobs() and opened.jobs()[-1]["state"] == "finished", LOADING_S)
     choose(page, "#paint-quicker", "Much")
     until(lambda: opened.settings()["paint"].get("quicker") == "much")
     forecast = page.locator(".h-check").locator("visible=true").first

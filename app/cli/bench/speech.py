@@ -154,6 +154,11 @@ def measure_rows(
                 {"behind": f"{length} rows behind", "way": name, "seconds": seconds, "least_s": min(took[name]), "beside_plain": beside},
             )
             found[length, name] = seconds
+    yield from check_rows(found, behind)
+
+
+def check_rows(found: Mapping[tuple[int, str], float], behind: list[int]) -> Iterator[Bound]:
+    """Hold the seconds a row, by the rows behind it and the way, to what is promised."""
     if (behind[0], halves := "Hearth, bfloat16") in found:
         if (behind[0], PLAIN) in found:
             share = found[behind[0], halves] / found[behind[0], PLAIN]

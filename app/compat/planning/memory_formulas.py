@@ -24,6 +24,8 @@ _QUANTISED_ROLES: Final[dict[Quantised, tuple[Role, ...]]] = {
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
+TIGHT: Final = 0.85
+"""Share of the free memory; above it other programs slow down."""
 SCRATCH_BYTES: Final = {"attention": 64 * MIB, "speech": 256 * MIB, "picture": 512 * MIB}
 """Estimate for one step's activations and the smallest score budget; forecast.py learns the true value."""
 SCORES_AT_MOST: Final = GIB

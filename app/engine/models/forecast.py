@@ -11,23 +11,22 @@ from typing import Final, Literal
 
 from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.memory_formulas import free_bytes, peak_bytes
-from app.compat.planning.types import Choice, Offload, Plan, Quantised
+from app.compat.planning.memory_formulas import TIGHT, free_bytes, peak_bytes
+from app.compat.planning.types import AUTO, Choice, Chunk, Offload, Plan, Quantised
 from app.engine.jobs import quicker
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, Request
+from app.engine.models import at_once
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.planned import find_need, make_plan
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
-TIGHT = 0.85
-"""Share of the free memory; above it other programs slow down."""
 GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
 QUANTISED: Final[tuple[Quantised, ...]] = ("int8", "int4", "torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
 FRACTIONS: Final = (0.75, 0.5)
-_WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker")
+_WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker", "batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +133,31 @@ def list_alike(past: Iterable[Creation], plan: Plan) -> list[Creation]:
     return [each for each in past if all(each.plan.get(name) in (None, getattr(plan, name)) for name in names)]
 
 
-def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int = 0) -> float | None:
+def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int = 0, plan: Plan | None = None) -> float | None:
     """Estimate from this machine's earlier speed with this model; None if it was never measured. Steps at another size are
-    scaled by their pixels. `frames`: the estimated length of speech."""
+    scaled by their pixels. `frames`: the estimated length of speech; `plan`: of a picture, without which none are painted together."""
     times = []
     for creation in past:
         if creation.model != model.id or not 0 < creation.rate < math.inf:
             continue
         if isinstance(request, PictureRequest):
             try:
-                ratio = weigh_step(model, request) / weigh_step(model, _read_weighed(creation))
+                before = _read_weighed(creation)
+                ratio = weigh_step(model, request) / weigh_step(model, before)
+                ratio *= _weigh_batch(request, model, *((plan.device, plan.chunk_q) if plan else ("", AUTO)))
+                ratio /= _weigh_batch(before, model, creation.plan.get("device", ""), creation.plan.get("chunk_q", AUTO))
             except Trouble:  # settings of a newer Hearth
                 continue
             times.append(count_steps(request, model) * request.batch * ratio / creation.rate)
         elif frames > 0:
             times.append(frames / creation.rate)
     return statistics.median(times) if times else None
+
+
+def _weigh_batch(request: PictureRequest, model: Model, device: str, chunk: Chunk) -> float:
+    """Weigh a picture of a batch by one that is painted alone, with memory for as many at once as gain something."""
+    width, height = request.width or model.settings.width, request.height or model.settings.height
+    return at_once.estimate_share(dataclasses.replace(request, width=width, height=height), model, device, chunk, math.inf)
 
 
 def _read_weighed(creation: Creation) -> PictureRequest:

@@ -1,4 +1,4 @@
-"""Choose which pictures of a request are painted next, and how many of them in one call of the pipeline."""
+"""Choose which pictures of a request are painted next, and together with which others."""
 
 from __future__ import annotations
 
@@ -8,24 +8,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from app.compat.planning.memory_formulas import SCRATCH_BYTES
-from app.compat.planning.types import AUTO, Plan
 from app.engine.files.fingerprint import fingerprint
-from app.engine.jobs.request import PictureRequest, to_json
-from app.engine.models.forecast import TIGHT
-from app.engine.models.model import SMALL_PARAMETERS, Model
+from app.engine.jobs.request import to_json
+from app.engine.models.model import Model
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.final_settings import PictureSettings
-
-AT_ONCE: Final = 4
-"""Eight were no quicker than four."""
-CARD_PIXELS: Final = 512 * 512
-"""Of one picture on a card or Metal: up to this size starting a kernel takes as long as much of its work."""
-PROCESSOR_PIXELS: Final = 256 * 256
-"""Of a small model's picture on the processor, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +76,6 @@ def _name_by_content(settings: PictureSettings, model: Model) -> dict[str, Any]:
     values["loras"] = [{**each, "path": fingerprint(Path(each["path"]))} for each in values.get("loras", ())]
     read = {"read_as": settings.read_as} if settings.read_as else {}
     return {**values, **read, "model": fingerprint(Path(model.path)) if model.is_local else model.id}
-
-
-def count_at_once(request: PictureRequest, model: Model, plan: Plan, free_bytes: int) -> int:
-    """Return how many pictures one call may paint. A chunk set by hand bounds the memory of one picture; what `quicker` remembers
-    and a start picture are of one."""
-    if request.batch == 1 or request.image or request.quicker != "off" or plan.chunk_q != AUTO:
-        return 1
-    small = sum(part.parameters for part in model.parts) < SMALL_PARAMETERS
-    most = CARD_PIXELS if plan.device != "cpu" else PROCESSOR_PIXELS if small else 0
-    if (request.width or 0) * (request.height or 0) > most:
-        return 1
-    return max(1, min(AT_ONCE, int(TIGHT * free_bytes / SCRATCH_BYTES["picture"])))
 
 
 def choose_next(waiting: Sequence[Picture], most: int) -> Loop:

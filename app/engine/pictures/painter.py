@@ -20,6 +20,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.loading.loaded import same_placement
+from app.engine.models.at_once import count_at_once
 from app.engine.models.forecast import count_steps
 from app.engine.models.model import Model
 from app.engine.pictures import batch, checkpoint, per_request, preview, steps
@@ -104,7 +105,7 @@ class Painter:
                 tell(PartDone(picture.index, request.batch, files[-1], request.prompt, run.settings.seed_for(picture.index)))
 
         waiting = batch.list_pictures(run.settings, self._model, job)
-        most = batch.count_at_once(run.settings.request, self._model, self._plan, self._meter.read().free_bytes)
+        most = count_at_once(run.settings.request, self._model, self._plan.device, self._plan.chunk_q, self._meter.read().free_bytes)
         while waiting and not stopped:
             if waiting[0].path.is_file():
                 land(waiting.pop(0))

@@ -137,5 +137,5 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     if hardware.pretended:
         named = say("forecast.simulated", "On the simulated {machine}: {forecast}", machine=hardware.name, forecast=found.sentence)
         found = dataclasses.replace(found, sentence=named)
-    seconds, few_steps = estimate_seconds(request, model, alike), compare_few_steps(request, model)
+    seconds, few_steps = estimate_seconds(request, model, alike, plan=found.plan), compare_few_steps(request, model)
     return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken)

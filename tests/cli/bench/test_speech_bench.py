@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
+from app.cli.bench.speech import PLAIN, check_rows
 
 GIVEN = ["bench", "speech", "--layers", "1", "--rows", "20", "--rows", "40", "--rounds", "2", "--each", "2"]
 
@@ -35,6 +36,34 @@ def test_each_way_in_turn_beside_an_earlier_run(capsys: pytest.CaptureFixture[st
     assert ratios == [{"seconds": row["seconds"] / 0.5, "beside_plain": row["beside_plain"]} for row in rows[:3]]
     assert "Divided by the earlier run (hearth bench)" in told.err and "It ran on: " in told.err
     assert str(tmp_path) not in json.dumps(values | {"against": None})
+
+
+@pytest.mark.parametrize(("shortest", "longest", "kept"), [(0.085, 0.097, True), (0.088, 0.097, False), (0.085, 0.098, False)])
+def test_a_row_in_bfloat16_is_held_to_plain_ones_time_and_to_its_own_at_the_longest(shortest: float, longest: float, kept: bool) -> None:
+    halves = "Hearth, bfloat16"
+    found = {
+        (100, PLAIN): 0.1,
+        (100, halves): shortest,
+        (1000, PLAIN): 0.1,
+        (1000, halves): 0.5,
+        (3000, PLAIN): 0.2,
+        (3000, halves): longest,
+    }
+    beside_plain, grown, frames = check_rows(found, [100, 1000, 3000])
+    assert (beside_plain.value, beside_plain.most) == (shortest / 0.1, 0.87) and beside_plain.name.startswith(
+        f"{halves}: a row at 100 rows"
+    )
+    assert (grown.value, grown.most) == (longest / shortest, 1.15) and grown.name.startswith(f"{halves}: a row at 3000 rows")
+    assert (frames.value, frames.least) == (shortest / longest, 0.85)
+    assert (beside_plain.kept and grown.kept) is kept
+
+
+def test_what_was_not_measured_is_not_held_to_anything() -> None:
+    """Without plain generate(), at one length, and in float32, which neither bound is for."""
+    assert list(check_rows({(100, "Hearth, bfloat16"): 0.1}, [100])) == []
+    grown, _ = check_rows({(100, "Hearth, bfloat16"): 0.1, (3000, "Hearth, bfloat16"): 0.1}, [100, 3000])
+    assert grown.most == 1.15
+    assert [each.least for each in check_rows({(20, "Hearth, float32"): 0.1, (40, "Hearth, float32"): 0.1}, [20, 40])] == [0.85]
 
 
 @pytest.mark.slow

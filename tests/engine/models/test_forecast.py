@@ -17,7 +17,7 @@ from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import machine
 from app.compat.planning.decide import decide
 from app.compat.planning.memory_formulas import peak_bytes
-from app.compat.planning.types import AUTO, Choice
+from app.compat.planning.types import AUTO, Choice, Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Finished
@@ -76,6 +76,28 @@ def test_seconds_follow_steps_size_batch_guidance_and_strength() -> None:
     assert seconds(asked, replace(past, settings={**past.settings, "quicker": "of a newer Hearth"})) is None
     assert seconds(asked, past, made(1.0, past.settings), made(2.0, past.settings)) == 10
     assert seconds(SpeechRequest("[S1] a"), made(50.0, {}, model="dia-1.6b"), frames=100) == 2
+
+
+def test_a_batch_that_shares_calls_is_forecast_so() -> None:
+    """Four at once take 0.72 of one by one on the processor, two what lies between; a call takes no more than four."""
+    starter = catalog.find("starter-painter")
+    plan = forecast(PictureRequest("a"), starter, machine("cpu"), Choice(), {}).plan
+    assert plan is not None and plan.device == "cpu"
+    sole = made(2.0, {"batch": 1}, starter.id, device="cpu", chunk_q=AUTO)
+
+    def seconds(past: Creation, how: Plan = plan, **settings: Any) -> float | None:
+        return estimate_seconds(PictureRequest("a", steps=20, **settings), starter, [past], plan=how)
+
+    assert seconds(sole) == 10
+    assert seconds(sole, batch=4) == pytest.approx(0.72 * 40)
+    assert seconds(sole, batch=8) == pytest.approx(0.72 * 80)
+    assert seconds(sole, batch=2) == pytest.approx(20 - 0.28 * 40 / 3)
+    assert seconds(sole, batch=5) == pytest.approx(0.72 * 40 + 10)
+    four = replace(sole, settings={"batch": 4})
+    assert seconds(four, batch=4) == pytest.approx(40) and seconds(four) == pytest.approx(10 / 0.72)
+    assert seconds(replace(four, plan={"device": "cpu", "chunk_q": 128})) == 10
+    assert seconds(sole, batch=4, width=512, height=512) == pytest.approx(160)
+    assert seconds(sole, replace(plan, device="cuda"), batch=4) == seconds(sole, replace(plan, chunk_q=128), batch=4) == 40
 
 
 @pytest.mark.parametrize(

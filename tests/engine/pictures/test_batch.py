@@ -15,15 +15,16 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from app.compat.planning.memory_formulas import GIB
-from app.compat.planning.types import Plan
+from app.compat.planning.types import AUTO
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
+from app.engine.models.at_once import count_at_once
 from app.engine.models.model import Model
-from app.engine.pictures import batch, checkpoint
+from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.painter import Painter
 from tests.support import tiny_pictures as tiny
@@ -207,9 +208,8 @@ LARGE = catalog.BY_ID["sd15"]
 )
 def test_how_many_are_painted_at_once(model: Model, device: str, pixels: int, free_gib: float, changed: dict[str, Any], count: int) -> None:
     request = replace(PictureRequest("a", width=pixels, height=pixels, batch=8), **changed)
-    plan: Plan = replace(tiny.make_plan(model), device=device)
-    assert batch.count_at_once(request, model, plan, int(free_gib * GIB)) == count
-    assert batch.count_at_once(request, model, replace(plan, chunk_q=128), int(free_gib * GIB)) == 1
+    assert count_at_once(request, model, device, AUTO, free_gib * GIB) == count
+    assert count_at_once(request, model, device, 128, free_gib * GIB) == 1
 
 
 def begin(paints: Painter, request: PictureRequest, job: Path) -> Path:

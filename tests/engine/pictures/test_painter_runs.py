@@ -24,7 +24,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
-from app.engine.pictures import batch, checkpoint, per_request, preview, steps
+from app.engine.pictures import checkpoint, per_request, preview, steps
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.final_settings import resolve_settings
@@ -160,7 +160,7 @@ def test_a_job_taken_up_again_leaves_finished_pictures_alone(folders: dict[str, 
 def test_a_picture_that_another_machine_finished_first_is_left(
     at: int, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "AT_ONCE", 1)
+    monkeypatch.setattr("app.engine.models.at_once.AT_ONCE", 1)
     paints, _ = load_painter(folders["sd15"])
     calls, theirs = 0, tmp_path / "picture-0.png"
 

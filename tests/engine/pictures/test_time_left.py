@@ -12,9 +12,10 @@ import pytest
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Step
 from app.engine.jobs.request import PictureRequest
+from app.engine.models import at_once as shared
 from app.engine.models import catalog
-from app.engine.pictures import batch, steps
 from app.engine.pictures import painter as picture_painter
+from app.engine.pictures import steps
 from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 
@@ -57,7 +58,7 @@ def paint(
 
     monkeypatch.setattr(painter, "_make_step", tell)
     events = list(painter.run(request, Control(), None, job))
-    assert isinstance(events[-1], Finished) and len(told) == (request.steps or 0) * -(-request.batch // batch.AT_ONCE)
+    assert isinstance(events[-1], Finished) and len(told) == (request.steps or 0) * -(-request.batch // shared.AT_ONCE)
     began_s = told[0][0] - 1.0
     return [((now_s - began_s) / (clock.now_s - began_s), eta_s / (clock.now_s - now_s)) for now_s, eta_s in told]
 
@@ -77,7 +78,7 @@ def test_the_first_picture_counts_a_decoding_that_was_never_measured(
 def test_later_pictures_count_the_decoding_that_was_measured(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, decode_s: float, at_once: int
 ) -> None:
-    monkeypatch.setattr(batch, "AT_ONCE", at_once)
+    monkeypatch.setattr("app.engine.models.at_once.AT_ONCE", at_once)
     request = PictureRequest("a boat", width=64, height=64, steps=5, seed=1, batch=4, preview_every=0)
     told = paint(folders["sd15"], monkeypatch, tmp_path / "job", request, 0.0, decode_s)
     assert all(1 / 1.1 <= ratio <= 1.1 for _, ratio in told[5:]), told

@@ -1,7 +1,7 @@
 // Paint: the picture while it is painted, the results, comparing two, and the grid.
 (() => {
   const { t, text, el, list, time } = Hearth;
-  let shown = null, compared = null, weighed = "";
+  let shown = null, compared = null, weighed = "", known = false;
 
   Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
 
@@ -11,6 +11,13 @@
   }, "paint-negative");
   Hearth.paintedBy = prompt.again;
   Hearth.area("#h-prompt", () => prompt.look());
+
+  // There is no forecast until the engine has told what machine this is. Guests are never told.
+  Hearth.area("#h-canvas", (_, { strip }) => {
+    if (known || !strip.machine) return;
+    known = true;
+    Hearth.call("paint.forecast");
+  });
 
   Hearth.area("#h-canvas", (element, { picture }) => {
     const frame = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
