@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.machines.cluster.dask_settings import name_address
-from app.machines.cluster.pipe import Pipe
+from app.machines.cluster.pipe import Pipe, take_foreign
 from app.machines.cluster.roles import HELLO, find_machine, keep_own_words, list_operations
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -118,6 +118,7 @@ def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_what_no_json_holds_is_heard_as_nothing(odd: object, tmp_path: Path) -> None:
     """A task whose end is such ends all the same; whoever waits for it would otherwise wait for ever."""
     process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
+    assert take_foreign(odd) is None  # one that is too long would fill the pipe below for ever
     near, far = multiprocessing.Pipe()
     desk = process.TaskDesk(Pipe(far), None)
     desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
