@@ -11,12 +11,12 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from app.__main__ import main as hearth
-from assets.starter.training.painter.captions import say
-from assets.starter.training.painter.pack import EXAMPLES
-from assets.starter.training.painter.scenes import scene
+from assets.starter.training.pictures.captions import say
+from assets.starter.training.pictures.pack import EXAMPLES
+from assets.starter.training.pictures.scenes import scene
 
 STARTER = Path(__file__).parent / "starter"
-ACROSS, DOWN = 6, 4
+ACROSS, DOWN = 6, 2
 FIRST_SEED = 80_000_000  # neither trained on nor judged
 
 
@@ -37,7 +37,7 @@ def main() -> None:
         sheet = Image.new("RGB", (width * ACROSS, height * DOWN))
         for i, picture in enumerate(pictures):
             sheet.paste(picture, (i % ACROSS * width, i // ACROSS * height))
-        sheet.save(STARTER / "painter" / "contact.jpg", quality=92)
+        sheet.save(STARTER / "painter" / "contact.jpg", quality=84)
 
 
 if __name__ == "__main__":

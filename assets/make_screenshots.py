@@ -14,7 +14,10 @@ from playwright.sync_api import Page, sync_playwright
 TABS = ("speak", "paint", "shelf", "models", "machine")
 SCRIPT = """[S1] Good morning, my friend. [S2] Good morning. The red house is near the river.
 (pause 0.5s) [S1] Please bring bread and coffee. [S2] Thank you."""
-FURTHER_PROMPTS = ("a red circle left of a blue square on a white background", "a big pink heart on a black background")
+FURTHER_PROMPTS = (
+    "the sea by night with a moon at the right, a red lighthouse at the left and a boat",
+    "two hearts and a yellow star on a pink background",
+)
 SIZE = {"width": 1400, "height": 900}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 LONG_MS = 600_000

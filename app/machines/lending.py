@@ -159,11 +159,11 @@ class Lending:
     def _hear(self, message: dict[str, Any]) -> None:
         match message["op"]:
             case "online":
-                self._set(online=True, said=None)
+                self._set(online=True, connecting=False, said=None)
                 self._tell("pause", paused=self.state.paused)
                 self._send_facts()
             case "offline":
-                self._set(online=False)
+                self._set(online=False, connecting=False)
             case "moved":
                 self._finder.note_move(message["address"])
             case "refused":

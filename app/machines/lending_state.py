@@ -14,6 +14,8 @@ class LendingState:
     main: str = ""
     """The name of the machine that is helped."""
     online: bool = False
+    connecting: bool = True
+    """For the first time since the start."""
     paused: bool = False
     """By the owner, while work of his own waits or runs, until the engine is ready, or while the disk is full."""
     doing: str = ""
@@ -36,6 +38,8 @@ def describe_state(state: LendingState) -> Sentence:
     """Say what this computer does for the other one."""
     if state.said is not None:
         return state.said
+    if state.connecting:
+        return say("lend.connecting", "Connecting to {name}.", name=state.main)
     if not state.online:
         return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
     if state.doing:

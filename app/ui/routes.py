@@ -60,6 +60,7 @@ class CheckAsked(Asked):
     kind: str = "speech"
     text: str = ""
     model: str | None = None
+    negative: str = ""
 
 
 class JobFileAsked(Asked):
@@ -149,9 +150,12 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     """Check a script or prompt while it is typed; for a script also return its turns and its length."""
     person = who(request)
     kind = "picture" if asked.kind == "picture" else "speech"
-    view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
+    model = desk.models.resolve(kind, asked.model, person)
     most = SHORT_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
-    view = view_of(desk, asked.text[:most], desk.models.resolve(kind, asked.model, person), person, language(request))
+    if kind == "picture":
+        view = paint_view.prompt_view(desk, asked.text[:most], asked.negative[:most], model, person, language(request))
+    else:
+        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request))
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)

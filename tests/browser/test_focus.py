@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.palette import PALETTE
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
-from tests.support.window import SETTLED, WAIT_MS, go, needs_chromium
+from tests.support.window import SETTLED, WAIT_MS, go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -124,3 +124,51 @@ def test_a_choice_by_enter_keeps_the_focus(page: Page) -> None:
     assert page.evaluate("document.activeElement !== document.body")
     page.mouse.click(5, 700)
     expect(field).not_to_be_focused()
+
+
+COVERED = """() => {
+  const field = document.activeElement, box = field.getBoundingClientRect();
+  const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return Boolean(top?.closest(".h-going")) && !field.closest(".h-going");
+}"""
+
+
+@pytest.mark.parametrize("tab", ["speak", "paint"])
+def test_what_tab_reaches_is_not_under_the_bar(page: Page, tab: str) -> None:
+    """With a chip on it, too, which makes it higher."""
+    page.reload()
+    go(page, tab)
+    page.evaluate("document.querySelectorAll('button.label-wrap:not(.open)').forEach((fold) => fold.offsetParent && fold.click())")
+    page.evaluate("tab => Hearth.inForce(tab, 'seed', 7)", tab)
+    page.evaluate(SETTLED)
+    page.locator(".h-brand").focus()
+    reached, hidden = 0, list[str]()
+    for _ in range(MOST):
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        if found is None or f"{tab}-go" in found["name"]:
+            break
+        reached += 1
+        if page.evaluate(COVERED):
+            hidden.append(found["name"])
+    assert reached > 25
+    assert not hidden
+
+
+def test_a_list_is_no_stop_and_closes_behind_tab(page: Page) -> None:
+    """A list that scrolls took the focus unseen; after something typed it stayed over the page for good."""
+    page.reload()
+    go(page, "paint")
+    unfold(page, "Settings")
+    page.locator("#paint-guidance input").focus()
+    for place in ("input[role=listbox], input[aria-expanded]", "#paint-seed input"):
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(200)
+        assert page.evaluate("place => document.activeElement.matches(place)", place), place
+    preset = page.locator("#paint-preset input")
+    preset.click()
+    page.keyboard.type("evening")
+    expect(page.locator("#paint-preset ul[role=listbox]")).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(page.locator("ul[role=listbox]")).to_have_count(0)
+    expect(preset).to_have_value("evening")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -26,6 +27,8 @@ from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.machines import spreader
 from app.machines.hub import TaskEnd
+from app.machines.joining.join import move
+from app.machines.lending import lending_folder
 from app.machines.tasks.portable import pack
 from app.paths import assets, home
 from tests.support.lent import SLOW_S, Main, open_main, start
@@ -204,16 +207,23 @@ def test_a_model_that_cannot_be_sent_says_so(main: Main, tmp_path: Path) -> None
     """Whether it runs here or waits."""
     spreader = main.spreader
     assert spreader is not None
-    pace(main.keeper.home.root, step_s=SLOW_S)
+    pace(main.keeper.home.root, step_s=2.0)
     folder = Path(shutil.copytree(assets() / "starter" / "painter", tmp_path / "My painter"))
     (folder / "spiece.model").touch()
+
+    def say_why() -> set[str]:
+        return {said.key for each in main.hub.list_machines() if (said := spreader.explain_unused(each))}
+
     for jobs in ((str(folder),), (MODEL, str(folder))):
         batch = 2 if len(jobs) == 1 else 1
         asked = [main.keeper.submit(PictureRequest("a red ball", model=model, batch=batch, seed=3600, steps=20)).id for model in jobs]
-        until(lambda: {said.key for each in main.hub.list_machines() if (said := spreader.explain_unused(each))} == {"unused.stays"})
+        until(lambda: main.keeper.state.job == asked[0])  # noqa: B023 (asked at once)
+        until(lambda: say_why() == {"unused.stays"})
+        assert main.keeper.state.job == asked[0], "it was said only when its turn had come"
         for job in asked:
             main.keeper.stop(job)
             end_of(main, job)
+        until(lambda: not say_why())
 
 
 def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path) -> None:
@@ -308,6 +318,26 @@ def find_machines_process(main: Main) -> psutil.Process:
     """The helper's child that holds a connection to the main machine."""
     below = psutil.Process(main.helpers[0].process.pid).children()
     return next(each for each in below if any(c.raddr and c.raddr.port == main.hub.port for c in each.net_connections()))
+
+
+@pytest.mark.slow
+def test_a_helper_says_that_it_cannot_reach_the_main_machine_only_after_trying(main: Main) -> None:
+    two = main.helpers[1]
+    two.end()
+    main.helpers[1] = two = start(two.home)
+    until(lambda: two.said("Ready to help"), LOADING_S)
+    assert two.said("Connecting to") and not two.said("cannot be reached"), two.log
+    two.end()
+    membership = lending_folder(home(two.home))
+    with socket.socket() as unanswered:  # bound and not listening
+        unanswered.bind(("127.0.0.1", 0))
+        move(membership, *unanswered.getsockname())
+        main.helpers[1] = two = start(two.home)
+        until(lambda: two.said("cannot be reached"), LOADING_S)
+    two.end()
+    move(membership, "127.0.0.1", main.hub.port)
+    main.helpers[1] = start(two.home)
+    until(lambda: main.hub.list_machines()[1].online, LOADING_S)
 
 
 def test_a_removed_machine_is_dropped_at_once_and_told(main: Main) -> None:

@@ -62,6 +62,8 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
             if isinstance(order, StopOrder):
                 stopping.add(order.job)
             elif isinstance(order, Run | Quit):
+                if isinstance(order, Run):
+                    stopping.discard(order.job)  # here, as the engine does: a stop may come before the job begins
                 with arrived:
                     orders.append(order)
                     arrived.notify()
@@ -75,7 +77,6 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
             order = orders.pop(0)
         if isinstance(order, Quit):
             return
-        stopping.discard(order.job)
         for event in carry_out(home, order, stopping):
             tell(JobEvent(order.job, event))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import re
 import threading
@@ -24,6 +25,7 @@ from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed
 from app.engine.jobs.owners import household_of, new_guest
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.models.catalog import BY_ID
 from app.engine.text import voices
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
@@ -34,7 +36,8 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, OF_THE_OWNER, OF_THE_REQUEST, QUEUE_MOST, Allowance, grant_request, leave_out_advice
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.tabs import shared_controls
+from app.ui.tabs import paint_form, shared_controls
+from assets.starter.training.pictures.captions import grammar
 from tests.support.guests import desk_at
 from tests.support.places import TOP
 from tests.support.sentences import ENGLISH
@@ -172,6 +175,23 @@ def test_a_check_gives_a_guest_no_advice_for_the_owner(kind: str, typed: str, le
                 answer = client.post("/hearth/check", json={"kind": kind, "text": typed}).json()
             said = " ".join(each["text"] for each in answer["problems"])
             assert said and (left_out in said) == person.owner and not said.endswith(" ")
+
+
+def test_a_check_reads_what_is_unwanted_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a card that reads scenes; any other model leaves both prompts alone."""
+    (tmp_path / "starter.json").write_text(json.dumps({"grammar": grammar(), "examples": ["a cat"]}), "utf-8")
+    starter = dataclasses.replace(BY_ID["starter-painter"], path=str(tmp_path))
+    chosen = [starter, BY_ID["sd15"]]
+    monkeypatch.setattr(paint_form, "find_model", lambda *_: chosen.pop(0))
+    with desk_at(tmp_path) as desk, page_of(desk, OWNER) as client:
+        asked = {"kind": "picture", "text": "a puppy and a zeppelin, a kitten", "negative": "cats"}
+        answer = client.post("/hearth/check", json=asked).json()
+        (said,) = answer["problems"]
+        assert said["text"].startswith("Painting: a dog and a balloon. Changed or left out: zeppelin.") and said["captions"] == [
+            "a dog and a balloon"
+        ]
+        assert answer["marks"] == [{"begin": 14, "end": 22, "near": ["balloon"]}]
+        assert client.post("/hearth/check", json=asked).json() == {"problems": [], "marks": []}
 
 
 def page_of(desk: Desk, person: Person) -> TestClient:

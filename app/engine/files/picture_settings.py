@@ -22,20 +22,22 @@ OURS: Final = "hearth"
 PARAMETERS: Final = "parameters"
 
 
-def write(picture: Image.Image, path: Path, request: PictureRequest, model: str) -> None:
-    info = PngInfo()
-    info.add_itxt(PARAMETERS, format_a1111(request, model))
-    info.add_itxt(OURS, json.dumps({"version": __version__, "request": strip_paths(to_json(request))}, ensure_ascii=False))
+def write(picture: Image.Image, path: Path, request: PictureRequest, model: str, read_as: str | None = None) -> None:
+    """Write the picture with its settings; `read_as`: the caption that a starter painted for the prompt, if it is another."""
+    info, ours = PngInfo(), {"version": __version__, "request": strip_paths(to_json(request))}
+    info.add_itxt(PARAMETERS, format_a1111(request, model, read_as))
+    info.add_itxt(OURS, json.dumps(ours | ({"read_as": read_as} if read_as else {}), ensure_ascii=False))
     with atomic_write.replacing(path) as unfinished:
         picture.save(unfinished, "PNG", pnginfo=info)
 
 
-def format_a1111(request: PictureRequest, model: str) -> str:
+def format_a1111(request: PictureRequest, model: str, read_as: str | None = None) -> str:
     """Format the settings as A1111 does: the prompt, the negative prompt, one line of settings."""
     settings = {
         "Steps": request.steps, "Sampler": request.scheduler, "CFG scale": request.guidance,
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
-        "Denoising strength": request.strength if request.image else None, "Version": f"Hearth {__version__}",
+        "Denoising strength": request.strength if request.image else None, "Read as": json.dumps(read_as, ensure_ascii=False) if read_as else None,
+        "Version": f"Hearth {__version__}",
     }  # fmt: skip
     loras = "".join(f" <lora:{PurePath(public_name(each.path)).stem}:{each.weight:g}>" for each in request.loras)
     lines = [request.prompt + loras]

@@ -74,7 +74,8 @@ def _name_by_content(settings: PictureSettings, model: Model) -> dict[str, Any]:
         if values.get(name):
             values[name] = fingerprint(Path(values[name]))
     values["loras"] = [{**each, "path": fingerprint(Path(each["path"]))} for each in values.get("loras", ())]
-    return {**values, "model": fingerprint(Path(model.path)) if model.is_local else model.id}
+    read = {"read_as": settings.read_as} if settings.read_as else {}
+    return {**values, **read, "model": fingerprint(Path(model.path)) if model.is_local else model.id}
 
 
 def choose_next(waiting: Sequence[Picture], most: int) -> Loop:

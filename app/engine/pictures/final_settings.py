@@ -29,12 +29,19 @@ _SOME_GUIDANCE: Final = 2.0
 @dataclass(frozen=True, slots=True)
 class PictureSettings:
     request: PictureRequest
-    """Complete: any Hearth makes the same picture from it."""
+    """Complete: any Hearth makes the same picture from it. Its words are the person's."""
+    words: tuple[str, str]
+    """What the text encoder gets for the prompt and the negative prompt: a starter's are read first."""
     image: Image.Image | None
     mask: Image.Image | None
     few_steps: bool
     """Whether the model's few-steps LoRA is used."""
     notes: tuple[Sentence, ...]
+
+    @property
+    def read_as(self) -> str | None:
+        """The caption that the prompt was read as, if it is another."""
+        return self.words[0] if self.words[0] != self.request.prompt else None
 
     def request_for(self, index: int) -> PictureRequest:
         """Return the request for one picture of the batch alone."""
@@ -48,15 +55,15 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
     """Make every choice that the request leaves open; raise a Trouble for what the model cannot do."""
     family = FAMILIES[model.family]
     _refuse_unsupported(request, model, family)
-    notes = _describe_ignored(request, model, family)
+    notes, words = _describe_ignored(request, model, family), (request.prompt, request.negative)
     if model.starter:
-        match = starter_words.match_prompt(Path(model.path), request.prompt)
-        request = replace(request, prompt=match.caption)
-        notes += [match.note] if match.note else []
+        match = starter_words.match_prompt(Path(model.path), request.prompt, request.negative)
+        words = match.caption, ""
+        notes += [match.note, *match.reasons] if match.note else []
     elif wordless := note_wordless(request.prompt):
         notes.append(wordless)
     if not family.prompt_weights:
-        stripped = (prompt_embeddings.strip_weights(text)[1] for text in (request.prompt, request.negative))
+        stripped = (prompt_embeddings.strip_weights(text)[1] for text in words)
         notes += [note for note in stripped if note][:1]
     scheduler = _choose_scheduler(request, family)
     settings = model.recommended(scheduler)
@@ -88,6 +95,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
     notes += _describe_quicker(resolved, model)
     return PictureSettings(
         resolved,
+        words,
         input_images.crop_to(image, width, height) if image else None,
         input_images.open_mask(request.mask, width, height) if request.mask else None,
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,

@@ -195,7 +195,8 @@ class Painter:
         if picture.path.is_file():
             return
         finished = per_request.finish_picture(painted, run.settings)
-        picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
+        asked = run.settings.request_for(picture.index)
+        picture_settings.write(finished, picture.path, asked, self._model.title, run.settings.read_as)
         if loop.stepped_s:
             now_s = time.perf_counter()
             self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s

@@ -44,11 +44,11 @@ def make_arguments(pipe: Any, family: Family, settings: PictureSettings, kept: p
     """Return the arguments of the pipeline's call, without those that it does not take."""
     request = settings.request
     kept.keep(pipe)
-    negative = request.negative if family.negative_prompts else ""
+    prompt, negative = settings.words[0], settings.words[1] if family.negative_prompts else ""
     if family.prompt_weights:
-        prompts = prompt_embeddings.embed_prompts(pipe, request.prompt, negative, kept)
+        prompts = prompt_embeddings.embed_prompts(pipe, prompt, negative, kept)
     else:
-        plain = (prompt_embeddings.strip_weights(text)[0] for text in (request.prompt, negative))
+        plain = (prompt_embeddings.strip_weights(text)[0] for text in (prompt, negative))
         prompts = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
     accepted = inspect.signature(type(pipe).__call__).parameters
     arguments = {

@@ -13,8 +13,8 @@ import torch
 from compel import CompelForSD, CompelForSDXL  # type: ignore[import-untyped]
 from compel.prompt_parser import Conjunction, FlattenedPrompt  # type: ignore[import-untyped]
 
-from app.engine.text.prompt_weights import split_weights
-from app.sentence import Sentence, say
+from app.engine.text.prompt_weights import NO_WEIGHTS, has_weights, split_weights
+from app.sentence import Sentence
 
 _WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")
 
@@ -23,16 +23,11 @@ _KEPT_MOST: Final = 4
 """A few megabytes each: one row of 4,096 numbers for each of at most 512 tokens."""
 
 
-def has_weights(prompt: str) -> bool:
-    return any(weight != 1 for _, weight in split_weights(prompt))
-
-
 def strip_weights(prompt: str) -> tuple[str, Sentence | None]:
     """Remove written weights for a text encoder that cannot use them; return also a sentence if there were any."""
     if not _WRITTEN_OUT.search(prompt):
         return prompt, None
-    note = say("prompt.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored.")
-    return "".join(text for text, _ in split_weights(prompt)), note
+    return "".join(text for text, _ in split_weights(prompt)), NO_WEIGHTS
 
 
 def embed_prompts(pipe: Any, prompt: str, negative: str, kept: KeptEmbeddings) -> dict[str, Any]:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from app.sentence import say
+
 STRONGER: Final = 1.1
 """Factor of bare brackets: (word) once, ((word)) twice, [word] its inverse."""
 WEIGHT_MOST: Final = 1000.0
 """Brackets in brackets multiply; far below this a prompt has long ceased to be readable to a model."""
+NO_WEIGHTS: Final = say("prompt.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored.")
 _MARK: Final = re.compile(r"\\[()\[\]\\]|[()\[\]]|:\s*+([0-4](?:\.\d++)?+|\.\d++)\s*+\)|[^\\()\[\]:]++|:|\\")
 """Weights go to 4.99: (at 12:30) is a time of day."""
+
+
+def has_weights(prompt: str) -> bool:
+    return any(weight != 1 for _, weight in split_weights(prompt))
 
 
 def split_weights(prompt: str) -> list[tuple[str, float]]:

@@ -1,17 +1,19 @@
-"""Match a prompt to the captions the starter painter learned, and report the differences."""
+"""Match a prompt to the captions the starter painter learned, and say what it gets."""
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from app.engine.text.caption import find_lost
-from app.engine.text.nearest_caption import find_nearest
-from app.engine.text.prompt_weights import split_weights
-from app.engine.text.unknown import Unknown, find_in_prompt
+from app.engine.text.prompt_weights import NO_WEIGHTS, has_weights
+from app.engine.text.scenes.match import understand
+from app.engine.text.scenes.tables import read_card, read_tables
+from app.engine.text.scenes.words import list_marked, split_phrases
+from app.engine.text.unknown import MARKED_MOST, Unknown
 from app.sentence import Sentence, say
 
 NAMED: Final = 8
@@ -23,51 +25,59 @@ ANYTHING: Final = say("owner.anything", "To paint anything, use Stable Diffusion
 @dataclass(frozen=True, slots=True)
 class Match:
     caption: str
-    """The caption that is painted: the prompt itself if it was learned, else the nearest one."""
+    """The caption that is painted: what the prompt was read as, in the words that were learned."""
     note: Sentence | None = None
-    """How the caption differs from the prompt."""
+    """The caption, where it is not what was typed, and what it lost."""
     offered: tuple[str, ...] = ()
-    """Captions to choose from if the prompt loses something."""
+    """Captions to choose from: the read one if it lost something, examples if nothing was read."""
+    reasons: tuple[Sentence, ...] = ()
+    """Why it loses something."""
 
 
-def match_prompt(folder: Path, prompt: str) -> Match:
-    """Match by the words and the grammar of its card. Weights are ignored."""
-    card = json.loads((folder / "starter.json").read_text("utf-8"))
-    asked = "".join(text for text, _ in split_weights(prompt)).lower()
-    near, learned = find_nearest(asked, card["grammar"])
-    words = re.findall(r"\w+", asked)
-    if not asked.strip() or (words and learned and set(words) <= set(card["words"])):
+def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
+    """Read any scene, and the negative prompt as what is not in it. Weights are ignored."""
+    if not prompt.strip():
         return Match(prompt)
-    missing = find_lost(asked, near, card["grammar"])
-    if not near:
-        examples = card["examples"]
-        offered = tuple(examples[(len(prompt) + place) % len(examples)] for place in range(OFFERED))
-        return Match(
-            offered[0],
-            say(
-                "starter.unknown",
-                "The starter painter cannot paint: {words}. It paints this instead: {caption}. {advice}",
-                words=tuple((missing or words or asked.split())[:NAMED]),
-                caption=offered[0],
-                advice=ANYTHING,
-            ),
-            offered,
-        )
-    if not missing:
-        return Match(near, say("starter.completed", "Painted as: {caption}.", caption=near))
-    return Match(
-        near,
-        say(
-            "starter.changed",
-            "Painted as: {caption}. Changed or left out: {words}. {advice}",
-            caption=near,
-            words=tuple(missing[:NAMED]),
-            advice=ANYTHING,
-        ),
-        (near,),
+    found = understand(prompt, negative, read_tables(folder))
+    weighted = has_weights(prompt)
+    if not found.caption:
+        offered = _choose_examples(read_card(folder), prompt)
+        if found.emptied:
+            told = say("starter.emptied", "The prompt leaves nothing to paint. This is painted instead: {caption}.", caption=offered[0])
+            return Match(offered[0], told, offered)
+        unknown = found.lost or re.findall(r"\w+", prompt.lower()) or prompt.split()
+        return Match(offered[0], _say_unknown(unknown, offered[0]), offered, found.reasons)
+    reasons = found.reasons + ((NO_WEIGHTS,) if weighted else ())
+    if found.literal and not weighted:
+        return Match(found.caption)
+    if not found.lost:
+        return Match(found.caption, say("starter.painting", "Painting: {caption}.", caption=found.caption), reasons=reasons)
+    told = say(
+        "starter.nearest",
+        "Painting: {caption}. Changed or left out: {words}. {advice}",
+        caption=found.caption,
+        words=found.lost[:NAMED],
+        advice=ANYTHING,
+    )
+    return Match(found.caption, told, (found.caption,), reasons)
+
+
+def _choose_examples(card: Mapping[str, Any], prompt: str) -> tuple[str, ...]:
+    examples = card["examples"]
+    return tuple(examples[(len(prompt) + place) % len(examples)] for place in range(OFFERED))
+
+
+def _say_unknown(words: Sequence[str], caption: str) -> Sentence:
+    return say(
+        "starter.unknown",
+        "The starter painter cannot paint: {words}. It paints this instead: {caption}. {advice}",
+        words=tuple(words[:NAMED]),
+        caption=caption,
+        advice=ANYTHING,
     )
 
 
 def list_unknown(folder: Path, prompt: str) -> list[Unknown]:
     """List the words of a prompt that its card does not have."""
-    return find_in_prompt(prompt, json.loads((folder / "starter.json").read_text("utf-8"))["grammar"])
+    marked = islice(list_marked(split_phrases(prompt, read_tables(folder))), MARKED_MOST)
+    return [Unknown(each.begin, each.end, each.near) for each in marked]

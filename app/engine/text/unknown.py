@@ -1,16 +1,15 @@
-"""Find what a model does not know in a script or a prompt: where it stands, and the nearest that it knows. Pure."""
+"""Find what a voice does not know in a script: where it stands, and the nearest that it knows; and prompts without a word. Pure."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-from app.engine.text.caption import SILENT, UNKNOWN_MOST, find_taught, read_marks
 from app.engine.text.script_brackets import ROUND, SQUARE
 from app.engine.text.script_characters import PLAIN, is_strange
 from app.engine.text.script_marks import LENGTH, MARK
@@ -22,7 +21,6 @@ NEAR_MOST: Final = 3
 SIMILAR: Final = 0.6
 """How alike a known word has to be spelt to be offered."""
 SPEAKERS: Final = ("[S1]", "[S2]")
-_WEIGHT: Final = re.compile(r":\s*+[\d.]++\s*+\)")
 _LETTERS: Final = re.compile(r"[^\x00-\x7f]++")
 
 
@@ -79,27 +77,6 @@ def _find_strange(run: re.Match[str], limits: VoiceLimits) -> Iterator[Unknown]:
         elif begin is not None and (at == len(run[0]) or signs[sign]):
             yield Unknown(run.start() + begin, run.start() + at)
             begin = None
-
-
-def find_in_prompt(prompt: str, grammar: Mapping[str, Any]) -> list[Unknown]:
-    """Find the words of a prompt that are not among those which the starter painter learned."""
-    marks = read_marks(grammar)
-    taught = {word for phrase in marks for word in phrase} | SILENT
-    single = [phrase[0] for phrase in marks if len(phrase) == 1]
-    plain = _WEIGHT.sub(lambda weight: " " * len(weight[0]), prompt)
-    near: dict[str, tuple[str, ...]] = {}
-    found = []
-    for each in re.finditer(r"\w+", plain):
-        word = each[0].lower()
-        if word in taught:
-            continue
-        if word not in near and len(near) == UNKNOWN_MOST:
-            break
-        if word not in near:
-            alike = difflib.get_close_matches(word, single, NEAR_MOST, SIMILAR)
-            near[word] = tuple(dict.fromkeys(filter(None, [" ".join(find_taught(word, single)), *alike])))[:NEAR_MOST]
-        found.append(Unknown(*each.span(), near[word]))
-    return found[:MARKED_MOST]
 
 
 def note_wordless(prompt: str) -> Sentence | None:

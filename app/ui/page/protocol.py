@@ -36,7 +36,7 @@ Call = Literal[
     "speak.back", "speak.noclip", "speak.noseed",
     "paint.restore", "paint.start", "paint.use", "paint.forecast",
     "paint.back", "paint.nostart", "paint.noloras", "paint.noseed",
-    "machine.stop", "machine.typed", "machine.knee", "machine.forget",
+    "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip
 """What scripts ask of a tab's handlers (app/ui/tabs/script_calls.py): the tab, and what to do."""
 
@@ -62,7 +62,7 @@ ROUTES: Final = (
     Address("hearth/words"),
     Address("hearth/static/{name}"),
     Address("hearth/live", fields=("charts",)),
-    Address("hearth/check", "POST", ("kind", "text", "model")),
+    Address("hearth/check", "POST", ("kind", "text", "model", "negative")),
     Address("hearth/drafts"),
     Address("hearth/drafts", "POST", ("speak-text", "paint-prompt", "paint-negative")),
     Address("hearth/made/{job}/{name}"),
@@ -150,6 +150,7 @@ class Live(TypedDict, total=False):
 FUNCTIONS: Final = (
     "answer",
     "look_at",
+    "keepLooking",
     "spokenBy",
     "paintedBy",
     "confirmVoice",

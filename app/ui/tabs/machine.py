@@ -104,6 +104,9 @@ class MachineTab:
     def offer(self) -> Any:
         return gr.update(choices=listed_models(self.desk))
 
+    def look_at_loaded(self) -> Any:
+        return self.fill()[0]
+
     def fill(self) -> list[Any]:
         """Fill in what is forced, and look at the loaded model."""
         models, loaded, now = (listed_models(self.desk), self.desk.keeper.state.model, self.desk.machine.read_choice(OWNER))
@@ -128,7 +131,9 @@ def connect(tab: MachineTab) -> None:
     chunk.tune.click(tab.run_tune, plan.model, None, **QUICK)
     hear(calls, "machine.stop", tab.desk.measuring.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(calls, "machine.forget", tab.desk.machine.forget, plan.model, None, **QUICK).then(**look)
+    hear(calls, "machine.loaded", tab.look_at_loaded, None, plan.model, **QUICK)
     machine.free.click(tab.desk.keeper.free, None, None, **QUICK)
     machine.report.click(None, None, None, js="() => { Hearth.copyReport(); }")
     plan.model.change(**look)
+    plan.model.input(None, None, None, js="() => { Hearth.keepLooking(); }")
     plan.pretended.change(**look)

@@ -85,7 +85,7 @@ def build_fields(desk: Desk) -> MachineFields:
         with gr.Column():
             chunk, force = _build_chunk(), _build_force()
     more.expand(None, None, None, js="() => { Hearth.soon(); }", **EACH)
-    calls = build_calls("machine.stop", "machine.typed", "machine.knee", "machine.forget")
+    calls = build_calls("machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded")
     return MachineFields(machine, plan, chunk, force, calls)
 
 

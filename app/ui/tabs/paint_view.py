@@ -37,18 +37,23 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
     }  # fmt: skip
 
 
-def prompt_view(desk: Desk, prompt: str, model: str, person: Person, spoken: Language) -> View:
+def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> View:
     """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
     if not (chosen.starter and chosen.kind == "picture"):
         wordless = note_wordless(prompt)
         return {"problems": [{"kind": "careful", "text": translate(wordless, spoken), "cure": ""}] if wordless else [], "marks": []}
     folder = Path(chosen.path)
-    match, marks = starter_words.match_prompt(folder, prompt), unknown_view(prompt, starter_words.list_unknown(folder, prompt))
+    match, marks = starter_words.match_prompt(folder, prompt, negative), unknown_view(prompt, starter_words.list_unknown(folder, prompt))
     if match.note is None:
         return {"problems": [], "marks": marks}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": join(spoken, *leave_out_advice(person, match.note)), "cure": cure, "captions": list(match.offered)}
+    seen = {
+        "kind": kind,
+        "text": join(spoken, *leave_out_advice(person, match.note, *match.reasons)),
+        "cure": cure,
+        "captions": list(match.offered),
+    }
     return {"problems": [seen], "marks": marks}
 
 

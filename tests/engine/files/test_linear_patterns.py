@@ -152,7 +152,7 @@ def parse(text: str) -> object:
 READERS: dict[str, Callable[[str], object]] = {
     "script": lambda text: script.parse_script.__wrapped__(text), "weights": prompt_weights.split_weights, "a1111": read_lines, "comfyui": read_graph,
     "json": parse, "name": lambda text: make_file_name(text, ".wav", 0.0),
-    "prompt": lambda text: starter_words.match_prompt(assets() / "starter" / "painter", text),
+    "prompt": lambda text: starter_words.match_prompt(assets() / "starter" / "painter", text, text),
     "words": lambda text: starter_words.list_unknown(assets() / "starter" / "painter", text),
     "marks": lambda text: find_in_script(text, DIA), "names": find_named,
 }  # fmt: skip
@@ -160,7 +160,7 @@ PIECES = (
     " ", "\n", ",", "(", ")", "(a", "[", "]", "[x]", "(x)", "[S1] ", "[S1] a [S2] b ", "<lora:", "<lora:a:1>", "a", "a ", "a. ",
     "abcde fgh ", ".", "a.'", '"', "\\",
     '"\\', ":", ": ", "a: b, ", "1", "”", "\u0301\u0316", "[[", "{", '{"a":', '"",', "[],", "(pause 1", "(pause) a ",
-    "Steps: 1, ", "\nNegative prompt:", "zwölf ",
+    "Steps: 1, ", "\nNegative prompt:", "zwölf ", "red ", "two red ", "a cat ", "on the left ", "no ", "one and ",
 )  # fmt: skip
 
 

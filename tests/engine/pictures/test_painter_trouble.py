@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 import struct
@@ -17,12 +18,16 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from app.engine.files import picture_settings
+from app.engine.files.foreign_settings import read_a1111
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Finished, Note
+from app.engine.jobs.events import Finished, Note, PartDone
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
+from app.engine.pictures import batch, prompt_embeddings
 from app.engine.pictures import painter as picture_painter
+from app.engine.pictures.final_settings import resolve_settings
 from app.sentence import Sentence, Trouble
+from assets.starter.training.pictures.captions import grammar
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, load_painter
 
@@ -30,7 +35,7 @@ pytest_plugins = ["tests.support.picture_fixtures"]
 
 
 def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Its only size and the nearest known caption are used and reported; known captions are painted without a note."""
+    """Its only size is used, and what it cannot paint left out, and both are told; what it can is painted without a note."""
     folder, row = tmp_path / "starter", catalog.find("starter-painter")
     shutil.copytree(folders["sd15"], folder)
     shutil.copy(Path(row.path) / "starter.json", folder)
@@ -45,14 +50,53 @@ def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_
         written = picture_settings.read(Path(events[-1].files[0])).request
         return [event.sentence for event in events if isinstance(event, Note)], written
 
-    learned = "a (red:1.3) circle on a white background"
+    learned = "a red circle on a white background"
     said, written = run(learned)
     assert not said and written.prompt == learned
-    said, written = run("a red dragon on (Mars:1.2)", width=128)
-    assert [each.key for each in said] == ["starter.changed", "paint.one-size"]
+    said, written = run("A red circle & a dragon on (Mars:1.2)", width=128)
+    assert [each.key for each in said] == ["starter.nearest", "prompt.no-weights", "paint.one-size"]
     assert dict(said[0].values)["words"] == ("dragon", "mars")
-    assert written.prompt == dict(said[0].values)["caption"] == "a red circle on a white background"
+    assert written.prompt == "A red circle & a dragon on (Mars:1.2)"
+    assert dict(said[0].values)["caption"] == "a red circle"
     assert (written.width, written.height) == (64, 64)
+
+
+def test_a_starter_that_reads_scenes_paints_what_was_read_and_keeps_what_was_typed(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text encoder gets the plain caption and no negative prompt; the file has the typed words, and what they were read as beside them."""
+    folder, row = tmp_path / "starter", catalog.find("starter-painter")
+    shutil.copytree(folders["sd15"], folder)
+    card = folder / "starter.json"
+    card.write_text(json.dumps({"grammar": grammar(), "examples": ["a cat"]}), "utf-8")
+    model = replace(row, path=str(folder), settings=replace(row.settings, width=64, height=64, least=64, most=64))
+    paints = picture_painter.load(folder, model, tiny.make_plan(model), {})
+    encoded: list[tuple[str, str]] = []
+    embed = prompt_embeddings.embed_prompts
+
+    def record(pipe: Any, prompt: str, negative: str, kept: Any) -> Any:
+        encoded.append((prompt, negative))
+        return embed(pipe, prompt, negative, kept)
+
+    monkeypatch.setattr(prompt_embeddings, "embed_prompts", record)
+    job = tmp_path / "job"
+    asked = PictureRequest("A puppy, a kitten & a dragon", negative="cats, blurry", steps=1, seed=3, preview_every=0)
+    events = list(paints.run(asked, Control(), None, job))
+    assert isinstance(events[-1], Finished)
+    assert encoded == [("a dog", "")]
+    assert [event.sentence.key for event in events if isinstance(event, Note)] == ["starter.nearest"]
+    assert [event.text for event in events if isinstance(event, PartDone)] == [asked.prompt]
+    file = Path(events[-1].files[0])
+    written = picture_settings.read(file).request
+    assert (written.prompt, written.negative) == (asked.prompt, asked.negative)
+    with Image.open(file) as picture:
+        ours, lines = json.loads(picture.info["hearth"]), picture.info["parameters"]
+    assert ours["read_as"] == "a dog" and 'Read as: "a dog"' in lines
+    assert read_a1111(lines).request.prompt == asked.prompt
+    before = batch.list_pictures(resolve_settings(asked, model, job), model, job)[0].fingerprint
+    card.write_text(json.dumps({"grammar": {**grammar(), "also": {"puppy": "small dog"}}, "examples": ["a cat"]}), "utf-8")
+    after = batch.list_pictures(resolve_settings(asked, model, job), model, job)[0].fingerprint
+    assert before != after, "a checkpoint of another caption is not resumed"
 
 
 def broken(path: Path, how: str) -> None:

@@ -9,17 +9,16 @@ from pathlib import Path
 
 from assets.starter.training.pictures.card import write_scores
 from assets.starter.training.pictures.evaluate import FIRST_TEST_SEED, FIRST_TUNING_SEED, evaluate, missed, write_json
-from assets.starter.training.pictures.pack import load_judge, pack, pack_judge
+from assets.starter.training.pictures.pack import pack
 from assets.starter.training.pictures.train import AMOUNTS, train
 
 SHIPPED = Path(__file__).parents[2] / "painter"
-JUDGE = Path(__file__).with_name("judge.safetensors")
 
 
 def _judge(folder: Path, count: int, tuning: bool, sheet: Path | None, changed: dict[str, float]) -> int:
     card = json.loads((folder / "starter.json").read_text(encoding="utf-8"))
     first_seed = FIRST_TUNING_SEED if tuning else FIRST_TEST_SEED
-    scores, lines = evaluate(folder, load_judge(JUDGE), count, first_seed, card["settings"] | changed, sheet)
+    scores, lines = evaluate(folder, count, first_seed, card["settings"] | changed, sheet)
     print(*lines, json.dumps(scores, indent=1), sep="\n")
     if not tuning:
         write_json(folder / "starter.json", card | {"scores": scores})
@@ -33,14 +32,16 @@ def _judge(folder: Path, count: int, tuning: bool, sheet: Path | None, changed: 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m assets.starter.training.pictures", description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("pictures-work"), help="where data and checkpoints go")
-    parser.add_argument("--earlier", type=Path, help="an edition whose autoencoder is trained further; without it all begins from nothing")
+    parser.add_argument(
+        "--earlier", type=Path, help="an edition whose text encoder and UNet are trained further; without it all begins from nothing"
+    )
     parser.add_argument("--part", choices=(*AMOUNTS, "pack"), help="do this part only")
     parser.add_argument("--amount", type=int, help="how many pictures or steps of it")
     parser.add_argument("--evaluate", action="store_true", help="judge the packed weights; fails if they miss the gate")
     parser.add_argument("--tuning", action="store_true", help="judge on the scenes kept for choosing settings; writes no scores")
     parser.add_argument("--folder", type=Path, default=SHIPPED, help="where the packed pipeline lies")
     parser.add_argument("--count", type=int, default=300, help="captions to judge")
-    parser.add_argument("--sheet", type=Path, help="also write a contact sheet of the first 64")
+    parser.add_argument("--sheet", type=Path, help="also write a contact sheet of the first 60")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--guidance", type=float)
     given = parser.parse_args()
@@ -52,7 +53,6 @@ def main() -> int:
     for line in train(given.work, amounts, [part for part in parts if part != "pack"], given.earlier):
         print(line, flush=True)
     if given.part in (None, "pack"):
-        pack_judge(given.work, JUDGE)
         print(pack(given.work, given.folder, AMOUNTS), "bytes")
     return 0 if given.part else _judge(given.folder, given.count, False, given.sheet, {})
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assets.starter.training.pictures.scenes import Group, Scene
+from assets.starter.training.pictures.synonyms import ALSO, NEAR, ONLY_AT, OUTDOORS, SHOWS, USUAL_GROUND
 from assets.starter.training.pictures.world import COLOURS, LIGHTS, MOST_THINGS, NOUNS, PLACES, SHAPES
 
 NUMBERS = {2: ("two", "2"), 3: ("three", "3"), 4: ("four", "4")}
@@ -104,6 +105,7 @@ def grammar() -> dict[str, Any]:
         "weather": {k: list(v) for k, v in WEATHER_WORDS.items()}, "mountains": list(MOUNTAIN_WORDS),
         "style": {k: [words.strip() for words in v if words] for k, v in STYLE_WORDS.items()},
         "lights": {k: list(v) for k, v in LIGHTS.items()}, "most": MOST_THINGS,
+        "also": ALSO, "near": NEAR, "shows": SHOWS, "outdoors": list(OUTDOORS), "only_at": ONLY_AT, "usual_ground": USUAL_GROUND,
     }  # fmt: skip
 
 

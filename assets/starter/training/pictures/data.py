@@ -15,7 +15,7 @@ from assets.starter.training.pictures.scenes import scene
 from assets.starter.training.pictures.sketch import CELLS, USED, sketch
 
 SIZE = 128
-FIRST_SEED, FIRST_LARGE_SEED, FIRST_DRAWING_SEED = 0, 3_000_000, 4_000_000
+FIRST_SEED, FIRST_LARGE_SEED = 0, 3_000_000
 
 
 def _write(path: Path, count: int, shape: tuple[int, ...], kind: type, make: partial[NDArray[np.generic]]) -> Iterator[str]:
@@ -54,13 +54,8 @@ def write_latents(work: Path, count: int) -> Iterator[str]:
 
 
 def write_large(work: Path, count: int) -> Iterator[str]:
-    """Draw pictures of 256 px, from which the decoder learns."""
+    """Draw pictures of 256 px, from which the autoencoder learns."""
     yield from _write(work / "large.npy", count, (2 * SIZE, 2 * SIZE, 3), np.uint8, partial(_drawing, FIRST_LARGE_SEED, 2 * SIZE))
 
 
-def write_drawings(work: Path, count: int) -> Iterator[str]:
-    """Draw pictures of 128 px, from which the judge learns."""
-    yield from _write(work / "drawings.npy", count, (SIZE, SIZE, 3), np.uint8, partial(_drawing, FIRST_DRAWING_SEED, SIZE))
-
-
-WRITERS = {"sketches": write_sketches, "latents": write_latents, "large": write_large, "drawings": write_drawings}
+WRITERS = {"sketches": write_sketches, "latents": write_latents, "large": write_large}

@@ -47,6 +47,12 @@ def _column(height: int, width: int, stops: Sequence[Colour], bottom: float = 1.
     return np.stack(channels, -1).astype(np.float32)[:, None, :].repeat(width, 1)
 
 
+def _fixed(name: str) -> random.Random:
+    """Return the one draw that gives hills, mountains, clouds, stars, waves, rain or a wash their shapes in every picture. Seeds that moved
+    them would ask the UNet for each of them at every offset, which so small a model cannot learn: they came out mushy."""
+    return random.Random(name)
+
+
 def _shifted(rng: random.Random, colour: Colour, by: float) -> Colour:
     """Return a colour somewhat lighter, darker, warmer or colder."""
     light, warm = rng.uniform(-by, by), rng.uniform(-0.6 * by, 0.6 * by)
@@ -74,9 +80,13 @@ def _sky(rng: random.Random, scene: Scene, big: int) -> Image.Image:
     by = 54 if scene.time != "night" else 26
     image = Image.fromarray(_column(big, big, (_shifted(rng, top, by), _shifted(rng, low, by)), HORIZON + 0.04).round().astype(np.uint8))
     if scene.time == "night" and scene.weather not in ("rain", "snowfall"):
-        pen = ImageDraw.Draw(image)
-        for _ in range(rng.randrange(14, 26)):
-            x, y, r = rng.random() * big, rng.uniform(0.02, 0.46) * big, rng.uniform(0.008, 0.014) * big
+        pen, where = ImageDraw.Draw(image), _fixed("stars")
+        for i in range(24):
+            x, y, r = (
+                (i % 6 + where.random()) / 6 * big,
+                (0.02 + 0.115 * (i // 6 + where.random())) * big,
+                where.uniform(0.008, 0.014) * big,
+            )
             pen.ellipse([x - r, y - r, x + r, y + r], fill=(250, 244, 214))
     return image
 
@@ -91,9 +101,9 @@ def _glow(image: Image.Image, x: float, y: float, radius: float, colour: Colour,
     return Image.fromarray((pixels + share * (np.asarray(colour, np.float32) - pixels)).round().astype(np.uint8))
 
 
-def _mountains(rng: random.Random, pen: Pen, horizon: float) -> None:
-    for x in (0.14, 0.5, 0.86):
-        x, top, half, foot = x + rng.uniform(-0.07, 0.07), horizon - rng.uniform(0.2, 0.3), rng.uniform(0.22, 0.3), horizon + 0.06
+def _mountains(rng: random.Random, pen: Pen) -> None:
+    foot = HORIZON + 0.06
+    for x, top, half in ((0.12, HORIZON - 0.24, 0.24), (0.87, HORIZON - 0.2, 0.23), (0.47, HORIZON - 0.3, 0.3)):
         stone = _shifted(rng, STONE, 12)
         pen.shape(stone, [(x, top), (x + half, foot), (x - half, foot)])
         pen.shape(darker(stone, 0.16), [(x, top), (x + half, foot), (x + 0.1 * half, foot)])
@@ -104,37 +114,39 @@ def _mountains(rng: random.Random, pen: Pen, horizon: float) -> None:
         )
 
 
-def _ground(rng: random.Random, scene: Scene, pen: Pen, horizon: float) -> None:
+def _ground(rng: random.Random, scene: Scene, pen: Pen) -> None:
     far, near = (_shifted(rng, colour, 46) for colour in GROUND[scene.ground])
     if scene.ground == "sea":
         for i in range(8):
-            top = horizon + (1 - horizon) * i / 8
+            top = HORIZON + (1 - HORIZON) * i / 8
             pen.box(mix(far, near, i / 7), 0, top, 1, 1)
-        for _ in range(9):
-            x, y, w = rng.random(), rng.uniform(horizon + 0.05, 0.97), rng.uniform(0.05, 0.09)
+        where = _fixed("waves")
+        for i in range(9):
+            x, y, w = (i % 3 + where.random()) / 3, HORIZON + 0.05 + 0.12 * (i // 3 + where.random()), where.uniform(0.05, 0.09)
             pen.stroke(lighter(mix(far, near, 0.5), 0.4), 0.012, [(x - w, y), (x + w, y)])
         return
-    for level, colour, height in ((horizon, far, 0.04), (horizon + 0.15, near, 0.035)):
-        phase, waves = rng.uniform(0, 2 * math.pi), rng.uniform(0.7, 1.3)
+    for level, colour, height, phase, waves in ((HORIZON, far, 0.04, 0.6, 1.15), (HORIZON + 0.15, near, 0.035, 3.4, 0.8)):
         ridge: list[Point] = [(i / 40, level + height * math.sin(2 * math.pi * waves * i / 40 + phase)) for i in range(41)]
         pen.shape(colour, [*ridge, (1, 1), (0, 1)])
 
 
-def _clouds(rng: random.Random, scene: Scene, pen: Pen) -> None:
+def _clouds(scene: Scene, pen: Pen) -> None:
     """Lay a row of clouds along the top; heavy ones where it rains or snows."""
     wet = scene.weather in ("rain", "snowfall")
     colour: Colour = (122, 130, 148) if wet else (252, 252, 252)
+    where = _fixed("clouds")
     for x in (0.12, 0.42, 0.72, 0.98) if wet else (0.2, 0.55, 0.88):
-        FIGURES["cloud"](replace(pen, x=(x + rng.uniform(-0.06, 0.06)) * pen.radius, y=rng.uniform(0.05, 0.11) * pen.radius,
-                                 radius=rng.uniform(0.09, 0.12) * pen.radius), colour)  # fmt: skip
+        FIGURES["cloud"](replace(pen, x=x * pen.radius, y=where.uniform(0.05, 0.11) * pen.radius,
+                                 radius=where.uniform(0.09, 0.12) * pen.radius), colour)  # fmt: skip
 
 
-def _falling(rng: random.Random, scene: Scene, pen: Pen) -> None:
+def _falling(scene: Scene, pen: Pen) -> None:
     """Let it rain or snow over everything, on a loose grid so that no part stays dry."""
+    where = _fixed("falling")
     for row in range(7):
         for column in range(7):
-            x = (column + 0.5 * (row % 2) + rng.uniform(-0.2, 0.2)) / 7
-            y = 0.2 + 0.8 * (row + rng.uniform(-0.25, 0.25)) / 7
+            x = (column + 0.5 * (row % 2) + where.uniform(-0.2, 0.2)) / 7
+            y = 0.2 + 0.8 * (row + where.uniform(-0.25, 0.25)) / 7
             if scene.weather == "rain":
                 pen.stroke((206, 224, 244), 0.012, [(x, y), (x - 0.022, y + 0.065)])
             else:
@@ -158,10 +170,11 @@ class _Even(random.Random):
         return 0.5
 
 
-def draw(scene: Scene, size: int, even: bool = False) -> NDArray[np.uint8]:
-    """Draw the scene as (size, size, 3) bytes; it looks the same at every size. An `even` drawing is the same for all seeds."""
+def draw(scene: Scene, size: int, even: bool = False, spots: Sequence[Spot] | None = None) -> NDArray[np.uint8]:
+    """Draw the scene as (size, size, 3) bytes; it looks the same at every size. An `even` drawing is the same for all seeds. `spots` are
+    other things than the scene's."""
     rng, big = _Even() if even else random.Random(scene.seed), size * OVERSAMPLING
-    horizon, spots = HORIZON + rng.uniform(-0.05, 0.05), place_things(scene)
+    spots = place_things(scene) if spots is None else spots
     image = _sky(rng, scene, big) if scene.ground else _plain(rng, scene, big)
     tint = TINT[scene.time] if scene.ground else (1.0, 1.0, 1.0)
     outline = 0.011 * big if scene.style == "pencil" else 0.0
@@ -171,14 +184,14 @@ def draw(scene: Scene, size: int, even: bool = False) -> NDArray[np.uint8]:
     pen = Pen(ImageDraw.Draw(image), 0, 0, big, False, tint, outline)
     if scene.ground:
         if scene.weather in ("clouds", "rain", "snowfall"):
-            _clouds(rng, scene, pen)
+            _clouds(scene, pen)
         if scene.weather == "rainbow":
             for i, colour in enumerate(BANDS):
                 pen.image.arc([(0.06 + 0.022 * i) * big, (0.16 + 0.022 * i) * big, (0.94 - 0.022 * i) * big, (1.04 - 0.022 * i) * big], 180, 360,
                               tuple(round(c) for c in lighter(colour, 0.15)), round(0.024 * big))  # fmt: skip
         if scene.mountains:
-            _mountains(rng, pen, horizon)
-        _ground(rng, scene, pen, horizon)
+            _mountains(rng, pen)
+        _ground(rng, scene, pen)
     for spot in spots:
         x, y, radius = spot.x * big, spot.y * big, spot.radius * big
         own = replace(pen, x=x, y=y, radius=radius, flip=spot.kind in MIRRORED and spot.x > 0.5)
@@ -187,10 +200,10 @@ def draw(scene: Scene, size: int, even: bool = False) -> NDArray[np.uint8]:
             pen.image.ellipse(shadow, fill=_under(image, x, y + radius))
         FIGURES[spot.kind](own, _shifted(rng, PALETTE[spot.colour], 16))
     if scene.weather in ("rain", "snowfall"):
-        _falling(rng, scene, replace(pen, outline=0.0))
+        _falling(scene, replace(pen, outline=0.0))
     pixels = np.asarray(image.reduce(OVERSAMPLING), np.float32)
     if scene.style:
-        pixels = STYLED[scene.style](pixels, rng)
+        pixels = STYLED[scene.style](pixels)
     return np.clip(pixels + 0.5, 0, 255).astype(np.uint8)
 
 
@@ -201,38 +214,38 @@ def _under(image: Image.Image, x: float, y: float) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def _noise(size: int, cells: int, rng: random.Random) -> Floats:
-    """Return smooth noise from 0 to 1 of so many cells across."""
-    grid = np.random.default_rng(rng.randrange(1 << 30)).random((cells, cells), np.float32)
+def _noise(size: int, cells: int) -> Floats:
+    """Return smooth noise from 0 to 1 of so many cells across, always the same."""
+    grid = np.random.default_rng(cells).random((cells, cells), np.float32)
     return np.asarray(Image.fromarray((grid * 255).astype(np.uint8)).resize((size, size), Image.Resampling.BICUBIC), np.float32) / 255
 
 
-def _watercolour(pixels: Floats, rng: random.Random) -> Floats:
+def _watercolour(pixels: Floats) -> Floats:
     """Let colours run, pale and blotched, on paper that stays white at the rim."""
     size = len(pixels)
     soft = Image.fromarray(pixels.astype(np.uint8)).filter(ImageFilter.MedianFilter(3)).filter(ImageFilter.GaussianBlur(size / 180))
     wash = np.asarray(soft, np.float32) * 0.84 + 255 * 0.16
-    wash = wash + (255 - wash) * (0.36 * _noise(size, 9, rng) ** 1.4)[:, :, None]
+    wash = wash + (255 - wash) * (0.36 * _noise(size, 9) ** 1.4)[:, :, None]
     axis = np.abs(np.linspace(-1, 1, size, dtype=np.float32))
-    edge = np.maximum(axis[None, :], axis[:, None]) + 0.1 * (_noise(size, 14, rng) - 0.5)
+    edge = np.maximum(axis[None, :], axis[:, None]) + 0.1 * (_noise(size, 14) - 0.5)
     rim = np.clip((edge - 0.88) / 0.05, 0, 1)[:, :, None]
     return (wash + (np.asarray((252, 250, 244), np.float32) - wash) * rim).astype(np.float32)
 
 
-def _pencil(pixels: Floats, rng: random.Random) -> Floats:
+def _pencil(pixels: Floats) -> Floats:
     """Leave outlines on paper, filled lightly with a breath of their colours."""
     size = len(pixels)
     light = pixels @ np.asarray((0.3, 0.59, 0.11), np.float32)
-    grey = 252 - (255 - light) * (0.48 + 0.1 * _noise(size, 24, rng))
+    grey = 252 - (255 - light) * (0.48 + 0.1 * _noise(size, 24))
     tone = grey[:, :, None] * np.ones(3, np.float32)
     return (tone + 0.3 * (pixels - light[:, :, None])).astype(np.float32)
 
 
-def _lamp(pixels: Floats, rng: random.Random) -> Floats:
+def _lamp(pixels: Floats) -> Floats:
     """Leave the room dark but for the warm light of one lamp above the middle."""
     size = len(pixels)
     y, x = np.mgrid[0:size, 0:size].astype(np.float32) / size
-    far = ((x - 0.5 - rng.uniform(-0.08, 0.08)) ** 2 + (y - 0.48) ** 2) / 0.42**2
+    far = ((x - 0.5) ** 2 + (y - 0.48) ** 2) / 0.42**2
     light = (0.34 + 0.8 * np.exp(-far))[:, :, None]
     return np.minimum(255, pixels * light * np.asarray((1.0, 0.84, 0.58), np.float32) + np.asarray((14, 8, 10), np.float32))
 

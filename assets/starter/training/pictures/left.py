@@ -11,9 +11,8 @@ import torch
 from diffusers import UNet2DConditionModel
 from torch import Tensor
 
-from assets.starter.training.pictures.autoencoder import as_input, latents_of
+from assets.starter.training.pictures.autoencoder import as_input, halved, latents_of
 from assets.starter.training.pictures.data import FIRST_LARGE_SEED
-from assets.starter.training.pictures.growing import halved
 from assets.starter.training.pictures.model import SCALING, make_scheduler
 from assets.starter.training.pictures.scenes import scene
 from assets.starter.training.pictures.sketch import sketch

@@ -11,19 +11,18 @@ from transformers import CLIPTextModel, CLIPTokenizer
 
 from assets.starter.training.pictures.sketch import WIDTH
 
-LATENT_FACTOR = 4
+LATENT_FACTOR = 4  # from 128 px, half the decoded size
 SCALING = 1.8  # brings the latents' spread near one
 WORD_END = "</w>"
 
 
-def make_autoencoder(doublings: int = 2) -> AutoencoderKL:
-    """Make a VAE with 4 channels of 32 x 32: two doublings for 128 px, three for 256 px. One norm group: more would remove flat
-    colours."""
-    widths = (16, 16, 32, 48)[3 - doublings :]
+def make_autoencoder() -> AutoencoderKL:
+    """Make a VAE for 256 px and 4 channels of 32 x 32. One norm group: more would remove flat colours."""
+    widths = (16, 24, 48, 56)
     return AutoencoderKL(
         down_block_types=("DownEncoderBlock2D",) * len(widths), up_block_types=("UpDecoderBlock2D",) * len(widths),
         block_out_channels=widths, layers_per_block=1, norm_num_groups=1, latent_channels=4,
-        sample_size=32 << doublings, mid_block_add_attention=False, scaling_factor=SCALING,
+        sample_size=256, mid_block_add_attention=False, scaling_factor=SCALING,
     )  # fmt: skip
 
 

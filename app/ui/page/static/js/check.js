@@ -2,21 +2,22 @@
 (() => {
   const WAIT_MS = 250;
 
-  Hearth.checked = (id, kind, draw) => {
+  // `unwanted`: the field of the negative prompt, which changes how a prompt is read.
+  Hearth.checked = (id, kind, draw, unwanted = "") => {
     let asked = null, model, timer = 0, turn = 0; // undefined model: the one in the settings
-    const now = () => document.querySelector(`#${id} textarea`)?.value;
+    const typed = (field) => document.querySelector(`#${field} textarea, #${field} input`)?.value;
     function look() {
-      const text = now();
-      if (text == null || text === asked) return;
-      asked = text;
+      const text = typed(id), negative = (unwanted && typed(unwanted)) || "", words = JSON.stringify([text, negative]);
+      if (text == null || words === asked) return;
+      asked = words;
       const mine = ++turn;
-      Hearth.post("hearth/check", { kind, text, model })
+      Hearth.post("hearth/check", { kind, text, model, negative })
         .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
         .then((view) => mine === turn && (draw(view), Hearth.underline(id, text, view.marks)))
         .catch(() => mine === turn && (asked = null));
     }
     document.addEventListener("input", (event) => {
-      if (!event.target.closest?.(`#${id}`)) return;
+      if (![id, unwanted].some((field) => field && event.target.closest?.(`#${field}`))) return;
       clearTimeout(timer);
       timer = setTimeout(look, WAIT_MS);
     });

@@ -88,6 +88,9 @@
     return start.masked ? t("force.masked", "{start}, changing only the painted area", { start: words }) : words;
   }
 
+  // What Tab reaches is scrolled to above the bar, however many chips stand on it.
+  const keepClear = (bar) => document.documentElement.style.setProperty("--h-going", `${bar.offsetHeight + 12}px`);
+
   Hearth.area(".h-force", (element) => {
     const tab = element.closest(".h-going")?.querySelector("#paint-go") ? "paint" : "speak";
     if (tab === "paint") look();
@@ -108,6 +111,8 @@
       const picture = line.querySelector("img");
       if (picture && picture.src !== each.picture) picture.src = each.picture;
     });
+    const bar = element.closest(".h-going");
+    if (bar?.offsetParent) keepClear(bar);
   });
 
   // Gradio's own note of it comes a moment later, with "Error" and the status, over the switches: it is closed unseen.

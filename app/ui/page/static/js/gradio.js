@@ -37,6 +37,7 @@
       if (worded !== said) element.setAttribute(name, worded);
     }
   });
+  Hearth.area("#paint-image input[type=range]", (slider) => slider.setAttribute("aria-label", t("image_editor.brush_size", "Brush size")));
   // Enter chooses from a list, and Gradio lets go of the focus: it goes back to the field, which must not hear of it, or its list would open again.
   document.addEventListener("keydown", ({ key, target }) => {
     if (key !== "Enter" || !target.matches?.("input[aria-expanded]")) return;
@@ -49,8 +50,19 @@
     });
   }, true);
 
+  // A dropdown's list that scrolls is a stop of its own in Chromium, without a name or a ring; and it stays open after Tab from what was typed.
+  document.addEventListener("keydown", ({ key, target }) => {
+    if (key !== "Tab" || !target.matches?.("input[aria-expanded]")) return;
+    const listed = () => target.closest(".container, .block")?.querySelector("ul[role=listbox]");
+    listed()?.setAttribute("tabindex", "-1");
+    setTimeout(() => document.activeElement !== target && listed() && target.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, repeat: true })), 50); // repeated: it stops no job
+  }, true);
+
   // What Gradio writes while a file is sent has no label: gradio.css shows this in its place.
   Hearth.area("body", (body) => body.style.setProperty("--h-uploading", JSON.stringify(t("file.uploading", "Uploading\u2026"))));
+
+  // Nothing is dragged on a phone: gradio.css shows this in place of where to drop it.
+  Hearth.area("body", (body) => body.style.setProperty("--h-tap", JSON.stringify(t("file.tap", "Tap to choose a file"))));
 
   Hearth.area("#speak-clip .text-button", (button) => {
     const said = button.firstChild?.data, worded = word(said);

@@ -8,6 +8,10 @@
     refresh();
   };
 
+  // The plan is of the model that was loaded last, until somebody chooses another.
+  let chosen = false, followed = "";
+  Hearth.keepLooking = () => (chosen = true);
+
   // Copy the report for a bug. The clipboard gets the promise at once: Safari forgets the press while the report is on its way.
   Hearth.copyReport = () => {
     const report = fetch("hearth/report", { credentials: "same-origin" }).then((answer) => answer.text());
@@ -232,6 +236,10 @@
     if (view?.words && checking()) drawBadge(element.querySelector(".h-badge"));
     else if (was) asked = ""; // what was found may have changed the plan
     if (!model) model = element.dataset.model ?? "";
+    if (!chosen && strip.model && strip.model !== followed) {
+      followed = strip.model;
+      Hearth.call("machine.loaded");
+    }
     stamp = strip.plan;
     const end = measuring?.end ? JSON.stringify(measuring.end) : "";
     const now = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${strip.plan}`;

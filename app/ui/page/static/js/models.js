@@ -6,6 +6,7 @@
 
   // Disks and downloads are counted in powers of ten.
   const size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
+  const whole = (name) => name?.replaceAll("-", "-\u2060"); // no line ends at such a hyphen
   const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
 
   // Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
@@ -130,7 +131,7 @@
     text(card.querySelector(".h-because"), each.fit ? Hearth.sentences([each.fit.sentence, ...each.fit.cures]) : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
     list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
     const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
-    text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, each.licence, each.path].filter(Boolean).join(" · "));
+    text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, whole(each.licence), each.path].filter(Boolean).join(" · "));
     const share = card.querySelector(".h-share"), done = move ? (100 * move.done_bytes) / Math.max(1, move.total_bytes) : 0;
     share.hidden = !open;
     share.firstElementChild.style.width = `${done}%`;

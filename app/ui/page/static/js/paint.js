@@ -8,7 +8,7 @@
   const prompt = Hearth.checked("paint-prompt", "picture", ({ problems }) => {
     const element = document.querySelector("#h-prompt");
     if (element) Hearth.problems(element, problems);
-  });
+  }, "paint-negative");
   Hearth.paintedBy = prompt.again;
   Hearth.area("#h-prompt", () => prompt.look());
 
@@ -128,5 +128,15 @@
   Hearth.area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point.")));
 
   // Gradio's editor breaks if it gets a picture before its canvas exists.
+  // The empty editor is pressed by a mouse alone.
+  Hearth.area("#paint-image .empty", (place) => {
+    place.tabIndex = 0;
+    place.setAttribute("role", "button");
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!["Enter", " "].includes(event.key) || !event.target.matches?.("#paint-image .empty")) return;
+    event.preventDefault();
+    document.querySelector("#paint-image input[type=file]")?.click();
+  });
   Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));
 })();

@@ -4,7 +4,7 @@
 
   Hearth.first = {
     script: "[S1] Hello, and welcome to Hearth. Nobody recorded this: your own machine is speaking. [S2] Type any English sentence, and one of us will read it to you.",
-    prompt: "green hills at sunset with the sun on the right, a red house on the left and a pine tree in the middle",
+    prompt: "green hills at sunset with a windmill at the left, two trees at the right and a balloon",
   };
   Hearth.scripts = () => [
     [t("sample.morning", "A good morning"), "[S1] Good morning! Did you sleep well? [S2] Like a stone. Is there any coffee left, or have you finished it again?"],
@@ -12,9 +12,9 @@
     [t("sample.answer", "Question and answer"), "[S1] How far away is the moon? [S2] About 384,000 kilometers. (pause 0.5s) [S1] Then I had better leave before lunch."],
   ];
   Hearth.prompts = () => [
-    [t("sample.boat", "A boat at sunset"), "a calm sea at sunset with the sun in the middle, a white sailboat on the left and mountains behind"],
-    [t("sample.hills", "A house in the hills"), "green hills on a sunny day with a sun on the left, white clouds, a yellow cottage in the middle and a tree on the right"],
-    [t("sample.night", "Snow at night"), "snowy hills by night, a full moon on the right, a red house on the left and a pine tree in the middle"],
-    [t("sample.shapes", "Shapes"), "three yellow stars in a row on a purple background"],
+    [t("sample.boat", "A boat at sunset"), "the sea at sunset with a red lighthouse at the left, a white boat in the middle and mountains behind"],
+    [t("sample.hills", "A house in the hills"), "green hills with a yellow house at the left and a rainbow"],
+    [t("sample.night", "Snow at night"), "snowy hills at night with a moon at the right, a red house at the left and a pine in the middle"],
+    [t("sample.desert", "A desert at sunset"), "a desert at sunset with a cactus at the left, a brown horse at the right and mountains behind"],
   ];
 })();
