@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
@@ -24,7 +26,7 @@ LAYERS: Final = 4
 STORED: Final = ("float32", "float16", "bfloat16")
 MOST: Final = 1.1
 LOADING: Final = Table(
-    "loading", "loading a voice", ("case",),
+    "loading", "loading a model", ("case",),
     (
         Column("seconds", "s", ".2f", compared=True), Column("weights_bytes", "weights GB", ".2f", 1e-9),
         Column("own_peak", "own peak", ".2f", compared=True), Column("whole_peak", "whole peak", ".2f", compared=True),
@@ -34,24 +36,30 @@ LOOK_S: Final = 0.003
 
 
 def measure_loading(home: Home, scratch: Path) -> Iterator[Found]:
-    """Load a voice of Dia's widths from each dtype into float32. Peaks are multiples of the loaded weights: of the memory that is the
-    process's own, and with the pages of the file, which the system takes back when it needs them."""
+    """Load a voice of Dia's widths and Stable Diffusion 1.5 from each dtype into float32. Peaks are multiples of the loaded weights: of the
+    memory that is the process's own, and with the pages of the file, which the system takes back when it needs them."""
     import torch
 
-    from app.cli.bench.full_size import write_voice
+    from app.cli.bench.full_size import write_picture, write_voice
 
     peaks = []
-    for stored in STORED:
-        folder = write_voice(scratch / stored, getattr(torch, stored), LAYERS)
-        seconds, weights, own, whole = load_in_a_process(home, folder)
-        peaks.append(own / weights)
-        yield Measured(
-            LOADING,
-            {
-                "case": f"Dia's widths, {LAYERS} layers, {stored} into float32", "seconds": seconds, "weights_bytes": weights,
-                "own_peak": own / weights, "whole_peak": whole / weights,
-            },
-        )  # fmt: skip
+    shapes: dict[str, Callable[[Path, torch.dtype], Path]] = {
+        f"Dia's widths, {LAYERS} layers": partial(write_voice, layers=LAYERS),
+        "Stable Diffusion 1.5": partial(write_picture, "sd15"),
+    }
+    for name, write in shapes.items():
+        for stored in STORED:
+            folder = write(scratch / "model", getattr(torch, stored))
+            seconds, weights, own, whole = load_in_a_process(home, folder)
+            shutil.rmtree(folder)
+            peaks.append(own / weights)
+            yield Measured(
+                LOADING,
+                {
+                    "case": f"{name}, {stored} into float32", "seconds": seconds, "weights_bytes": weights,
+                    "own_peak": own / weights, "whole_peak": whole / weights,
+                },
+            )  # fmt: skip
     yield Bound("own memory at the peak of loading, as a multiple of the weights", max(peaks), most=MOST)
 
 
@@ -74,11 +82,14 @@ def load_in_a_process(home: Home, folder: Path) -> tuple[float, int, int, int]:
 def _load(answer: Connection, home: Home, folder: Path) -> None:
     from app.cli.bench.silence import silence_libraries
     from app.cli.peak_memory import Peak
-    from app.engine.speech import loader
+    from app.engine.pipelines import loader as pipelines
+    from app.engine.pipelines.placement import list_modules
+    from app.engine.speech import loader as speech
 
     silence_libraries()
 
-    plan = use_real_device(make_plan(home, probe(), catalog.find(str(folder)), Choice(dtype="float32", quantised="none")))
+    model = catalog.find(str(folder))
+    plan = use_real_device(make_plan(home, probe(), model, Choice(dtype="float32", quantised="none")))
     before, highest, done = own_bytes(), [0], threading.Event()
 
     def watch() -> None:
@@ -88,10 +99,13 @@ def _load(answer: Connection, home: Home, folder: Path) -> None:
     watcher = threading.Thread(target=watch)
     watcher.start()
     peak, began_s = Peak("cpu"), time.perf_counter()
-    speaker = loader.load(folder, plan)
+    if model.kind == "speech":
+        modules = [speech.load(folder, plan).dia.model]
+    else:
+        modules = [*list_modules(pipelines.load_pipeline(folder, model, plan, {}, home.scratch).pipe).values()]
     seconds = time.perf_counter() - began_s
     done.set()
     watcher.join()
     # qkv_proj is what the three projections are views of.
-    weights = sum(weight.nbytes for name, weight in speaker.dia.model.named_parameters() if "qkv_proj" not in name)
+    weights = sum(weight.nbytes for each in modules for name, weight in each.named_parameters() if "qkv_proj" not in name)
     answer.send((seconds, weights, max(highest[0], own_bytes()) - before, peak.extra()))

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-window", action="store_true", help="without the window: what speaks and paints only")
 
     parser.add_argument(
-        "--no-loading", action="store_true", help="without the memory of loading, which needs 5 GB of disk and 3 GB of memory"
+        "--no-loading", action="store_true", help="without the memory of loading, which needs 5 GB of disk and 7 GB of memory"
     )
 
 

@@ -41,7 +41,7 @@ def test_loading_takes_no_more_than_the_weights(tmp_path: Path) -> None:
     found = list(measure_loading(home(tmp_path / "home").create(), tmp_path))
     cases = [each.row for each in found if isinstance(each, Measured)]
     (bound,) = (each for each in found if isinstance(each, Bound))
-    assert len(cases) == 3 and bound.kept and all(row["own_peak"] <= row["whole_peak"] for row in cases), cases
+    assert len(cases) == 6 and bound.kept and all(row["own_peak"] <= row["whole_peak"] for row in cases), cases
 
 
 def test_a_queue_of_a_few(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
