@@ -4,7 +4,7 @@
 
   Hearth.first = {
     script: "[S1] Hello, and welcome to Hearth. Nobody recorded this: your own machine is speaking. [S2] Type any English sentence, and one of us will read it to you.",
-    prompt: "green hills at sunset with a windmill at the left, two trees at the right and a balloon",
+    prompt: "green hills with a yellow house and a rainbow",
   };
   Hearth.scripts = () => [
     [t("sample.morning", "A good morning"), "[S1] Good morning! Did you sleep well? [S2] Like a stone. Is there any coffee left, or have you finished it again?"],
