@@ -302,6 +302,32 @@ def test_a_helper_killed_in_the_middle_and_started_again(main: Main) -> None:
 
 
 @pytest.mark.slow
+def test_a_helper_that_falls_asleep_is_not_waited_for_and_comes_back(main: Main) -> None:
+    one = main.helpers[0]
+    before = len(read_made(one.home))
+    pace(one.home, step_s=0.5)
+    job = submit(main, 6, 5500)
+    until(lambda: any(word == "began" for word, *_ in read_made(one.home)[before:]), LOADING_S)
+    asleep = one.list_processes()
+    for each in asleep:
+        each.suspend()
+    try:
+        end = end_of(main, job)
+        assert isinstance(end, Finished) and len(end.files) == 6
+        assert not finished(one.home, before), "it was waited for"
+        until(lambda: not main.find(one).online, LOADING_S)
+    finally:
+        for each in asleep:
+            each.resume()
+    until(lambda: main.find(one).online, LOADING_S)
+    pace(one.home, step_s=0.01)
+    kept = main.keeper.shelf.list_of_job(job)
+    assert len(kept) == 6 and len({each.path.read_bytes() for each in kept}) == 6, "what it ends after waking is kept by nobody"
+    before = len(read_made(one.home))
+    assert isinstance(end_of(main, submit(main, 8, 5600)), Finished) and finished(one.home, before), "it does nothing since it woke"
+
+
+@pytest.mark.slow
 def test_a_killed_machines_process_comes_back_on_either_side(main: Main) -> None:
     for pid in (main.hub.pid, None):
         process = psutil.Process(pid) if pid is not None else find_machines_process(main)

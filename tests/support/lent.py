@@ -41,9 +41,12 @@ class Helper:
         """Return the process below this one whose command line has these words."""
         return next(each for each in psutil.Process(self.process.pid).children() if words in " ".join(each.cmdline()))
 
+    def list_processes(self) -> list[psutil.Process]:
+        return [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+
     def kill(self) -> None:
         """All of it at once, as if unplugged."""
-        family = [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+        family = self.list_processes()
         for each in family:
             each.kill()
         psutil.wait_procs(family, timeout=20)
