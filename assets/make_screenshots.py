@@ -64,6 +64,7 @@ def make(page: Page) -> None:
     page.wait_for_selector("#h-words .h-badge:is(.right, .careful)")
     page.reload()  # so that the tab looks at the painter, which is loaded now
     open_tab(page, "machine")
+    page.click("#machine-more > button.label-wrap")  # the fold that holds Tune and its curve
     page.click("#machine-tune")
     page.wait_for_selector("#h-curve polyline.speed")
 
