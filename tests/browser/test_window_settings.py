@@ -72,7 +72,7 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
     go(page, "machine")
     badge, tables = page.locator("#h-words .h-badge"), page.locator("#h-selftest summary")
     expect(badge).to_contain_text(re.compile(r"^checking this machine while idle: \d+ of \d+$|^checked: (\d+) of \1 right$"))
-    expect(badge).to_contain_text(re.compile(r"^checked: (\d+) of \1 right$"))
+    expect(badge).to_contain_text(re.compile(r"^checked: (\d+) of \1 right$"), timeout=LOADING_MS)
     expect(tables.filter(has_text="paths of attention")).to_be_visible()
     go(page, "speak")
     expect(page.locator("#h-greeting")).to_be_hidden()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import diffusers
+import pytest
 import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -198,6 +199,11 @@ def z_image() -> Any:
 
 
 MAKERS = {"sd15": sd15, "sdxl": sdxl, "pixart-sigma": pixart, "sd3": sd3, "flux": flux, "flux2-klein": klein, "z-image": z_image}
+
+KINDS = ("sd15", "flux", "z-image")
+"""A UNet over latents as they are, a transformer over packed ones, and one that takes lists."""
+ONE_A_KIND = [family if family in KINDS else pytest.param(family, marks=pytest.mark.slow) for family in MAKERS]
+"""For what differs by kind; the rest is left to the long run."""
 
 
 def save(family: str, folder: Path, **shape: Any) -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 from app.__main__ import main
 
-GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "2", "--batch", "2", "--quicker", "--json"]
+GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "1", "--batch", "2", "--quicker", "--json"]
 
 
 @pytest.mark.filterwarnings("ignore")

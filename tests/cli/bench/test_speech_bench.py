@@ -10,7 +10,7 @@ import pytest
 from app.__main__ import main
 from app.cli.bench.speech import PLAIN, check_rows
 
-GIVEN = ["bench", "speech", "--layers", "1", "--rows", "20", "--rows", "40", "--rounds", "2", "--each", "2"]
+GIVEN = ["bench", "speech", "--layers", "1", "--rows", "20", "--rows", "40", "--rounds", "1", "--each", "2"]
 
 
 @pytest.mark.filterwarnings("ignore")

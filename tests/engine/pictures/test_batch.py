@@ -34,6 +34,8 @@ pytest_plugins = ["tests.support.picture_fixtures"]
 
 SAME = 1e-4
 """Of a range of 2: a matrix product of more rows may round otherwise."""
+QUICK = {"Euler", "Euler a", "Heun", "DPM++ 2M SDE", "UniPC", "PNDM", "LCM"}
+"""Schedulers that remember nothing, numbers, one row or several, and those that draw."""
 
 
 def count_calls(paints: Painter) -> tuple[list[int], Any]:
@@ -51,7 +53,7 @@ def run(paints: Painter, request: PictureRequest, job: Path, control: Control | 
     return list(paints.run(request, control or Control(), None, job))
 
 
-@pytest.mark.parametrize("family", tiny.MAKERS)
+@pytest.mark.parametrize("family", tiny.ONE_A_KIND)
 def test_each_family_paints_several_at_once_as_alone(
     family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
@@ -70,7 +72,7 @@ def test_each_family_paints_several_at_once_as_alone(
     assert not torch.allclose(decoded[0], decoded[1], atol=1e-2)
 
 
-@pytest.mark.parametrize("name", schedulers.NAMES)
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in schedulers.NAMES])
 def test_each_scheduler_goes_on_with_one_of_them_alone(
     name: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:

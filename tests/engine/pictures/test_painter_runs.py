@@ -34,7 +34,7 @@ from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, lo
 pytest_plugins = ["tests.support.picture_fixtures"]
 
 
-@pytest.mark.parametrize("family", tiny.MAKERS)
+@pytest.mark.parametrize("family", tiny.ONE_A_KIND)
 def test_goes_on_from_the_last_good_step_to_the_very_same_picture(
     family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
@@ -99,7 +99,7 @@ def stopping(paints: picture_painter.Painter, request: PictureRequest, at: int, 
     return events, asked
 
 
-@pytest.mark.parametrize("family", tiny.MAKERS)
+@pytest.mark.parametrize("family", tiny.ONE_A_KIND)
 def test_stop_ends_within_the_step_and_keeps_a_valid_picture(family: str, folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders[family])
     events, asked = stopping(paints, PictureRequest("a", **{**SMALL, "steps": 8, "batch": 3, "guidance": 1.0}), 3, tmp_path)

@@ -122,7 +122,11 @@ def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("family", "offload"),
-    [(family, offload) for family in tiny.MAKERS for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])],
+    [
+        pytest.param(family, offload, marks=[] if family == "sd15" or offload == "group" else pytest.mark.slow)
+        for family in tiny.MAKERS
+        for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])
+    ],
 )
 def test_a_card_paints_as_the_processor(
     family: str, offload: str, load: Any, plain: Callable[[str, PictureRequest], Any], gradient: Path, worn: Path, tmp_path: Path
@@ -146,7 +150,7 @@ def tensor_of(out: Any) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("offload", OFFLOADS)
-@pytest.mark.parametrize("scheduler", ["DPM++ 2M SDE", "UniPC"])
+@pytest.mark.parametrize("scheduler", [pytest.param("DPM++ 2M SDE", marks=pytest.mark.slow), "UniPC"])
 def test_a_broken_picture_goes_on_from_its_file(offload: str, scheduler: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
     """A checkpoint is read into the CPU's memory and has to move to the card's."""
     paints, asked = load("sd15", offload, "float32"), {"scheduler": scheduler, "steps": 6}

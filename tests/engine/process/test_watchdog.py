@@ -47,6 +47,7 @@ OTHERS = [
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     light_engine.replace_engines(monkeypatch)
+    monkeypatch.setattr(engine_loop, "TICK_S", 0.02)  # each fault waits so long
     place = home(tmp_path / "home").create()
     (place.root / light_engine.LIVES).write_text(json.dumps([{"parts": 1}]))
     kept = Keeper(place, rest_s=60)
