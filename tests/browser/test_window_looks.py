@@ -15,9 +15,9 @@ from tests.support.window import Open, Visit, go, needs_chromium, shut_out
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
-REST_S = 10
-PIECES = 14
-"""What the server may take in that time; 9.3 on two cores, with and without busy neighbours."""
+REST_S = 5
+PIECES = 7
+"""What the server may take in that time; 4.7 on two cores, with and without busy neighbours."""
 TABS = ("speak", "paint", "shelf", "models", "machine")
 
 
