@@ -249,7 +249,9 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", EVERY)
 def test_right_under_every_plan(name: str) -> None:
-    problems = list(walk({name: EVERY[name]}, tuple(WITHIN)))
+    """Each in two dtypes, the next in the other two; the long run asks all."""
+    first = list(EVERY).index(name) % 2
+    problems = list(walk({name: EVERY[name]}, tuple(WITHIN)[first::2]))
     assert not problems, "\n".join(problems)
 
 

@@ -86,8 +86,14 @@ def taught(tmp_path: Path) -> Iterator[Home]:
     yield place
 
 
-@pytest.mark.parametrize("by_hand", [True, False])
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(
+    ("name", "by_hand"),
+    [
+        pytest.param(name, by_hand, marks=[] if by_hand == bool(place % 2) else pytest.mark.slow)
+        for place, name in enumerate(MACHINES)
+        for by_hand in (True, False)
+    ],
+)
 def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
     name: str, by_hand: bool, taught: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
