@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from app import notices
 from app.fast_import import pausing_collector
@@ -62,6 +63,22 @@ LONG = frozenset({*BY_THE_CLOCK, *LONGEST}) - {"test_house"} | {
 }  # fmt: skip
 """Files and tests that it leaves out: they wait for a browser, a server or another process, check all types, walk over every
 pair of fallbacks or try hundreds of prompts or texts."""
+
+
+ONE_WINDOW = frozenset(
+    {"test_window", "test_window_settings", "test_window_machine", "test_window_seldom", "test_window_looks", "test_window_words"}
+)
+"""Files that look at the same open Hearth: one worker has them all, so that it and its engine start once."""
+
+
+class ByFile(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "one window" if Path(file).stem in ONE_WINDOW else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None  # type: ignore[arg-type]
 
 
 class SkipHeavy(MetaPathFinder):
