@@ -33,7 +33,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module", params=[("light", "en-US", 1280), ("dark", "zh-CN", 390)])
+@pytest.fixture(scope="module", params=[("light", "en-US", 1280), pytest.param(("dark", "zh-CN", 390), marks=pytest.mark.slow)])
 def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
     scheme, locale, width = request.param
     context = browser.new_context(locale=locale, color_scheme=scheme, viewport={"width": width, "height": 800})

@@ -43,7 +43,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
         yield desk, address
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
+@pytest.fixture(scope="module", params=["light", pytest.param("dark", marks=pytest.mark.slow)])
 def page(request: pytest.FixtureRequest, browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
     context = browser.new_context(
         locale="en-US", viewport={"width": 1280, "height": 900}, reduced_motion="reduce", color_scheme=request.param

@@ -101,7 +101,11 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         assert not shut_out(page)
 
 
-def test_the_owners_panel(desk: Desk, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+LOOKS = [("light", "en-US", 1280), pytest.param("dark", "zh-CN", 390, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("light", "language", "width"), LOOKS)
+def test_the_owners_panel(light: str, language: str, width: int, desk: Desk, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)
     lost: list[Sentence] = []
     sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None))
@@ -113,31 +117,30 @@ def test_the_owners_panel(desk: Desk, browser: Browser, monkeypatch: pytest.Monk
     )  # fmt: skip
     limit_idle_connections(blocks.server)
     try:
-        for light, language, width in (("light", "en-US", 1280), ("dark", "zh-CN", 390)):
-            page = look(browser, address, light, language, width)
-            page.locator("[data-h-share]").click()
-            page.get_by_role("radio", name=re.compile("Anywhere|任何地方")).check()
-            page.locator(".h-begin button").click()
-            page.locator(".h-running").wait_for()
-            assert len(page.locator(".h-secret code").inner_text().split()) == 6
-            assert page.locator(".h-qr svg").count() == 1
-            expect(page.locator(".h-lost")).to_be_hidden()
-            lost.append(Sentence("tunnel.lost", "The link is offline."))
-            expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"))
-            expect(page.locator(".h-lost")).to_be_visible()
-            page.locator(".h-sharing summary").click()
-            assert not shut_out(page)
-            lost.clear()
-            page.locator(".h-end").click()
-            page.locator(".h-begin").wait_for()
-            page.get_by_role("radio", name=re.compile("At home|家里")).check()
-            page.locator(".h-begin button").click()
-            expect(page.locator(".h-address")).to_have_text(re.compile(rf"http://{re.escape(AT_HOME)}:\d+/"))
-            expect(page.locator(".h-advice")).to_contain_text(re.compile("not encrypted|没有加密"))
-            assert not shut_out(page)
-            page.locator(".h-end").click()
-            page.locator(".h-begin").wait_for()
-            page.close()
+        page = look(browser, address, light, language, width)
+        page.locator("[data-h-share]").click()
+        page.get_by_role("radio", name=re.compile("Anywhere|任何地方")).check()
+        page.locator(".h-begin button").click()
+        page.locator(".h-running").wait_for()
+        assert len(page.locator(".h-secret code").inner_text().split()) == 6
+        assert page.locator(".h-qr svg").count() == 1
+        expect(page.locator(".h-lost")).to_be_hidden()
+        lost.append(Sentence("tunnel.lost", "The link is offline."))
+        expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"))
+        expect(page.locator(".h-lost")).to_be_visible()
+        page.locator(".h-sharing summary").click()
+        assert not shut_out(page)
+        lost.clear()
+        page.locator(".h-end").click()
+        page.locator(".h-begin").wait_for()
+        page.get_by_role("radio", name=re.compile("At home|家里")).check()
+        page.locator(".h-begin button").click()
+        expect(page.locator(".h-address")).to_have_text(re.compile(rf"http://{re.escape(AT_HOME)}:\d+/"))
+        expect(page.locator(".h-advice")).to_contain_text(re.compile("not encrypted|没有加密"))
+        assert not shut_out(page)
+        page.locator(".h-end").click()
+        page.locator(".h-begin").wait_for()
+        page.close()
     finally:
         sharing.end()
         blocks.close(verbose=False)

@@ -27,7 +27,7 @@ ALTERED = """(more) => {
 WORDS = "A sentence of some length that says what was asked for, what stands in the way, and what can be done about it now."
 
 
-@pytest.fixture(scope="module", params=[("light", 1280), ("dark", 390)])
+@pytest.fixture(scope="module", params=[pytest.param(("light", 1280), marks=pytest.mark.slow), ("dark", 390)])
 def page(request: pytest.FixtureRequest, contexts: Contexts, opened: Open) -> Iterator[Page]:
     """One for all questions on one screen: to load it takes longer than they do."""
     scheme, width = request.param

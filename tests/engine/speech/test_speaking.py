@@ -257,6 +257,17 @@ def test_a_part_that_another_machine_began_goes_on_here(folders: dict[str, Path]
     )
 
 
+@pytest.fixture(scope="module")
+def begun(speakers: dict[str, loader.Speaker], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, sound.Samples]:
+    """What a stop in the middle of a part left, and what the part is where nobody stops it."""
+    folder = tmp_path_factory.mktemp("begun")
+    whole = sound.read(find_result(run(speakers["dia"], folder / "whole", max_frames=200)))[0]
+    stop_in_the_middle(speakers["dia"], folder / "job")
+    for part in (folder / "job").glob("part-*"):
+        part.unlink()
+    return folder / "job", whole
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -266,12 +277,11 @@ def test_a_part_that_another_machine_began_goes_on_here(folders: dict[str, Path]
     ],
     ids=lambda change: str(change)[:30],
 )  # fmt: skip
-def test_a_part_whose_beginning_is_odd_begins_anew(change: dict[str, object], speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+def test_a_part_whose_beginning_is_odd_begins_anew(
+    change: dict[str, object], begun: tuple[Path, sound.Samples], speakers: dict[str, loader.Speaker], tmp_path: Path
+) -> None:
     """What another machine sends may hold anything; the worst that it does is to be of no use."""
-    whole = run(speakers["dia"], tmp_path / "whole", max_frames=200)
-    kept = stop_in_the_middle(speakers["dia"], tmp_path / "job")
-    for part in (tmp_path / "job").glob("part-*"):
-        part.unlink()
+    kept = Path(shutil.copytree(begun[0], tmp_path / "job")) / "unfinished-000.json"
     kept.write_text(json.dumps({**json.loads(kept.read_text()), **change}))
     again = run(speakers["dia"], tmp_path / "job", max_frames=200)
-    assert np.array_equal(*(sound.read(find_result(each))[0] for each in (whole, again)))
+    assert np.array_equal(begun[1], sound.read(find_result(again))[0])
