@@ -1,4 +1,4 @@
-"""What all tests run with: an environment of their own, an order, second tries for those that wait, and how many cores they compute on."""
+"""What all tests run with: an environment of their own, an order, second tries for some that wait, and how many cores they compute on."""
 
 import os
 import sys
@@ -33,25 +33,22 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fixtures")  # plugins of files that import them first
 
 LONGEST = (
-    "test_window", "test_window_settings", "test_start", "test_window_machine", "test_window_seldom", "test_window_machines",
-    "test_window_looks", "test_after_trouble", "test_fallbacks", "test_separate_memory", "test_house", "test_keeper", "test_attention",
-    "test_watchdog", "test_full_disk", "test_share_looks", "test_supervisor", "test_paint_bench", "test_in_force", "test_selftest",
-    "test_job_lender", "test_starter_painter", "test_placement", "test_seam_cases", "test_session", "test_deaths", "test_painter",
-    "test_speaking", "test_api", "test_worker", "test_request_guard", "test_planned", "test_starter_voice", "test_speech_bench",
-    "test_families", "test_decoder", "test_speak_and_paint", "test_step_aside", "test_painter_runs", "test_launch", "test_models_travel",
-    "test_spreading", "test_other_machines", "test_small_things",
+    "test_window", "test_window_settings", "test_window_machine", "test_window_seldom", "test_window_looks", "test_start", "test_fallbacks",
+    "test_paint_bench", "test_keeper", "test_house", "test_selftest", "test_speaking", "test_window_machines", "test_spreading",
+    "test_job_lender", "test_separate_memory", "test_attention", "test_other_machines", "test_models_travel", "test_supervisor", "test_api",
+    "test_watchdog", "test_starter_painter", "test_launch", "test_share_looks", "test_speech_bench", "test_seam_cases", "test_placement",
+    "test_full_disk", "test_painter", "test_session", "test_planned", "test_worker", "test_step_aside", "test_starter_voice",
+    "test_painter_training", "test_deaths", "test_families", "test_decoder", "test_painter_runs", "test_request_guard", "test_in_force",
+    "test_after_trouble", "test_small_things", "test_speak_and_paint",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
-    "test_api", "test_break_in", "test_crowd", "test_guesses",
-    "test_downloads", "test_download_refusals", "test_request_guard", "test_supervisor", "test_models_tab", "test_launch",
-    "test_foreign_bodies", "test_fuzz_routes", "test_pairing", "test_attacks", "test_spreading", "test_job_lender", "test_hub", "test_lent",
-    "test_keeper", "test_share", "test_tunnel", "test_tunnel_program", "test_share_looks", "test_start", "test_window", "test_window_looks",
-    "test_window_machine", "test_window_machines", "test_other_machines",
-    "test_models_travel", "test_nearby", "test_machines_command", "test_window_seldom", "test_window_settings", "test_worker",
+    "test_api", "test_crowd", "test_downloads", "test_download_refusals", "test_models_tab", "test_pairing", "test_attacks",
+    "test_spreading", "test_job_lender", "test_hub", "test_lent", "test_share", "test_tunnel", "test_tunnel_program",
+    "test_window_machines", "test_other_machines", "test_models_travel", "test_nearby", "test_machines_command",
 })  # fmt: skip
-"""Files whose tests wait for a browser, a server or another process. On a busy machine such a wait can be too short, so each
-has a second try, which the end of the run tells. All others have one."""
+"""Files whose tests wait for a server or another process. On a busy machine such a wait can be too short, so each has a second
+try, which the end of the run tells. All others have one: those of the window passed at once beside fifteen programs on two cores."""
 
 
 HEAVY = frozenset({"torch", "gradio", "playwright"})

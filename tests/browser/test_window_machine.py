@@ -240,8 +240,8 @@ def test_the_knee_is_taken_by_its_button_and_never_by_itself(visit: Visit, opene
 
 def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     page = visit("machine")
-    choose(page, "#machine-model", "Stable Diffusion XL")
-    expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sdxl")
+    choose(page, "#machine-model", "Stable Diffusion 1.5")
+    expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sd15")
     expect(page.locator("#h-curve")).to_contain_text("not measured yet")
     page.click("#machine-tune")
     row = page.locator('.h-measuring[data-kind="Tune"]')
