@@ -14,7 +14,7 @@ from app.launcher.console import WINDOWS, Refused, tell
 from app.sentence import say
 
 # Options for the whole test suite, of which a third waits for browsers and processes; named tests run serially and may print.
-ALL_TESTS = ("-n", "3", "--dist", "loadfile")
+ALL_TESTS = ("-n", "4", "--dist", "loadfile")
 TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
 OWN = ("add", "back", "renew", "repair", "test", "update")

@@ -115,7 +115,7 @@ def test_tests_get_what_they_need_and_their_words_and_exit_code(made: Checkout) 
         assert json.loads(done.stdout) == {"words": ["-k", "a b"], "at": str(made.top)}
         assert ("Making" in done.stderr) is False
         assert json.loads((made.slot / "hearth.json").read_text())["extras"] == {"test": ["pytest"]}, added
-    assert json.loads(made.start("test").stdout)["words"] == ["-n", "3", "--dist", "loadfile"], "all of them, three files at a time"
+    assert json.loads(made.start("test").stdout)["words"] == ["-n", "4", "--dist", "loadfile"], "all of them, four files at a time"
 
 
 def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
