@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from app.engine.text.scenes.scene import Group
 from assets.starter.training.pictures import train
 from assets.starter.training.pictures.autoencoder import as_input, begin_autoencoder, cut_outs, halved, latents_of
 from assets.starter.training.pictures.captions import say
@@ -18,7 +19,7 @@ from assets.starter.training.pictures.figures import FIGURES
 from assets.starter.training.pictures.looking import faults
 from assets.starter.training.pictures.model import make_autoencoder
 from assets.starter.training.pictures.pack import MAX_BYTES, pack
-from assets.starter.training.pictures.scenes import Group, Scene, Spot, lay_out, scene
+from assets.starter.training.pictures.scenes import Scene, Spot, lay_out, scene
 from assets.starter.training.pictures.sketch import CELLS, DOTS, ROUGH_AT, THING_AT, USED, WAVES, complete, sketch
 from assets.starter.training.pictures.world import NOUNS
 

@@ -10,13 +10,14 @@ import torch
 from diffusers import StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipeline, StableDiffusionPipeline
 from PIL import Image
 
+from app.engine.text.scenes.scene import Group
 from assets.starter.training.pictures.captions import say, words_of
 from assets.starter.training.pictures.card import HEAD, rows
 from assets.starter.training.pictures.draw import draw
 from assets.starter.training.pictures.evaluate import FIRST_TEST_SEED, load, missed, paint, score, unseen
 from assets.starter.training.pictures.looking import faults
 from assets.starter.training.pictures.pack import MAX_BYTES
-from assets.starter.training.pictures.scenes import Group, Scene, scene
+from assets.starter.training.pictures.scenes import Scene, scene
 from tests.support.places import TOP
 
 FOLDER = TOP / "assets" / "starter" / "painter"

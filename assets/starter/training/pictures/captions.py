@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from assets.starter.training.pictures.scenes import Group, Scene
+from app.engine.text.scenes.scene import Group
+from assets.starter.training.pictures.scenes import Scene
 from assets.starter.training.pictures.synonyms import ALSO, NEAR, ONLY_AT, OUTDOORS, SHOWS, USUAL_GROUND
 from assets.starter.training.pictures.world import COLOURS, LIGHTS, MOST_THINGS, NOUNS, PLACES, SHAPES
 
