@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.text import starter_words
-from app.engine.text.scenes.match import understand
+from app.engine.text.scenes.match import understand, vary
 from app.engine.text.scenes.scene import Scene
 from app.engine.text.scenes.small_words import ROLE_OF
 from app.engine.text.scenes.tables import make_tables
@@ -218,6 +218,49 @@ def test_a_caption_is_read_in_less_than_five_milliseconds() -> None:
     for prompt in (*TUNED_ON, *HELD_BACK):
         understand(prompt, "clouds, ugly", TABLES)
     assert (time.process_time() - began_s) / (len(TUNED_ON) + len(HELD_BACK)) < 0.005
+
+
+def _tells(asked: Scene, filled: Scene) -> bool:
+    """Whether a filled scene still shows all that was asked for."""
+    groups = zip(asked.groups, filled.groups, strict=True)
+    things = all((a.kind, a.count) == (b.kind, b.count) and all(getattr(a, n) in ("", getattr(b, n)) for n in ("colour", "size", "place"))
+                 for a, b in groups)  # fmt: skip
+    whole = all(getattr(asked, name) in ("", getattr(filled, name)) for name in ("background", "weather", "style"))
+    return things and whole and (asked.ground, asked.mountains) == (filled.ground, filled.mountains)
+
+
+def test_what_is_left_open_is_chosen_by_the_seed_and_what_is_said_stays() -> None:
+    for prompt in (*TUNED_ON, *HELD_BACK, *(say(scene(seed), seed) for seed in range(300))):
+        found = understand(prompt, "", TABLES)
+        for seed in (0, 1, 2):
+            caption = vary(found, TABLES, seed)
+            assert caption == vary(understand(prompt, "", TABLES), TABLES, seed)
+            again = understand(caption, "", TABLES)
+            assert again.literal and not again.lost, (prompt, caption)
+            assert _tells(understand(found.caption, "", TABLES).scene, again.scene), (prompt, caption)
+            assert not found.times or again.scene.time in found.times, (prompt, caption)
+            assert found.times or again.scene.time == found.scene.time, (prompt, caption)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "negative", "never"),
+    [
+        ("a meadow with a house", "", "at night"),
+        ("a meadow with a house", "sunset, clouds, red, big", "at sunset|clouds|red|big"),
+        ("a house, no clouds, no red, outdoors", "", "clouds|red"),
+        ("a cat", "yellow background, orange", "yellow|orange"),
+        ("green hills with a house and a rainbow", "", "sunset|clouds"),
+        ("the sea with a moon", "", "sunset|by day"),
+        ("a green tree", "", "green background"),
+        ("a desert with a horse", "", "brown horse"),
+        ("a red circle at the left on a white background", "", "right|middle|pink"),
+    ],
+)
+def test_nothing_is_chosen_that_is_unwanted_or_does_not_fit(prompt: str, negative: str, never: str) -> None:
+    found = understand(prompt, negative, TABLES)
+    captions = {vary(found, TABLES, seed) for seed in range(60)}
+    assert len(captions) > 1
+    assert not [each for each in captions for word in never.split("|") if word in each]
 
 
 @pytest.fixture
