@@ -177,6 +177,7 @@ class _Fitting:
         for draft, group in pairs:
             has_light = any(each.kind in lights for _, each in kept)
             if group.kind in shown:
+                self.lost += [draft.typed] if {"colour", "size", "place"} & {*draft.said} else []
                 continue
             if group.kind in lights and (group.kind not in self.grammar["lights"][time] or has_light):
                 self.lost.append(draft.typed)

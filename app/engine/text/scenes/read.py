@@ -70,6 +70,8 @@ class _Reader:
                 self.in_noun = False
             case "hidden" if not self.denying:
                 self.found.lost.append(phrase.typed)  # things stand side by side, never one behind another
+            case "it":
+                self._put_beside_it()
             case "both":
                 self.of_all = True
             case "on":
@@ -212,6 +214,14 @@ class _Reader:
                 before.said["place"] = Said("middle", relation.typed)
             before.said.setdefault("place", relation)
             draft.said.setdefault("place", Said(opposite, relation.typed))
+
+    def _put_beside_it(self) -> None:
+        """Read "left of it": the last thing stands there of the one before."""
+        drafts = [draft for draft in self.found.drafts if draft.kind]
+        if self.relation is not None and len(drafts) > 1 and drafts[-1] is self.item:
+            drafts[-1].said.setdefault("place", self.relation)
+            drafts[-2].said.setdefault("place", Said(OPPOSITE[self.relation.value], self.relation.typed))
+            self.relation = None
 
     def _take_quality(self, at: int, slot: str, said: Said) -> None:
         towards, stopped = look_ahead(self.phrases, at)

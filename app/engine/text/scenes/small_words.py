@@ -17,7 +17,8 @@ hidden: behind front inside
 between: between
 one: one 1 single
 both: both all
-silent: nobody none nothing please me i we you it he she they them him us am would like want wants let see can could for when if whose
+it: it them him
+silent: nobody none nothing please me i we you he she they us am would like want wants let see can could for when if whose
 silent: paint paints draw draws drawn show shows make makes create give there here picture pictures image images drawing illustration painting
 silent: photo photograph scene view poster art artwork something thing things style kind type form shape shaped size sized called named
 silent: very so really quite just only too bit much more nice beautiful pretty cute lovely sweet good simple peaceful colourful colorful

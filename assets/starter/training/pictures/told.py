@@ -14,8 +14,8 @@ SIZES = {"small": "small", "large": "big"}
 STYLES = {"flat": "", "lamplight": "lamp"}
 NEAR_MIDDLE = 0.12
 """A thing no farther from the middle is not at a side."""
-SHOWN = {"clouds": ("clouds", "rain", "snowfall")}
-"""Weathers in which it is seen too."""
+SHOWN = {"clouds": ("clouds", "rain", "snowfall"), "cloud": ("clouds", "rain", "snowfall"), "star": ("night",)}
+"""Weathers and times in which it is seen too."""
 SIDES = {"left": (0, -1), "right": (0, 1), "top": (1, -1), "bottom": (1, 1)}
 RELATIONS = {"left of": (0, -1), "right of": (0, 1), "above": (1, -1), "below": (1, 1)}
 
@@ -61,9 +61,20 @@ def misread(told: Mapping[str, Any], scene: Scene) -> list[str]:
         fitting = [each for each in left if _is(thing, each[0])]
         place = thing["place"] if isinstance(thing["place"], str) else ""
         fitting = [each for each in fitting if not place or _stands(place, each[1], bool(scene.ground))] or fitting
-        if not fitting:
+        if not fitting and thing["count"] > 1:  # "a tent between two pines" has each at its side
+            fitting = [each for each in left if _is({**thing, "count": 1}, each[0])][: thing["count"]]
+            if len(fitting) == thing["count"]:
+                left = [each for each in left if each not in fitting]
+                found.append(None)
+                continue
+            fitting = []
+        plain = not any(thing[name] for name in ("colour", "size", "place"))
+        if not fitting and plain and {scene.weather, scene.time if scene.ground else ""} & {*SHOWN.get(thing["noun"], ())}:
+            found.append(None)
+        elif not fitting:
             wrong.append(f"thing: {thing['noun']}")
             found.append(None)
+        if not fitting:
             continue
         left.remove(fitting[0])
         found.append(fitting[0][1])
