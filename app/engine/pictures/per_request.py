@@ -49,6 +49,7 @@ def make_arguments(
     kept.keep(pipe)
     own, negative = [settings.prompts[index] for index in pictures], settings.negative if family.negative_prompts else ""
     prompt, count = own[0], len(own)
+    prompts: dict[str, Any]
     if len(set(own)) > 1:  # a starter's
         prompts, count = {"prompt": own}, 1
     elif family.prompt_weights:
