@@ -70,7 +70,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "starter-painter", "picture", "sd15", "Starter painter",
         parts=(ModelPart("text_encoder", "text", 1_511_424), ModelPart("unet", "denoiser", 3_832_188), ModelPart("vae", "vae", 660_559)),
         attention=Attention(4, 4, 16, pixels_a_token=16),
-        settings=ModelSettings(16, 1.5, "", 256, 256, ((256, 256),), least=256, most=256),
+        settings=ModelSettings(16, 1.5, "", 256, 256, ((256, 256),), least=256, most=256, most_guidance=2.0),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
         note=say("catalog.starter-painter",
             "Comes with Hearth, no download needed. It reads any English caption and paints small scenes of 39 things; "

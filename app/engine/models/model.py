@@ -51,6 +51,8 @@ class ModelSettings:
     multiple: int = 8
     least: int = 64
     most: int = 2048
+    most_guidance: float = 0.0
+    """More would wash the colours out; 0: no such limit is known."""
 
 
 @dataclass(frozen=True, slots=True)

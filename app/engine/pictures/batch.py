@@ -57,7 +57,10 @@ def list_pictures(settings: PictureSettings, model: Model, job: Path) -> list[Pi
     named = _name_by_content(settings, model)
     return [
         Picture(
-            index, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", _make_fingerprint(named, settings.seed_for(index))
+            index,
+            job / f"picture-{index}.png",
+            job / f"latent-{index}.safetensors",
+            _make_fingerprint(named | _read_as(settings, index), settings.seed_for(index)),
         )
         for index in range(settings.request.batch)
     ]
@@ -67,6 +70,11 @@ def _make_fingerprint(named: dict[str, Any], seed: int) -> str:
     return hashlib.sha256(json.dumps({**named, "seed": seed}, sort_keys=True).encode()).hexdigest()
 
 
+def _read_as(settings: PictureSettings, index: int) -> dict[str, str]:
+    read_as = settings.read_as(index)
+    return {"read_as": read_as} if read_as else {}
+
+
 def _name_by_content(settings: PictureSettings, model: Model) -> dict[str, Any]:
     """Return what the pictures are made from, with files by their content: another machine has them elsewhere."""
     values = to_json(settings.request_for(0))
@@ -74,8 +82,7 @@ def _name_by_content(settings: PictureSettings, model: Model) -> dict[str, Any]:
         if values.get(name):
             values[name] = fingerprint(Path(values[name]))
     values["loras"] = [{**each, "path": fingerprint(Path(each["path"]))} for each in values.get("loras", ())]
-    read = {"read_as": settings.read_as} if settings.read_as else {}
-    return {**values, **read, "model": fingerprint(Path(model.path)) if model.is_local else model.id}
+    return {**values, "model": fingerprint(Path(model.path)) if model.is_local else model.id}
 
 
 def choose_next(waiting: Sequence[Picture], most: int) -> Loop:

@@ -30,25 +30,25 @@ _SOME_GUIDANCE: Final = 2.0
 class PictureSettings:
     request: PictureRequest
     """Complete: any Hearth makes the same picture from it. Its words are the person's."""
-    words: tuple[str, str]
-    """What the text encoder gets for the prompt and the negative prompt: a starter's are read first."""
+    prompts: tuple[str, ...]
+    """What the text encoder gets for each picture of the batch: a starter reads the words first, and chooses by the seed what they leave open."""
+    negative: str
     image: Image.Image | None
     mask: Image.Image | None
     few_steps: bool
     """Whether the model's few-steps LoRA is used."""
     notes: tuple[Sentence, ...]
 
-    @property
-    def read_as(self) -> str | None:
-        """The caption that the prompt was read as, if it is another."""
-        return self.words[0] if self.words[0] != self.request.prompt else None
+    def read_as(self, index: int) -> str | None:
+        """The caption that the prompt was read as for this picture, if it is another."""
+        return self.prompts[index] if self.prompts[index] != self.request.prompt else None
 
     def request_for(self, index: int) -> PictureRequest:
         """Return the request for one picture of the batch alone."""
         return replace(self.request, batch=1, seed=self.seed_for(index))
 
     def seed_for(self, index: int) -> int:
-        return ((self.request.seed or 0) + index) % SEED_LIMIT
+        return seed_for(self.request, index)
 
 
 def resolve_settings(request: PictureRequest, model: Model, job: Path) -> PictureSettings:
@@ -70,6 +70,17 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
     image = input_images.open_image(request.image) if request.image else None
     width, height = input_images.choose_size(request.width, request.height, settings, image)
     notes += _describe_size(request, model, settings, width, height)
+    guidance = settings.guidance if request.guidance is None else request.guidance
+    if 0 < settings.most_guidance < guidance:
+        guidance = settings.most_guidance
+        notes.append(
+            say(
+                "paint.most-guidance",
+                "{model} paints with guidance {most} at most: more would wash its colours out.",
+                model=model.words,
+                most=guidance,
+            )
+        )
     asked = settings.steps if request.steps is None else request.steps, request.strength
     starts = image is not None and (family.uses_strength or bool(request.mask))
     steps, strength = leave_a_step(*asked) if starts else asked
@@ -88,19 +99,32 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         height=height,
         steps=steps,
         strength=strength,
-        guidance=settings.guidance if request.guidance is None else request.guidance,
+        guidance=guidance,
         scheduler=scheduler or settings.scheduler or None,
         seed=draw_seed(request, job),
     )
     notes += _describe_quicker(resolved, model)
     return PictureSettings(
         resolved,
-        words,
+        _list_prompts(resolved, model, words[0]),
+        words[1],
         input_images.crop_to(image, width, height) if image else None,
         input_images.open_mask(request.mask, width, height) if request.mask else None,
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         tuple(notes),
     )
+
+
+def seed_for(request: PictureRequest, index: int) -> int:
+    return ((request.seed or 0) + index) % SEED_LIMIT
+
+
+def _list_prompts(resolved: PictureRequest, model: Model, read: str) -> tuple[str, ...]:
+    """Return what is encoded for each picture; a picture to start from says itself what the words leave open."""
+    if not model.starter or resolved.image:
+        return (read,) * resolved.batch
+    words = Path(model.path), resolved.prompt, resolved.negative
+    return tuple(starter_words.choose_caption(*words, seed_for(resolved, index)) for index in range(resolved.batch))
 
 
 def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:

@@ -196,7 +196,7 @@ class Painter:
             return
         finished = per_request.finish_picture(painted, run.settings)
         asked = run.settings.request_for(picture.index)
-        picture_settings.write(finished, picture.path, asked, self._model.title, run.settings.read_as)
+        picture_settings.write(finished, picture.path, asked, self._model.title, run.settings.read_as(picture.index))
         if loop.stepped_s:
             now_s = time.perf_counter()
             self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s
@@ -243,9 +243,8 @@ class Painter:
 
         try:
             with steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher:
-                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings)
-                if len(generators) > 1:
-                    arguments |= {"num_images_per_prompt": len(generators)}
+                pictures = [each.index for each in loop.pictures]
+                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures)
                 generator = generators if len(generators) > 1 else generators[0]
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
         except steps.StopRequested:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any, Final
 
 import diffusers
@@ -40,12 +41,18 @@ def _make_scheduler(loaded: Any, name: str | None) -> Any:
     return getattr(diffusers, row.class_name).from_config(own.config, **row.settings)
 
 
-def make_arguments(pipe: Any, family: Family, settings: PictureSettings, kept: prompt_embeddings.KeptEmbeddings) -> dict[str, Any]:
-    """Return the arguments of the pipeline's call, without those that it does not take."""
+def make_arguments(
+    pipe: Any, family: Family, settings: PictureSettings, kept: prompt_embeddings.KeptEmbeddings, pictures: Sequence[int]
+) -> dict[str, Any]:
+    """Return the arguments of the pipeline's call for these pictures of the batch, without those that it does not take."""
     request = settings.request
     kept.keep(pipe)
-    prompt, negative = settings.words[0], settings.words[1] if family.negative_prompts else ""
-    if family.prompt_weights:
+    own, negative = [settings.prompts[index] for index in pictures], settings.negative if family.negative_prompts else ""
+    prompt, count = own[0], len(own)
+    prompts: dict[str, Any]
+    if len(set(own)) > 1:  # a starter's
+        prompts, count = {"prompt": own}, 1
+    elif family.prompt_weights:
         prompts = prompt_embeddings.embed_prompts(pipe, prompt, negative, kept)
     else:
         plain = (prompt_embeddings.strip_weights(text)[0] for text in (prompt, negative))
@@ -54,6 +61,7 @@ def make_arguments(pipe: Any, family: Family, settings: PictureSettings, kept: p
     arguments = {
         **family.call_arguments,
         **prompts,
+        "num_images_per_prompt": count if count > 1 else None,
         "num_inference_steps": request.steps,
         "guidance_scale": request.guidance,
         "width": request.width,

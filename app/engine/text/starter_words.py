@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.text.prompt_weights import NO_WEIGHTS, has_weights
-from app.engine.text.scenes.match import understand
+from app.engine.text.scenes.match import understand, vary
 from app.engine.text.scenes.tables import read_card, read_tables
 from app.engine.text.scenes.words import list_marked, split_phrases
 from app.engine.text.unknown import MARKED_MOST, Unknown
@@ -60,6 +60,12 @@ def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
         advice=ANYTHING,
     )
     return Match(found.caption, told, (found.caption,), reasons)
+
+
+def choose_caption(folder: Path, prompt: str, negative: str, seed: int) -> str:
+    """Return the caption that is painted with this seed: what the prompt leaves open is chosen by it, so that the pictures differ."""
+    tables = read_tables(folder)
+    return vary(understand(prompt, negative, tables), tables, seed) or match_prompt(folder, prompt, negative).caption
 
 
 def _choose_examples(card: Mapping[str, Any], prompt: str) -> tuple[str, ...]:

@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 import torch
 
+from app.engine.text.scenes.scene import Group
 from assets.starter.training.pictures import train
 from assets.starter.training.pictures.autoencoder import as_input, begin_autoencoder, cut_outs, halved, latents_of
 from assets.starter.training.pictures.captions import say
 from assets.starter.training.pictures.draw import draw, place_things
 from assets.starter.training.pictures.evaluate import load
 from assets.starter.training.pictures.figures import FIGURES
-from assets.starter.training.pictures.looking import faults
+from assets.starter.training.pictures.looking import faults, shows
 from assets.starter.training.pictures.model import make_autoencoder
 from assets.starter.training.pictures.pack import MAX_BYTES, pack
-from assets.starter.training.pictures.scenes import Group, Scene, Spot, lay_out, scene
+from assets.starter.training.pictures.scenes import Scene, Spot, lay_out, scene
 from assets.starter.training.pictures.sketch import CELLS, DOTS, ROUGH_AT, THING_AT, USED, WAVES, complete, sketch
+from assets.starter.training.pictures.told import misread
 from assets.starter.training.pictures.world import NOUNS
 
 
@@ -124,6 +126,55 @@ def test_true_drawings_are_found_right_and_altered_ones_wrong() -> None:
         replace(asked, style="pencil"),
     ):
         assert any(each.startswith("whole") for each in faults(draw(whole, 256), asked)), whole
+
+
+def test_a_thing_of_another_size_is_still_known() -> None:
+    """Nouns are compared at their likeliest size: a smaller one is no other noun."""
+    asked = Scene((Group("windmill", "red"),), "white")
+    (mill,) = place_things(asked)
+    for share in (0.6, 1.55):
+        found = faults(draw(asked, 256, spots=[replace(mill, radius=share * mill.radius)]), asked)
+        assert f"size: {share} of what was asked (windmill)" in found
+        assert not [each for each in found if each.startswith(("kind", "missing"))]
+
+
+def test_a_thing_that_is_gone_is_not_shown() -> None:
+    asked = Scene((Group("cat", "black", place="left"), Group("house", "red", place="right")), ground="hills")
+    cat, house = place_things(asked)
+    assert shows(draw(asked, 256), asked, "house") and not shows(draw(asked, 256, spots=[cat]), asked, "house")
+    assert not shows(draw(asked, 256, spots=[cat, replace(house, kind="tent")]), asked, "house")
+
+
+TOLD = {"ground": None, "background": None, "time": None, "extras": [], "style": None, "not": []}
+
+
+def _thing(noun: str, **more: object) -> dict[str, object]:
+    return {"count": 1, "noun": noun, "colour": None, "size": None, "place": None} | more
+
+
+def test_what_was_meant_is_compared_with_what_was_read() -> None:
+    read = Scene((Group("cat", "black", "big", 1, "left"), Group("dog", "", "", 2)), ground="snow", weather="rain", mountains=True)
+    meant = TOLD | {"things": [_thing("dog", count=2), _thing("cat", colour="black", size="large", place="left")], "ground": "snow",
+                    "extras": ["clouds", "mountains"], "style": "flat"}  # fmt: skip
+    assert misread(meant, read) == []
+    relation = {"relation": "left of", "other": 0}
+    assert misread(meant | {"things": [_thing("dog", count=2), _thing("cat", place=relation)]}, read) == []
+    for other, fault in (
+        ({"things": [_thing("dog", count=2), _thing("cat", place={"relation": "right of", "other": 0})]}, "place: cat right of"),
+        ({"things": [_thing("dog"), _thing("cat")]}, "thing: dog"),
+        ({"things": [_thing("dog", count=2)]}, "besides: cat"),
+        ({"things": [_thing("dog", count=2), _thing("cat", colour="red")]}, "thing: cat"),
+        ({"things": [_thing("dog", count=2), _thing("cat", size="small")]}, "thing: cat"),
+        ({"things": [_thing("dog", count=2), _thing("cat", place="right")]}, "place: cat right"),
+        ({"ground": "plain"}, "ground: snow for none"),
+        ({"time": "night"}, "time: day for night"),
+        ({"background": "red"}, "background: none for red"),
+        ({"style": "pencil"}, "style: none for pencil"),
+        ({"extras": ["rainbow"]}, "extra: rainbow"),
+        ({"not": ["cat"]}, "unwanted: cat"),
+        ({"not": ["mountains"]}, "unwanted: mountains"),
+    ):
+        assert fault in misread(meant | other, read), other
 
 
 def test_two_steps_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

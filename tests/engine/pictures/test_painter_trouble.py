@@ -26,6 +26,7 @@ from app.engine.models import catalog
 from app.engine.pictures import batch, prompt_embeddings
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.final_settings import resolve_settings
+from app.engine.text import starter_words
 from app.sentence import Sentence, Trouble
 from assets.starter.training.pictures.captions import grammar
 from tests.support import tiny_pictures as tiny
@@ -50,7 +51,7 @@ def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_
         written = picture_settings.read(Path(events[-1].files[0])).request
         return [event.sentence for event in events if isinstance(event, Note)], written
 
-    learned = "a red circle on a white background"
+    learned = "a big red circle on a white background"
     said, written = run(learned)
     assert not said and written.prompt == learned
     said, written = run("A red circle & a dragon on (Mars:1.2)", width=128)
@@ -83,7 +84,9 @@ def test_a_starter_that_reads_scenes_paints_what_was_read_and_keeps_what_was_typ
     asked = PictureRequest("A puppy, a kitten & a dragon", negative="cats, blurry", steps=1, seed=3, preview_every=0)
     events = list(paints.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)
-    assert encoded == [("a dog", "")]
+    (read_as, negative), *others = encoded
+    assert read_as == starter_words.choose_caption(folder, asked.prompt, asked.negative, 3) and "dog" in read_as and "cat" not in read_as
+    assert not negative and not others
     assert [event.sentence.key for event in events if isinstance(event, Note)] == ["starter.nearest"]
     assert [event.text for event in events if isinstance(event, PartDone)] == [asked.prompt]
     file = Path(events[-1].files[0])
@@ -91,12 +94,50 @@ def test_a_starter_that_reads_scenes_paints_what_was_read_and_keeps_what_was_typ
     assert (written.prompt, written.negative) == (asked.prompt, asked.negative)
     with Image.open(file) as picture:
         ours, lines = json.loads(picture.info["hearth"]), picture.info["parameters"]
-    assert ours["read_as"] == "a dog" and 'Read as: "a dog"' in lines
+    assert ours["read_as"] == read_as and f'Read as: "{read_as}"' in lines
     assert read_a1111(lines).request.prompt == asked.prompt
     before = batch.list_pictures(resolve_settings(asked, model, job), model, job)[0].fingerprint
     card.write_text(json.dumps({"grammar": {**grammar(), "also": {"puppy": "small dog"}}, "examples": ["a cat"]}), "utf-8")
     after = batch.list_pictures(resolve_settings(asked, model, job), model, job)[0].fingerprint
     assert before != after, "a checkpoint of another caption is not resumed"
+
+
+def test_what_a_starters_prompt_leaves_open_differs_in_a_batch_and_not_where_a_picture_shows_it(
+    folders: dict[str, Path], tmp_path: Path, gradient: Path
+) -> None:
+    """Each picture of a batch is what its seed paints alone, as its file says; a picture to start from leaves nothing open."""
+    folder, row = tmp_path / "starter", catalog.find("starter-painter")
+    shutil.copytree(folders["sd15"], folder)
+    (folder / "starter.json").write_text(json.dumps({"grammar": grammar(), "examples": ["a cat"]}), "utf-8")
+    model = replace(row, path=str(folder), settings=replace(row.settings, width=64, height=64, least=64, most=64))
+    paints = picture_painter.load(folder, model, tiny.make_plan(model), {})
+
+    def run(name: str, **more: Any) -> list[tuple[str, bytes]]:
+        events = list(paints.run(PictureRequest("a cat", steps=2, preview_every=0, **more), Control(), None, tmp_path / name))
+        assert isinstance(events[-1], Finished)
+        found = []
+        for file in events[-1].files:
+            with Image.open(file) as picture:
+                found.append((json.loads(picture.info["hearth"]).get("read_as", "a cat"), picture.tobytes()))
+        return found
+
+    together = run("together", seed=5, batch=4)
+    assert len({caption for caption, _ in together}) > 2
+    alone = [run(str(seed), seed=seed)[0] for seed in range(5, 9)]
+    assert [caption for caption, _ in together] == [caption for caption, _ in alone]
+    for (_, one), (_, other) in zip(together, alone, strict=True):
+        assert max(abs(a - b) for a, b in zip(one, other, strict=True)) <= 1
+    assert {caption for caption, _ in run("begun", seed=5, batch=4, image=str(gradient), strength=0.5)} == {"a cat"}
+
+
+def test_guidance_that_would_wash_colours_out_is_held_and_told(tmp_path: Path) -> None:
+    row = catalog.find("starter-painter")
+    strong = resolve_settings(PictureRequest("a big red circle on a white background", guidance=6.0), row, tmp_path)
+    assert strong.request.guidance == row.settings.most_guidance and [each.key for each in strong.notes] == ["paint.most-guidance"]
+    weak = resolve_settings(PictureRequest("a big red circle on a white background", guidance=1.2), row, tmp_path)
+    assert weak.request.guidance == 1.2 and not weak.notes
+    other = resolve_settings(PictureRequest("a cat", guidance=12.0), catalog.find("sd15"), tmp_path)
+    assert other.request.guidance == 12.0
 
 
 def broken(path: Path, how: str) -> None:

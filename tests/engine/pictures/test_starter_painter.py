@@ -10,13 +10,17 @@ import torch
 from diffusers import StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipeline, StableDiffusionPipeline
 from PIL import Image
 
+from app.engine.jobs.request import PictureRequest
+from app.engine.pictures.final_settings import PictureSettings
+from app.engine.pictures.per_request import finish_picture
+from app.engine.text.scenes.scene import Group
 from assets.starter.training.pictures.captions import say, words_of
 from assets.starter.training.pictures.card import HEAD, rows
 from assets.starter.training.pictures.draw import draw
 from assets.starter.training.pictures.evaluate import FIRST_TEST_SEED, load, missed, paint, score, unseen
 from assets.starter.training.pictures.looking import faults
 from assets.starter.training.pictures.pack import MAX_BYTES
-from assets.starter.training.pictures.scenes import Group, Scene, scene
+from assets.starter.training.pictures.scenes import Scene, scene
 from tests.support.places import TOP
 
 FOLDER = TOP / "assets" / "starter" / "painter"
@@ -46,24 +50,40 @@ def test_another_caption_is_another_picture(pipeline: StableDiffusionPipeline) -
     assert np.abs(one.astype(float) - other).mean() > 20
 
 
-def test_the_same_weights_go_on_from_a_picture_and_fill_a_hole(pipeline: StableDiffusionPipeline) -> None:
-    asked = Scene((Group("circle", "red"),), "white")
-    start, noise = Image.fromarray(draw(asked, 256)), torch.Generator("cpu").manual_seed(1)
-    onwards = StableDiffusionImg2ImgPipeline.from_pipe(pipeline, requires_safety_checker=False)
-    caption = "a blue circle on a white background"
-    changed = onwards(caption, image=start, strength=0.8, num_inference_steps=20, guidance_scale=1.5, generator=noise).images[0]
-    assert "colour: blue for red (circle)" in faults(np.asarray(changed), asked)
-    filling = StableDiffusionInpaintPipeline.from_pipe(pipeline, requires_safety_checker=False)
+STRENGTHS = [n / 10 for n in range(1, 11)]
+START = Scene((Group("circle", "red"),), "white")
+
+
+def test_the_same_weights_go_on_from_a_picture(pipeline: StableDiffusionPipeline) -> None:
+    """A weak change leaves the red circle red; from 0.5 on it is blue, whatever the strength."""
+    start, onwards = Image.fromarray(draw(START, 256)), StableDiffusionImg2ImgPipeline(**pipeline.components, requires_safety_checker=False)
+    onwards.set_progress_bar_config(disable=True)
+    moved, found = [], []
+    for strength in STRENGTHS:
+        noise = torch.Generator("cpu").manual_seed(1)
+        told = {"image": start, "strength": strength, "num_inference_steps": 10, "guidance_scale": 1.5, "generator": noise}
+        changed = np.asarray(onwards("a blue circle on a white background", **told).images[0])
+        moved.append(np.abs(changed.astype(float) - np.asarray(start)).mean())
+        found.append("colour: blue for red (circle)" in faults(changed, START))
+    assert moved[0] < 0.7 * moved[-1] and min(moved) > 1
+    assert not found[0] and all(found[4:]), found
+
+
+def test_a_hole_is_filled_without_a_seam_at_every_strength(pipeline: StableDiffusionPipeline) -> None:
+    """Along the mask's edge nothing steps more than the drawing itself does, and outside it nothing changes."""
+    start, filling = Image.fromarray(draw(START, 256)), StableDiffusionInpaintPipeline(**pipeline.components, requires_safety_checker=False)
+    filling.set_progress_bar_config(disable=True)
     mask = np.zeros((256, 256), np.uint8)
     mask[:, 128:] = 255
-    filled = np.asarray(filling(
-        "a red circle on a white background", image=start, mask_image=Image.fromarray(mask), height=256, width=256,
-        num_inference_steps=20, guidance_scale=1.5, generator=noise, strength=1.0,
-    ).images[0], float)  # fmt: skip
-    kept = np.abs(filled - np.asarray(start))[:, :112].mean()
-    assert kept < 6, "the kept half was painted over"
-    step = np.abs(np.diff(filled, axis=1)).mean((0, 2))
-    assert step[120:136].max() < 12, "there is a seam"
+    settings = PictureSettings(PictureRequest("a red circle"), ("a red circle",), "", start, Image.fromarray(mask), False, ())
+    for strength in STRENGTHS:
+        noise = torch.Generator("cpu").manual_seed(1)
+        told = {"image": start, "mask_image": settings.mask, "strength": strength, "num_inference_steps": 10, "guidance_scale": 1.5}
+        painted = filling("a red circle on a white background", height=256, width=256, generator=noise, **told).images[0]
+        filled = np.asarray(finish_picture(painted, settings), float)
+        step = np.abs(np.diff(filled, axis=1)).mean((0, 2))
+        assert step[116:140].max() < 4, f"there is a seam at {strength}"
+        assert np.array_equal(filled[:, :128], np.asarray(start, float)[:, :128]), "the kept half was painted over"
 
 
 def test_the_card_tells_the_truth() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.engine.text.scenes.ahead import OF_A_THING
 from app.engine.text.scenes.drafts import Denied
+from app.engine.text.scenes.left_open import fill
 from app.engine.text.scenes.possible import fit
 from app.engine.text.scenes.read import read
 from app.engine.text.scenes.scene import Scene
@@ -30,6 +31,10 @@ class Understood:
     """Whether the caption says what was typed, as it was typed but for small words."""
     emptied: bool
     """Whether nothing is left to paint because of what is unwanted."""
+    times: tuple[str, ...]
+    """The times that fit as well, if none was said."""
+    unwanted: frozenset[str]
+    """Values that may not be chosen for what was not said."""
 
 
 def understand(prompt: str, negative: str, tables: Tables) -> Understood:
@@ -51,7 +56,14 @@ def understand(prompt: str, negative: str, tables: Tables) -> Understood:
         tuple(dict.fromkeys(fitted.reasons)),
         literal,
         not caption and (fitted.changed or bool(found.denied)),
+        fitted.times,
+        fitted.unwanted,
     )
+
+
+def vary(found: Understood, tables: Tables, seed: int) -> str:
+    """Return the caption with what it leaves open chosen by the seed."""
+    return write(fill(found.scene, found.times, found.unwanted, tables.grammar, seed), tables.grammar) if found.caption else ""
 
 
 def _list_unwanted(negative: str, tables: Tables) -> list[Denied]:

@@ -22,12 +22,19 @@ class Fitted:
     reasons: list[Sentence] = field(default_factory=list)
     changed: bool = False
     """Whether something unwanted was taken out."""
+    times: tuple[str, ...] = ()
+    """The times that fit as well, if none was said."""
+    unwanted: frozenset[str] = frozenset()
+    """Values that may not be chosen for what was not said."""
 
 
 def fit(found: Reading, denied: list[Denied], grammar: Mapping[str, Any]) -> Fitted:
     """Fit what was read to what the painter can paint. `denied`: what is unwanted besides."""
     fitting = _Fitting(found, [*found.denied, *denied], grammar)
-    return Fitted(fitting.make(), list(dict.fromkeys(fitting.lost)), fitting.reasons, fitting.changed)
+    scene = fitting.make()
+    return Fitted(
+        scene, list(dict.fromkeys(fitting.lost)), fitting.reasons, fitting.changed, fitting.open_times(scene), fitting.list_unwanted()
+    )
 
 
 class _Fitting:
@@ -55,6 +62,17 @@ class _Fitting:
                 self._lose("time", "weather", "mountains", "ground")
         scene = self._land(pairs, ground) if ground else self._plain(pairs)
         return replace(scene, style=self._single("style"))
+
+    def open_times(self, scene: Scene) -> tuple[str, ...]:
+        """List the times of a landscape whose time was not said, with the same light and in the same weather."""
+        if not scene.ground or self.said.get("time"):
+            return ()
+        lights, only = self.grammar["lights"], self.grammar["only_at"].get(scene.weather, self.grammar["open_times"])
+        shining = {group.kind for group in scene.groups} & {kind for kinds in lights.values() for kind in kinds}
+        return tuple(time for time in self.grammar["open_times"] if time in only and shining <= {*lights[time]})
+
+    def list_unwanted(self) -> frozenset[str]:
+        return frozenset(name for each in self.denied for name in (each.value, self.nouns.get(each.value, {}).get("plural", each.value)))
 
     def _one(self, slot: str) -> str:
         return self.said[slot][0].value if self.said.get(slot) else ""
@@ -159,6 +177,7 @@ class _Fitting:
         for draft, group in pairs:
             has_light = any(each.kind in lights for _, each in kept)
             if group.kind in shown:
+                self.lost += [draft.typed] if {"colour", "size", "place"} & {*draft.said} else []
                 continue
             if group.kind in lights and (group.kind not in self.grammar["lights"][time] or has_light):
                 self.lost.append(draft.typed)

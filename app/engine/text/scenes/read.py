@@ -38,7 +38,7 @@ class _Reader:
         self.open_place: Said | None = None
         self.opened: Draft | None = None
         """The thing without its noun that is being described."""
-        self.in_clause = self.in_noun = self.known_thing = self.on = self.awaits_background = False
+        self.in_clause = self.in_noun = self.known_thing = self.on = self.awaits_background = self.of_all = False
 
     def step(self, at: int) -> None:
         phrase = self.phrases[at]
@@ -68,6 +68,12 @@ class _Reader:
                 self.denying = True
             case "is":
                 self.in_noun = False
+            case "hidden" if not self.denying:
+                self.found.lost.append(phrase.typed)  # things stand side by side, never one behind another
+            case "it":
+                self._put_beside_it()
+            case "both":
+                self.of_all = True
             case "on":
                 self.on = True
             case "between":
@@ -90,7 +96,7 @@ class _Reader:
     def end_sentence(self) -> None:
         self._drop_pending()
         self._share_out()
-        self.relation, self.between, self.awaits_background, self.on = None, [], False, False
+        self.relation, self.between, self.awaits_background, self.on, self.of_all = None, [], False, False, False
         if self.open_place:
             self.found.lost.append(self.open_place.typed)
             self.open_place = None
@@ -186,7 +192,7 @@ class _Reader:
         if not mark.beside:
             self._put(draft)
             self.last, self.item = draft, draft
-            self.in_clause, self.in_noun, self.known_thing, self.on, self.relation = True, False, False, False, None
+            self.in_clause, self.in_noun, self.known_thing, self.on, self.of_all, self.relation = True, False, False, False, False, None
 
     def _put(self, draft: Draft) -> None:
         """Give a new thing the place that was said before it, or by what it stands beside."""
@@ -208,6 +214,14 @@ class _Reader:
                 before.said["place"] = Said("middle", relation.typed)
             before.said.setdefault("place", relation)
             draft.said.setdefault("place", Said(opposite, relation.typed))
+
+    def _put_beside_it(self) -> None:
+        """Read "left of it": the last thing stands there of the one before."""
+        drafts = [draft for draft in self.found.drafts if draft.kind]
+        if self.relation is not None and len(drafts) > 1 and drafts[-1] is self.item:
+            drafts[-1].said.setdefault("place", self.relation)
+            drafts[-2].said.setdefault("place", Said(OPPOSITE[self.relation.value], self.relation.typed))
+            self.relation = None
 
     def _take_quality(self, at: int, slot: str, said: Said) -> None:
         towards, stopped = look_ahead(self.phrases, at)
@@ -233,7 +247,8 @@ class _Reader:
             self.opened.said |= {**self.pending, slot: said}
             self.pending = {}
         elif self.last is not None:
-            self._tell_after(self.last, slot, said)
+            for draft in [each for each in self.found.drafts if each.kind] if self.of_all else [self.last]:
+                self._tell_after(draft, slot, said)
         else:
             self.found.lost.append(said.typed)
 

@@ -12,13 +12,16 @@ and: and plus
 break: but with while where as has have having containing featuring alongside then also who which wearing holding carrying
 is: is are was were be looks seems coloured colored colour color painted of
 on: on against onto upon riding
-preposition: in beside besides near next by close together alongside at around along from to into through behind front across inside beyond
+preposition: in beside besides near next by close together alongside at around along from to into through across beyond
+hidden: behind front inside
 between: between
 one: one 1 single
-silent: nobody none nothing please me i we you it he she they them him us am would like want wants let see can could for when if whose
+both: both all
+it: it them him
+silent: nobody none nothing please me i we you he she they us am would like want wants let see can could for when if whose
 silent: paint paints draw draws drawn show shows make makes create give there here picture pictures image images drawing illustration painting
 silent: photo photograph scene view poster art artwork something thing things style kind type form shape shaped size sized called named
-silent: very so really quite just only too all both bit much more nice beautiful pretty cute lovely sweet good simple peaceful colourful colorful
+silent: very so really quite just only too bit much more nice beautiful pretty cute lovely sweet good simple peaceful colourful colorful
 silent: stands stand standing stood sits sit sitting sat lies lie lying lay flies fly flying swims swim swimming sails sailing floats float floating
 silent: drifts grows grow growing grazing graze grazes shines shine shining rising hanging hangs waits waiting goes going comes coming falls falling
 silent: drives driving seen alone place placed side corner row air full up down away out off own distance foreground

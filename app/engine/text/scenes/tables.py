@@ -110,7 +110,7 @@ def make_tables(grammar: Mapping[str, Any]) -> Tables:
     for value, spoken in grammar["relation"].items():
         put(Mark("relation", value), [spoken])
     put(Mark("mountains", "mountains"), grammar["mountains"])
-    put(Mark("background"), ["background"])
+    put(Mark("background"), ["background", "backdrop"])
     put(Mark("outdoors"), grammar["outdoors"])
     taught = dict(phrases)
     for source in ("also", "near"):

@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from assets.starter.training.pictures.scenes import Group, Scene
+from app.engine.text.scenes.scene import Group
+from assets.starter.training.pictures.scenes import Scene
 from assets.starter.training.pictures.synonyms import ALSO, NEAR, ONLY_AT, OUTDOORS, SHOWS, USUAL_GROUND
-from assets.starter.training.pictures.world import COLOURS, LIGHTS, MOST_THINGS, NOUNS, PLACES, SHAPES
+from assets.starter.training.pictures.world import BACKGROUNDS, COLOURS, FAINT, LIGHTS, MOST_THINGS, NOUNS, OPEN_TIMES, PLACES, SHAPES
 
 NUMBERS = {2: ("two", "2"), 3: ("three", "3"), 4: ("four", "4")}
 PLACE_WORDS = {
@@ -106,6 +107,7 @@ def grammar() -> dict[str, Any]:
         "style": {k: [words.strip() for words in v if words] for k, v in STYLE_WORDS.items()},
         "lights": {k: list(v) for k, v in LIGHTS.items()}, "most": MOST_THINGS,
         "also": ALSO, "near": NEAR, "shows": SHOWS, "outdoors": list(OUTDOORS), "only_at": ONLY_AT, "usual_ground": USUAL_GROUND,
+        "backgrounds": list(BACKGROUNDS), "open_times": list(OPEN_TIMES), "faint": FAINT,
     }  # fmt: skip
 
 

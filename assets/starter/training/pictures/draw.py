@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from assets.starter.training.pictures.figures import FIGURES, MIRRORED
 from assets.starter.training.pictures.pen import Colour, Pen, Point, darker, lighter, mix
 from assets.starter.training.pictures.scenes import Scene, Spot, lay_out
-from assets.starter.training.pictures.world import NOUNS, zone_of
+from assets.starter.training.pictures.world import BACKGROUNDS, NOUNS, zone_of
 
 Floats = NDArray[np.float32]
 
@@ -62,8 +62,8 @@ def _shifted(rng: random.Random, colour: Colour, by: float) -> Colour:
 
 def _plain(rng: random.Random, scene: Scene, big: int) -> Image.Image:
     """Draw the background of plain pictures: a gradient in a shade of its colour, lit from one side."""
-    name = scene.background or rng.choice([c for c in ("white", "blue", "pink", "yellow", "green", "orange", "grey", "purple")
-                                           if all(c != g.colour and c not in NOUNS[g.kind].natural[:1] for g in scene.groups)])  # fmt: skip
+    worn = {colour for group in scene.groups for colour in (group.colour, NOUNS[group.kind].natural[0])}
+    name = scene.background or rng.choice([colour for colour in BACKGROUNDS if colour not in worn])
     base = PALETTE[name]
     if not scene.background:
         base = lighter(base, rng.uniform(0.35, 0.6))

@@ -29,6 +29,7 @@ EXTRA_SHARE = 0.01
 CLEARLY = 1.5  # so much liker: where no background is asked for, its colour is a guess and a flat drawing is never quite alike
 LAMPLIT = 0.75  # lamplight leaves the sides darker than so much of the middle
 OTHER_SIZES = (0.6, 1.0, 1.55)
+LIKELY = 3  # so many of the likest nouns are compared at other sizes too
 FAULTS = ("whole", "kind", "colour", "size", "missing", "extra")
 
 
@@ -99,12 +100,16 @@ def _thing_faults(picture: Floats, ground: Ground, index: int) -> list[str]:
     best = min(colours, key=lambda colour: colours[colour])
     told = replace(asked, colour=best)
     found = {kind: unlike(replace(told, kind=kind)) for kind in NOUNS if kind != asked.kind} | {asked.kind: colours[best], "": unlike(None)}
+    shares: dict[str, float] = {}
+    for kind in {asked.kind, *sorted(found, key=lambda kind: found[kind])[:LIKELY]} - {""}:
+        sizes = {share: unlike(replace(told, kind=kind, radius=share * asked.radius)) for share in OTHER_SIZES}
+        shares[kind] = min(sizes, key=lambda share: sizes[share])
+        found[kind] = sizes[shares[kind]]
     likest = min(found, key=lambda kind: found[kind])
     if likest != asked.kind:
         return [f"kind: {likest} for {asked.kind}" if likest else f"missing: {asked.kind}"]
     wrong = [] if best in right else [f"colour: {best} for {asked.colour} ({asked.kind})"]
-    sizes = {share: unlike(replace(told, radius=share * asked.radius)) for share in OTHER_SIZES}
-    share = min(sizes, key=lambda share: sizes[share])
+    share = shares[asked.kind]
     return wrong if share == 1 else [*wrong, f"size: {share} of what was asked ({asked.kind})"]
 
 
@@ -172,3 +177,11 @@ def faults(pixels: NDArray[np.uint8], scene: Scene) -> list[str]:
     off = np.abs(picture - ground.broad).max(-1) * ground.free
     share = float((_blurred(off, 2)[..., 0] > EXTRA).mean())
     return [*wrong, f"extra: {100 * share:.1f}% of the picture"] if share > EXTRA_SHARE else wrong
+
+
+def shows(pixels: NDArray[np.uint8], scene: Scene, kind: str) -> bool:
+    """See whether a thing of this kind stands at one of its places in the scene."""
+    picture = reduced(pixels)
+    ground = Ground(picture, scene)
+    found = (_thing_faults(picture, ground, index) for index, spot in enumerate(ground.spots) if spot.kind == kind)
+    return any(not each or not each[0].startswith(("kind", "missing")) for each in found)

@@ -7,6 +7,8 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from app.engine.text.scenes.scene import Group
+from app.engine.text.scenes.scene import Scene as Said
 from assets.starter.training.pictures.world import (
     COLOURS,
     COLUMNS,
@@ -28,27 +30,10 @@ FREE_PLACES = ("middle", "left", "right", "top", "bottom", "top left", "bottom r
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """One thing or up to four alike. What is empty is not said: the colour is then one of the noun's own."""
+class Scene(Said):
+    """What the painter's reader makes of a caption, with the chances of a seed; here a landscape always has its time."""
 
-    kind: str
-    colour: str = ""
-    size: str = ""
-    count: int = 1
-    place: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A landscape with its `ground`, or things before a plain `background`; an empty background is not said."""
-
-    groups: tuple[Group, ...]
-    background: str = ""
-    ground: str = ""
     time: str = "day"
-    weather: str = ""
-    mountains: bool = False
-    style: str = ""
     seed: int = 0
 
     @property

@@ -46,7 +46,7 @@ ALSO = _each({
     "cup": "mug, teacup, tea cup, coffee cup, coffee mug",
     "kite": "paper kite",
     "red": "crimson, scarlet, ruby, vermilion, reddish, cherry red, dark red, light red, bright red, blood red",
-    "orange": "amber, tangerine, dark orange, orangey",
+    "orange": "amber, tangerine, ginger, dark orange, orangey",
     "yellow": "golden, gold, lemon, mustard, bright yellow, light yellow, blond, yellowish",
     "green": "emerald, lime, olive, mint, dark green, light green, bright green, greenish, lime green, teal",
     "blue":
@@ -58,8 +58,8 @@ ALSO = _each({
     "grey": "gray, silver, silvery, dark grey, light grey, dark gray, light gray",
     "white": "ivory, snow white",
     "black": "jet black, ebony, pitch black",
-    "big": "huge, giant, enormous, gigantic, tall, great, massive, wide, immense, oversized, colossal",
-    "small": "tiny, miniature, mini, wee, minuscule, short, petite, baby sized",
+    "big": "huge, biggest, largest, giant, enormous, gigantic, tall, great, massive, wide, immense, oversized, colossal",
+    "small": "tiny, tiniest, smallest, miniature, mini, wee, minuscule, short, petite, baby sized",
     "two": "pair of, couple of",
     "three": "several, few, trio of, row of",
     "four": "quartet of",
@@ -100,7 +100,7 @@ ALSO = _each({
         "dusk, dawn, sunrise, evening, twilight, sundown, in the evening, early morning, in the early morning, at dusk, at dawn, at "
         "sunrise, golden hour, evening sky, red sky, orange sky, pink sky, at twilight, nightfall, daybreak, evening light",
     "at night":
-        "midnight, nighttime, nite, night sky, night time, starry night, starry, starlit, starry sky, in the night, at midnight, in "
+        "midnight, after dark, nighttime, nite, night sky, night time, starry night, starry, starlit, starry sky, in the night, at midnight, in "
         "the dark, late night, under the stars, night scene, during the night, starlight, stars in the sky, sky full of stars",
     "with sun by day": "sunny, sunny day, sunshine, sun shining, sun shines, sun is shining, sunlit",
     "with sun at sunset":
@@ -108,7 +108,7 @@ ALSO = _each({
         "sun is rising, sun comes up",
     "with moon at night": "moonlit, moonlight, in the moonlight, moonshine, moonlit night",
     "green hills":
-        "hill, hills, field, grass, grassland, green field, green meadow, green hill, green grass, countryside, park, garden, "
+        "hill, hills, hillside, hilltop, field, grass, grassland, green field, green meadow, green hill, green grass, countryside, park, garden, "
         "lawn, pasture, grassy hill, valley, landscape, rolling hills, green landscape, in the country, green valley, nature, "
         "prairie, farm, spring, summer",
     "snow":
@@ -120,7 +120,7 @@ ALSO = _each({
         "water, coast, harbour, harbor, bay, high seas, calm ocean, sea shore, seashore, at sea, sail on the sea, stream",
     "clouds": "cloudy, overcast, cloudy sky, grey sky, gray sky, white clouds, cloudy day",
     "rain":
-        "rainy, raining, stormy, storm, rainstorm, drizzle, it rains, rainy day, thunderstorm, pouring, wet weather, raindrops, rain "
+        "rainy, raining, stormy, storm, rainstorm, drizzle, downpour, it rains, rainy day, thunderstorm, pouring, wet weather, raindrops, rain "
         "falls, bad weather, rain falling, rains, tempest",
     "falling snow": "snowing, snowfall, it snows, snow is falling, snow falling, snowflakes, blizzard, snowstorm, snow falls, snows, snow storm",
     "mountains":
@@ -139,6 +139,7 @@ ALSO = _each({
         "light, night lamp, in the lamplight, warm light, in the candlelight, lantern light, candle light",
     "outdoors three trees": "forest, woods, wood, grove, jungle, woodland, in the woods, in the forest",
     "outdoors three pines": "pine forest, fir forest, pine wood, pine woods",
+    "blue bird": "bluebird",
     "two flowers": "bouquet of flowers, bunch of flowers, flower bed",
 })  # fmt: skip
 """They are painted, and the person is told as what."""

@@ -16,6 +16,12 @@ GROUNDS = ("hills", "snow", "desert", "sea")
 WEATHERS = ("", "clouds", "rain", "snowfall", "rainbow")
 STYLES = ("", "watercolour", "pencil", "lamp")
 MOST_THINGS = 4
+BACKGROUNDS = ("white", "blue", "pink", "yellow", "green", "orange", "grey", "purple")
+"""One of them is behind things whose background is not said."""
+OPEN_TIMES = ("day", "sunset")
+"""One of them is painted where no time is said; night only where it is asked for."""
+FAINT = {"hills": ("green",), "snow": ("white",), "desert": ("yellow", "orange", "brown"), "sea": ("blue",)}
+"""Colours that are lost before a land: no thing gets them that did not ask for them."""
 
 
 @dataclass(frozen=True, slots=True)
