@@ -34,7 +34,7 @@ class Spreader:
         self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub, self._asking, self.models, self._wake.set)
         self._running: SharedJob | None = None
         self._alone = ""
-        """A job that has no pieces."""
+        """A job that the engine here does alone."""
         self._unnamed: list[tuple[str, str]] = []
         """The running job with its model, where other machines have no name for that (yet)."""
         self._closing = threading.Event()
@@ -91,7 +91,7 @@ class Spreader:
         if job is None or not is_drawn(job.request, self._keeper.folder(job.id)):
             return None
         pieces = find_pieces(self._keeper.home, job.request, self._keeper.folder(job.id))
-        if pieces is None:
+        if pieces is None or self._jobs.has_failed(running):
             self._alone = running
             return None
         name = self.models.name(pieces.model)
