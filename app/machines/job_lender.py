@@ -20,16 +20,18 @@ from app.engine.process.delivery import deliver, find_limits
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.machines.asking import Asking
+from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model
-from app.machines.outlook import explain
+from app.machines.outlook import Outlook, explain, is_sooner
 from app.machines.pieces import Pieces, find_pieces
 from app.machines.results import is_speech
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
+from app.sentence import Trouble
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
@@ -43,6 +45,9 @@ class _Away:
 
     task: str
     machine: str
+    since_s: float
+    here: Outlook
+    """What this machine says of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class JobLender:
     def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels, ended: Callable[[], None]) -> None:
         """`ended` is called after each task, as its machine is idle then."""
         self._keeper, self._hub, self._asking, self._models, self._ended = keeper, hub, asking, models, ended
+        self._foresight = Foresight(keeper, str)
         self._away: dict[str, _Away] = {}
         """What other machines do, by job."""
         self._shared: dict[str, _Shared] = {}
@@ -83,7 +89,11 @@ class JobLender:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do. `joins`: let idle machines make
         what somebody is at. `taken`: machines that have other work."""
         machines = self._hub.list_machines()
-        self._take_back_lost({each.id for each in machines if is_at_work(each)})
+        self._take_back(
+            {job for job, away in self._away.items() if not any(each.id == away.machine and is_at_work(each) for each in machines)}
+        )
+        if self._is_idle_here():
+            self._take_back({job for job, away in self._away.items() if self._is_sooner_here(job, away)})
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
         self._offered = offered = list[tuple[str, str]]()
@@ -93,7 +103,7 @@ class JobLender:
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
             model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
             name = self._models.name(model)
-            if self.has_failed(job.id):
+            if self.has_failed(job.id) or not can_travel(job.request):
                 continue
             offered.append((job.id, model))
             if not name:
@@ -121,7 +131,7 @@ class JobLender:
     def close(self, goes_on: bool) -> None:
         """Put what is away back to its place in the queue. `goes_on`: leave it away, for the next start to go on with."""
         if not goes_on:
-            self._take_back_lost(set())
+            self._take_back({*self._away})
             for shared in [*self._shared.values()]:
                 self._give_up(shared)
         for handed in self._handed.values():
@@ -154,7 +164,7 @@ class JobLender:
             self._hub.stop(task)
 
         if self._keeper.lend_out(job.id, request.model, stop) is not None:
-            self._away[job.id] = _Away(task, machine)
+            self._away[job.id] = _Away(task, machine, time.monotonic(), self._foresee(request))
             why = explain(self._asking.find(job.id, machine))
             count = len(script.parse_script(request.text, find_limits(self._keeper.home, request.model)).parts)
             self._hub.submit(
@@ -182,7 +192,7 @@ class JobLender:
         elif at.failed or not able:
             self._failures[job.id] += at.failures > 0
             self._give_up(shared)
-        elif not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting():
+        elif self._is_idle_here():
             if self._shared.pop(job.id, None) is not None:
                 self._handed[job.id] = at
                 self._keeper.give_up_lent_out(job.id)
@@ -227,12 +237,23 @@ class JobLender:
             self._keeper.give_up_lent_out(job.id)
         self._ended()
 
-    def _take_back_lost(self, at_work: set[str]) -> None:
-        for job, away in [*self._away.items()]:
-            if away.machine not in at_work:
+    def _take_back(self, jobs: Collection[str]) -> None:
+        for job in jobs:
+            if (away := self._away.pop(job, None)) is not None:
                 self._hub.stop(away.task)
-                self._away.pop(job, None)
                 self._keeper.give_up_lent_out(job)
+
+    def _is_idle_here(self) -> bool:
+        return not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting()
+
+    def _is_sooner_here(self, job: str, away: _Away) -> bool:
+        return is_sooner(away.here, self._asking.find(job, away.machine), time.monotonic() - away.since_s)
+
+    def _foresee(self, request: Request) -> Outlook:
+        try:
+            return self._foresight.foresee(request)
+        except (Trouble, OSError):  # the engine says so, if it comes to that
+            return Outlook("no")
 
 
 def is_at_work(machine: HelpingMachine) -> bool:
@@ -242,6 +263,11 @@ def is_at_work(machine: HelpingMachine) -> bool:
 def is_able(machine: HelpingMachine, model: str) -> bool:
     """`model`: by its name for other machines."""
     return is_at_work(machine) and has_model(machine.models, model)
+
+
+def can_travel(request: Request) -> bool:
+    """Tell whether another machine can do a job: a part that is spoken again goes with the others, which are here."""
+    return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))
 
 
 def is_result(request: Request, end: TaskEnd) -> bool:

@@ -6,7 +6,9 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from PIL import Image
@@ -17,7 +19,10 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, Stopped
 from app.engine.jobs.journal import Journal
-from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.machines import job_lender
+from app.machines.foresight import Foresight
+from app.machines.outlook import Outlook
 from app.machines.tasks import begun
 from app.paths import home
 from tests.support.lent import Main, open_main, start
@@ -138,6 +143,32 @@ def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> Non
     finally:
         database.close()
         pace(helper, step_s=0.01)
+
+
+@pytest.mark.slow
+def test_a_whole_script_comes_back_from_a_machine_that_is_too_slow(main: Main) -> None:
+    """Its parts are spoken one after another; those that are there already are not spoken again."""
+    helper = main.helpers[0].home
+    pace(helper, step_s=0.5)
+    whole = mock.patch.object(job_lender, "find_pieces", return_value=None)  # as for a voice that goes from part to part
+    said = mock.patch.object(Foresight, "foresee", return_value=Outlook("fits", True, 12.0))
+    with whole, said:
+        here = main.occupy(0.4)
+        script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=4000)
+        there = main.keeper.submit(script).id
+        until(lambda: (main.keeper.folder(there) / "part-000.json").is_file(), LOADING_S)
+        assert isinstance(end_of(main, here), Finished)
+        pace(main.keeper.home.root, step_s=0.01)
+        began_s = time.monotonic()
+        assert isinstance(end_of(main, there), Finished) and time.monotonic() - began_s < 25, "the rest takes 45 s there"
+    made = [seed for word, seed, _ in read_made(main.keeper.home.root) if word == "finished" and seed >= 4000]
+    assert 4000 not in made and 4009 in made
+    pace(helper, step_s=0.01)
+
+
+def test_a_part_that_is_spoken_again_stays_here() -> None:
+    script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice")
+    assert job_lender.can_travel(script) and not job_lender.can_travel(replace(script, only_parts=(0,)))
 
 
 @pytest.mark.slow
