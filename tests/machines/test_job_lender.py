@@ -75,6 +75,8 @@ def test_previews_of_another_machine_are_shown(batch: int, main: Main) -> None:
     until(lambda: main.keeper.get_progress(there).preview is not None, LOADING_S)
     shown = main.keeper.get_progress(there).preview
     assert shown is not None and shown.step >= 1
+    step = main.keeper.get_progress(there).step
+    assert (step is not None and step.done >= 1) is (batch == 1), "the steps of a single picture, not of several at once"
     with Image.open(shown.path) as picture:
         assert (picture.format, picture.size) == ("JPEG", (256, 192)) and picture.getpixel((9, 9))[0] > 250  # type: ignore[index]
     assert Path(shown.path).parent == main.keeper.folder(there)
