@@ -72,7 +72,7 @@ class JobLender:
         """Put back into the queue half done, as the engine here has nothing else to do."""
         self._failures: Counter[str] = Counter()
         self._given: Counter[str] = Counter()
-        """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its pictures."""
+        """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its parts."""
         self._offered: list[tuple[str, str]] = []
 
     @property
@@ -89,11 +89,10 @@ class JobLender:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do. `joins`: let idle machines make
         what somebody is at. `taken`: machines that have other work."""
         machines = self._hub.list_machines()
-        self._take_back(
-            {job for job, away in self._away.items() if not any(each.id == away.machine and is_at_work(each) for each in machines)}
-        )
-        if self._is_idle_here():
-            self._take_back({job for job, away in self._away.items() if self._is_sooner_here(job, away)})
+        at_work, idle_here = {each.id for each in machines if is_at_work(each)}, self._is_idle_here()
+        for id_, away in [*self._away.items()]:
+            if away.machine not in at_work or (idle_here and self._is_sooner_here(id_, away)):
+                self._take_back(id_)
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
         self._offered = offered = list[tuple[str, str]]()
@@ -131,7 +130,8 @@ class JobLender:
     def close(self, goes_on: bool) -> None:
         """Put what is away back to its place in the queue. `goes_on`: leave it away, for the next start to go on with."""
         if not goes_on:
-            self._take_back({*self._away})
+            for job in [*self._away]:
+                self._take_back(job)
             for shared in [*self._shared.values()]:
                 self._give_up(shared)
         for handed in self._handed.values():
@@ -237,11 +237,10 @@ class JobLender:
             self._keeper.give_up_lent_out(job.id)
         self._ended()
 
-    def _take_back(self, jobs: Collection[str]) -> None:
-        for job in jobs:
-            if (away := self._away.pop(job, None)) is not None:
-                self._hub.stop(away.task)
-                self._keeper.give_up_lent_out(job)
+    def _take_back(self, job: str) -> None:
+        if (away := self._away.pop(job, None)) is not None:
+            self._hub.stop(away.task)
+            self._keeper.give_up_lent_out(job)
 
     def _is_idle_here(self) -> bool:
         return not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 from typing import Final
 
@@ -71,7 +70,7 @@ class Spreader:
                         self._give_away(self._running, joins)
                     if self._jobs.offer(joins, self._running.busy if self._running is not None else set()):
                         break
-            except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
+            except Exception:  # a full disk, a locked database, whatever it is: other machines would get nothing any more
                 _log.exception("spreading")
             self._wake.wait(TICK_S)
             self._wake.clear()

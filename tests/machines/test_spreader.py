@@ -49,6 +49,20 @@ def test_it_says_why_an_idle_machine_gets_nothing_of_what_runs_here(tmp_path: Pa
         until(lambda: (said := spreader.explain_unused(AT_WORK)) is not None and said.key == "unused.lacks")
 
 
+def test_what_nobody_thought_of_does_not_end_it(tmp_path: Path) -> None:
+    faults = [RuntimeError("a"), KeyError("b")]
+
+    class Odd(list[HelpingMachine]):
+        def __iter__(self) -> Iterator[HelpingMachine]:
+            if faults:
+                raise faults.pop()
+            return super().__iter__()
+
+    with spreading(tmp_path, Odd([replace(AT_WORK, fetches=True)])) as (_, wanted):
+        until(lambda: wanted == ["a"])
+    assert not faults
+
+
 @pytest.mark.parametrize("why", AWAY)
 def test_of_a_machine_that_is_not_at_work_it_says_and_wants_nothing(why: str, tmp_path: Path) -> None:
     away = replace(AWAY[why], fetches=True)
