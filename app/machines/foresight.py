@@ -1,4 +1,4 @@
-"""A helper's own forecast for a request of another machine: its plan, its memory, its speed."""
+"""A machine's own forecast for a request, mostly another machine's: its plan, its memory, its speed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Foresight:
     """It learns from what is made for the other machine, as the shelf here does not hold it."""
 
     def __init__(self, keeper: Keeper, find_model: Callable[[str], str]) -> None:
-        """`find_model`: what a model that the main machine names is called here."""
+        """`find_model`: what a model that the main machine names in a question is called here."""
         self._keeper, self._find_model = keeper, find_model
         self._paces: dict[str, float] = {}
         """Work done in a second, by model; in steps times pixels, or in frames."""
@@ -42,11 +42,12 @@ class Foresight:
     def answer(self, body: str) -> Mapping[str, Any] | None:
         """Answer the question about a request; None if it cannot be read or foreseen."""
         try:
-            return asdict(self._foresee(portable.unpack(body, _refuse, self._find_model)))
+            return asdict(self.foresee(portable.unpack(body, _refuse, self._find_model)))
         except (Trouble, ValueError, KeyError, TypeError, OSError):
             return None
 
-    def _foresee(self, request: Request) -> Outlook:
+    def foresee(self, request: Request) -> Outlook:
+        """Foresee a request whose model has this machine's own name; raise Trouble or OSError if its model is gone."""
         place, hardware = self._keeper.home, self._keeper.state.hardware
         model, loaded = catalog.find(request.model), self._keeper.state.model == request.model
         if hardware is None:

@@ -1,4 +1,4 @@
-"""Give jobs that wait in the queue to machines that are idle, while the engine here is at another one: a batch to several, any other job to one."""
+"""Give jobs that wait in the queue to machines that are idle, while the engine here is at another one: in pieces to several, or whole to one."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Final
 
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.journal import Job
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import on_disk
 from app.engine.process.delivery import deliver, find_limits
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.machines.asking import Asking
+from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model
-from app.machines.outlook import explain
-from app.machines.pieces import Pictures
-from app.machines.results import is_picture, is_speech
-from app.machines.shared_job import FAILURES_MOST as PIECES_FAILED_MOST
+from app.machines.outlook import Outlook, explain, is_sooner
+from app.machines.pieces import Pieces, find_pieces
+from app.machines.results import is_speech
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
-from app.paths import Home
+from app.sentence import Trouble
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
@@ -41,15 +41,18 @@ FAILURES_MOST: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class _Away:
-    """A whole job at one machine."""
+    """A whole script at one machine: its parts cannot be spoken apart."""
 
     task: str
     machine: str
+    since_s: float
+    here: Outlook
+    """What this machine says of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """A batch at several machines."""
+    """A job in pieces at several machines."""
 
     at: SharedJob
     since_s: float
@@ -61,6 +64,7 @@ class JobLender:
     def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels, ended: Callable[[], None]) -> None:
         """`ended` is called after each task, as its machine is idle then."""
         self._keeper, self._hub, self._asking, self._models, self._ended = keeper, hub, asking, models, ended
+        self._foresight = Foresight(keeper, str)
         self._away: dict[str, _Away] = {}
         """What other machines do, by job."""
         self._shared: dict[str, _Shared] = {}
@@ -68,7 +72,7 @@ class JobLender:
         """Put back into the queue half done, as the engine here has nothing else to do."""
         self._failures: Counter[str] = Counter()
         self._given: Counter[str] = Counter()
-        """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its pictures."""
+        """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its parts."""
         self._offered: list[tuple[str, str]] = []
 
     @property
@@ -85,7 +89,10 @@ class JobLender:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do. `joins`: let idle machines make
         what somebody is at. `taken`: machines that have other work."""
         machines = self._hub.list_machines()
-        self._take_back_lost({each.id for each in machines if is_at_work(each)})
+        at_work, idle_here = {each.id for each in machines if is_at_work(each)}, self._is_idle_here()
+        for id_, away in [*self._away.items()]:
+            if away.machine not in at_work or (idle_here and self._is_sooner_here(id_, away)):
+                self._take_back(id_)
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
         self._offered = offered = list[tuple[str, str]]()
@@ -95,7 +102,7 @@ class JobLender:
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
             model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
             name = self._models.name(model)
-            if self._failures[job.id] >= FAILURES_MOST:
+            if self.has_failed(job.id) or not can_travel(job.request):
                 continue
             offered.append((job.id, model))
             if not name:
@@ -108,6 +115,10 @@ class JobLender:
                     self._send(job, model, idle)
         return wanted
 
+    def has_failed(self, job: str) -> bool:
+        """Tell whether a job is for the engine here alone, as other machines failed at it."""
+        return self._failures[job] >= FAILURES_MOST
+
     def hand_over(self, job: str) -> SharedJob | None:
         """Leave a job to the engine here, with what other machines are at. It is at no other one that was put back."""
         found = self._handed.pop(job, None)
@@ -119,25 +130,31 @@ class JobLender:
     def close(self, goes_on: bool) -> None:
         """Put what is away back to its place in the queue. `goes_on`: leave it away, for the next start to go on with."""
         if not goes_on:
-            self._take_back_lost(set())
+            for job in [*self._away]:
+                self._take_back(job)
             for shared in [*self._shared.values()]:
                 self._give_up(shared)
         for handed in self._handed.values():
             handed.drop()
 
     def _send(self, job: Job, model: str, idle: Sequence[HelpingMachine]) -> None:
-        """Give a job to the first of these machines, or to all if it has pictures for them."""
+        """Give a job to all of these machines if other machines can make all of its pieces, else to the first."""
+        folder = self._keeper.folder(job.id)
+        request = replace(job.request, model=model, seed=draw_seed(job.request, folder))
+        pieces = find_pieces(self._keeper.home, request, folder)
+        if pieces is not None and pieces.complete:
+            self._share(job, pieces, idle)
+        elif isinstance(request, SpeechRequest):
+            self._send_whole(job, request, idle[0].id)
+
+    def _send_whole(self, job: Job, request: SpeechRequest, machine: str) -> None:
+        folder = self._keeper.folder(job.id)
         self._given[job.id] += 1
         task = f"{job.id}-all-{self._given[job.id]}"
-        request = replace(job.request, model=model, seed=draw_seed(job.request, self._keeper.folder(job.id)))
-        if isinstance(request, PictureRequest) and request.batch > 1:
-            self._share(job, Pictures(request, model, request.seed or 0), idle)
-            return
-        folder = self._keeper.folder(job.id)
         try:
             so_far = {file.name: file for file in begun.list_begun(request, folder)}
             aside = begun.set_aside(so_far, self._keeper.home.scratch / "machines" / "begun")
-            portable = pack(replace(request, model=self._models.name(model)), aside)
+            portable = pack(replace(request, model=self._models.name(request.model)), aside)
         except OSError:  # a file that it needs is gone; the engine says so
             self._failures[job.id] += 1
             return
@@ -146,16 +163,16 @@ class JobLender:
             self._away.pop(job.id, None)
             self._hub.stop(task)
 
-        if self._keeper.lend_out(job.id, model, stop) is not None:
-            self._away[job.id] = _Away(task, idle[0].id)
-            why = explain(self._asking.find(job.id, idle[0].id))
-            pieces = count_pieces(self._keeper.home, request)
+        if self._keeper.lend_out(job.id, request.model, stop) is not None:
+            self._away[job.id] = _Away(task, machine, time.monotonic(), self._foresee(request))
+            why = explain(self._asking.find(job.id, machine))
+            count = len(script.parse_script(request.text, find_limits(self._keeper.home, request.model)).parts)
             self._hub.submit(
-                task, portable, [idle[0].id], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why,
-                lambda name, path: self._hold(job.id, task, path, folder / name) if begun.is_name(name, pieces) else None,
+                task, portable, [machine], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why,
+                lambda name, path: self._hold(job.id, task, path, folder / name) if begun.is_name(name, count) else None,
             )  # fmt: skip
 
-    def _share(self, job: Job, pieces: Pictures, idle: Sequence[HelpingMachine]) -> None:
+    def _share(self, job: Job, pieces: Pieces, idle: Sequence[HelpingMachine]) -> None:
         at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._models.name(pieces.model), self._ended)
 
         def stop() -> None:
@@ -167,15 +184,15 @@ class JobLender:
             at.give_away(idle, (), here=False, joins=False)
 
     def _go_on(self, shared: _Shared, machines: Sequence[HelpingMachine], taken: Collection[str], joins: bool) -> None:
-        """Give more of a batch away; end it, or put it back into the queue where no machine can go on with it or the engine here could."""
+        """Give more of a job's pieces away; end it, or put it back into the queue where no machine can go on with it or the engine here could."""
         at, job = shared.at, shared.at.job
         able = [each for each in machines if is_able(each, at.model) and each.id not in at.unable]
         if not at.missing:
             self._end(shared)
-        elif at.failures >= PIECES_FAILED_MOST or not able:
+        elif at.failed or not able:
             self._failures[job.id] += at.failures > 0
             self._give_up(shared)
-        elif not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting():
+        elif self._is_idle_here():
             if self._shared.pop(job.id, None) is not None:
                 self._handed[job.id] = at
                 self._keeper.give_up_lent_out(job.id)
@@ -192,10 +209,10 @@ class JobLender:
                 self._keeper.give_up_lent_out(job.id)
                 return
             elapsed_s = time.monotonic() - shared.since_s
-            self._keeper.end_lent_out(job.id, Finished(delivery.files, elapsed_s, 0.0, "steps", 0), {}, "")
+            self._keeper.end_lent_out(job.id, Finished(delivery.files, elapsed_s, 0.0, "", 0, delivery.seconds), {}, "")
 
     def _give_up(self, shared: _Shared) -> None:
-        """Put a batch back to its place in the queue; the pictures that are there stay."""
+        """Put a job back to its place in the queue; the pieces that are there stay."""
         if self._shared.pop(shared.at.job.id, None) is not None:
             shared.at.drop()
             self._keeper.give_up_lent_out(shared.at.job.id)
@@ -220,12 +237,22 @@ class JobLender:
             self._keeper.give_up_lent_out(job.id)
         self._ended()
 
-    def _take_back_lost(self, at_work: set[str]) -> None:
-        for job, away in [*self._away.items()]:
-            if away.machine not in at_work:
-                self._hub.stop(away.task)
-                self._away.pop(job, None)
-                self._keeper.give_up_lent_out(job)
+    def _take_back(self, job: str) -> None:
+        if (away := self._away.pop(job, None)) is not None:
+            self._hub.stop(away.task)
+            self._keeper.give_up_lent_out(job)
+
+    def _is_idle_here(self) -> bool:
+        return not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting()
+
+    def _is_sooner_here(self, job: str, away: _Away) -> bool:
+        return is_sooner(away.here, self._asking.find(job, away.machine), time.monotonic() - away.since_s)
+
+    def _foresee(self, request: Request) -> Outlook:
+        try:
+            return self._foresight.foresee(request)
+        except (Trouble, OSError):  # the engine says so, if it comes to that
+            return Outlook("no")
 
 
 def is_at_work(machine: HelpingMachine) -> bool:
@@ -237,17 +264,12 @@ def is_able(machine: HelpingMachine, model: str) -> bool:
     return is_at_work(machine) and has_model(machine.models, model)
 
 
-def count_pieces(home: Home, request: Request) -> int:
-    """Return how many pictures or parts a job has."""
-    return (
-        request.batch
-        if isinstance(request, PictureRequest)
-        else len(script.parse_script(request.text, find_limits(home, request.model)).parts)
-    )
+def can_travel(request: Request) -> bool:
+    """Tell whether another machine can do a job: a part that is spoken again goes with the others, which are here."""
+    return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))
 
 
 def is_result(request: Request, end: TaskEnd) -> bool:
-    """Tell whether the files are what was asked for."""
-    if isinstance(request, SpeechRequest):
-        return [path.suffix for path in end.files.values()] == [f".{request.format}"] and all(map(is_speech, end.files.values()))
-    return len(end.files) == request.batch and all(map(is_picture, end.files.values()))
+    """Tell whether the files are the whole script that was asked for."""
+    named = isinstance(request, SpeechRequest) and [path.suffix for path in end.files.values()] == [f".{request.format}"]
+    return named and all(map(is_speech, end.files.values()))

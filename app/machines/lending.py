@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import sqlite3
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -141,7 +140,7 @@ class Lending:
                 if self._note_fetching() or (waited_s >= FACTS_S and self.state.online):
                     waited_s = 0.0
                     self._send_facts()
-            except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
+            except Exception:  # a full disk, a locked database, whatever it is: the main machine would hear nothing any more
                 _log.exception("lending")
             died = self._side is not None and not self._side.alive
             if died and self._again_s < math.inf and not self._closing.wait(self._again_s):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,9 @@ BEGUN_S: Final = 30.0
 """How often what is made of a task so far is sent; so long may be lost with this machine."""
 
 
+_log = logging.getLogger("hearth.machines")
+
+
 class LentTasks:
     """One at a time in the engine. Any thread may call."""
 
@@ -35,23 +39,24 @@ class LentTasks:
         self._keeper, self._find_model, self._tell, self._note = keeper, find_model, tell, note
         self._tasks, self._withdrawn = dict[str, str](), set[str]()
         """What the engine does, and what is no longer wanted of it, by task."""
-        self._attempts: Counter[str] = Counter()
-        """Of each task: what an earlier one has to say is no longer asked for."""
+        self._latest, self._numbers = dict[str, int](), count(1)
+        """The attempt at each task that has not ended: what an earlier one has to say is no longer asked for."""
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
 
     def begin(self, task: str, body: str) -> None:
         self._withdrawn.discard(task)
-        self._attempts[task] += 1
-        threading.Thread(target=self._run, args=(task, body, self._attempts[task]), daemon=True).start()
+        attempt = self._latest[task] = next(self._numbers)
+        threading.Thread(target=self._run, args=(task, body, attempt), daemon=True).start()
 
     def stop(self, task: str) -> None:
-        self._withdrawn.add(task)
+        if task in self._latest:
+            self._withdrawn.add(task)
         if task in self._tasks:
             self._keeper.stop(self._tasks[task])
 
     def stop_all(self) -> None:
-        for task in [*self._attempts]:
+        for task in [*self._latest]:
             self.stop(task)
 
     def clear(self, task: str) -> None:
@@ -59,7 +64,20 @@ class LentTasks:
         shutil.rmtree(self._keeper.folder(name_lent(task)), ignore_errors=True)
 
     def _run(self, task: str, body: str, attempt: int) -> None:
-        """Have the engine carry out a task; tell its events and its end."""
+        """Whatever happens, the main machine is told an end: it waits for one."""
+        try:
+            self._carry_out(task, body, attempt)
+        except Exception as fault:
+            _log.exception("%s", task)
+            said = say("machines.broke", "The other computer could not carry out the task: {fault}.", fault=str(fault))
+            self._tell("end", id=task, event=event_json.to_json(Failed(said)), files={})
+        finally:
+            if self._latest.get(task) == attempt:
+                del self._latest[task]
+                self._withdrawn.discard(task)
+
+    def _carry_out(self, task: str, body: str, attempt: int) -> None:
+        """Have the engine carry out a task, when it is its turn."""
         try:
             request = portable.unpack(body, self._place, self._find_model)
         except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
@@ -71,24 +89,31 @@ class LentTasks:
             self._tell("end", id=task, event=event_json.to_json(Failed(sentence)), files={})
             return
         with self._turn:
-            if task in self._withdrawn or attempt != self._attempts[task]:
+            if task in self._withdrawn or attempt != self._latest.get(task):
                 return
             with suppress(OSError):  # then it begins anew
                 put_into(self._keeper.folder(name_lent(task)), body, self._files)
-            job = self._tasks[task] = self._keeper.run_lent(task, request)
-            if task in self._withdrawn or attempt != self._attempts[task]:  # meanwhile
-                self._keeper.stop(job)
-            self._note(request, None)
-            folder = self._keeper.folder(job)
-            sent_s, sent = time.monotonic(), dict[Path, int]()
-            for event in self._keeper.follow(job):
-                if attempt == self._attempts[task]:
-                    self._pass_on(task, event, list_results(request, event, folder))
-                    if time.monotonic() - sent_s > BEGUN_S and not isinstance(event, END):
-                        sent_s = time.monotonic()
-                        self._send_begun(task, list_begun(request, folder), sent)
-            del self._tasks[task]
+            try:
+                event = self._follow(task, request, attempt)
+            finally:
+                self._tasks.pop(task, None)
             self._note(request, event)
+
+    def _follow(self, task: str, request: Request, attempt: int) -> Event | None:
+        """Tell the events of a task, and now and then what is made of it so far; return its end."""
+        job = self._tasks[task] = self._keeper.run_lent(task, request)
+        if task in self._withdrawn or attempt != self._latest.get(task):  # meanwhile
+            self._keeper.stop(job)
+        self._note(request, None)
+        folder, event = self._keeper.folder(job), None
+        sent_s, sent = time.monotonic(), dict[Path, int]()
+        for event in self._keeper.follow(job):
+            if attempt == self._latest.get(task):
+                self._pass_on(task, event, list_results(request, event, folder))
+                if time.monotonic() - sent_s > BEGUN_S and not isinstance(event, END):
+                    sent_s = time.monotonic()
+                    self._send_begun(task, list_begun(request, folder), sent)
+        return event
 
     def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
         told = preview_json.to_json(event) if isinstance(event, Preview) else event_json.to_json(event)

@@ -59,9 +59,22 @@ def put_in_order(machines: Sequence[HelpingMachine], outlooks: Mapping[str, Outl
 
     def cost(machine: HelpingMachine) -> float:
         found = outlooks.get(machine.id, Outlook())
-        return (usual_s if found.seconds is None else found.seconds) + (0.0 if found.loaded else LOADING_S)
+        return add_loading(usual_s if found.seconds is None else found.seconds, found)
 
     return sorted((each for each in machines if outlooks.get(each.id, Outlook()).fit != "no"), key=cost)
+
+
+def is_sooner(here: Outlook, there: Outlook | None, gone_s: float) -> bool:
+    """Tell whether this machine, idle now, would be done before another one that has been at the same for so long. Of one that never used
+    the model, or takes longer than it said, as much is taken to be left as is gone: so nobody is waited for longer than twice."""
+    if here.seconds is None or here.fit == "no":
+        return False
+    left_s = add_loading(there.seconds, there) - gone_s if there is not None and there.seconds is not None else 0.0
+    return add_loading(here.seconds, here) < (left_s if left_s > 0 else gone_s)
+
+
+def add_loading(seconds: float, found: Outlook) -> float:
+    return seconds + (0.0 if found.loaded else LOADING_S)
 
 
 def explain(outlook: Outlook | None) -> Sentence:

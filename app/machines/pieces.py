@@ -1,4 +1,4 @@
-"""The pieces of a job that machines can make apart: the pictures of a batch, and the parts of a script that hang on no part before."""
+"""The pieces of a job that machines can make apart: its pictures, and the parts of a script that hang on no part before."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.sentence import Trouble
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Of a batch."""
+    """Of a batch, or the only one."""
 
     request: PictureRequest
     model: str
@@ -32,6 +32,11 @@ class Pictures:
     @property
     def places(self) -> Sequence[int]:
         return range(self.request.batch)
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all pieces of the job."""
+        return True
 
     def name_files(self, place: int) -> tuple[str, ...]:
         """Return the files of a piece in the job's folder, the one to show first."""
@@ -65,6 +70,10 @@ class Parts:
     places: tuple[int, ...]
     """Of those that hang on no other."""
 
+    @property
+    def complete(self) -> bool:
+        return len(self.places) == len(self.parts)
+
     def name_files(self, place: int) -> tuple[str, ...]:
         sound = spoken_parts.sound_path(Path(), place)
         return sound.name, sound.with_suffix(".json").name
@@ -94,7 +103,7 @@ def find_pieces(home: Home, request: Request, folder: Path) -> Pieces | None:
     """Return what other machines can make of a job whose seed is drawn; None if nothing."""
     model = request.model or on_disk.find_best(home, "speech" if isinstance(request, SpeechRequest) else "picture").id
     if isinstance(request, PictureRequest):
-        return Pictures(request, model, draw_seed(request, folder)) if request.batch > 1 else None
+        return Pictures(request, model, draw_seed(request, folder))
     if request.keep or request.only_parts:
         return None
     limits = find_limits(home, model)

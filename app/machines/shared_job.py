@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from app.engine.jobs.events import Event, Finished, Preview
+from app.engine.jobs.events import Event, Finished, Note, Preview
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
 from app.engine.process.keeper import Keeper
@@ -23,9 +23,11 @@ from app.machines.pieces import Pieces
 from app.machines.spread import choose_ahead, choose_pieces
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
+from app.sentence import Sentence
 
 FAILURES_MOST: Final = 3
-"""Of one job's pieces; then this machine makes the rest itself, and says what is wrong."""
+"""Of one job's pieces, or as many as it has; then this machine makes the rest itself, and says what is wrong."""
+NOTES_MOST: Final = 32
 _NUMBERS: Final = count(1)
 """Of tasks: a piece that is given anew is another task."""
 
@@ -51,6 +53,12 @@ class SharedJob:
         self._lock = threading.RLock()
         self._away: dict[str, _Away] = {}
         """What other machines make, by task."""
+        self._noted = set[Sentence]()
+
+    @property
+    def failed(self) -> bool:
+        """Whether other machines get no more of it."""
+        return self.failures >= min(FAILURES_MOST, len(self.pieces.places))
 
     @property
     def busy(self) -> set[str]:
@@ -74,7 +82,7 @@ class SharedJob:
             for place, task in self._list_ahead().items():
                 if here and place == missing[0]:
                     self._take_back(task)
-            if self.failures >= FAILURES_MOST:
+            if self.failed:
                 return
             idle = [each.id for each in chosen if not each.tasks and each.id not in {*taken, *self.unable, *self.busy}]
             ahead = self._list_ahead()
@@ -128,9 +136,15 @@ class SharedJob:
         self._hub.stop(task)
 
     def _hear(self, machine: str, event: Event) -> None:
-        """What a helper says on its way is shown by the window's list of machines, not as the job's own progress; but for its previews,
-        while the engine here paints none of its own."""
-        if isinstance(event, Preview):
+        """Show what a machine says on its way as the job's own progress, while the engine here is not at it: all of it where the job has one
+        piece, of whoever was first given that; else previews, and each note once. The window's list of machines shows the rest."""
+        with self._lock:
+            first = next((each.machine for each in self._away.values()), "")
+            shown = isinstance(event, Preview) or (len(self.pieces.places) == 1 and machine == first)
+            if isinstance(event, Note):
+                shown = event.sentence not in self._noted and len(self._noted) < NOTES_MOST
+                self._noted |= {event.sentence} if shown else set()
+        if shown:
             self._keeper.tell_lent_out(self.job.id, event)
 
     def _hold(self, task: str, name: str, path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 from typing import Final
 
@@ -34,7 +33,7 @@ class Spreader:
         self._keeper, self._hub, self._jobs = keeper, hub, JobLender(keeper, hub, self._asking, self.models, self._wake.set)
         self._running: SharedJob | None = None
         self._alone = ""
-        """A job that has no pieces."""
+        """A job that the engine here does alone."""
         self._unnamed: list[tuple[str, str]] = []
         """The running job with its model, where other machines have no name for that (yet)."""
         self._closing = threading.Event()
@@ -71,7 +70,7 @@ class Spreader:
                         self._give_away(self._running, joins)
                     if self._jobs.offer(joins, self._running.busy if self._running is not None else set()):
                         break
-            except (OSError, sqlite3.Error):  # a full disk or a locked database: the keeper tells it, and this goes on
+            except Exception:  # a full disk, a locked database, whatever it is: other machines would get nothing any more
                 _log.exception("spreading")
             self._wake.wait(TICK_S)
             self._wake.clear()
@@ -91,7 +90,7 @@ class Spreader:
         if job is None or not is_drawn(job.request, self._keeper.folder(job.id)):
             return None
         pieces = find_pieces(self._keeper.home, job.request, self._keeper.folder(job.id))
-        if pieces is None:
+        if pieces is None or self._jobs.has_failed(running):
             self._alone = running
             return None
         name = self.models.name(pieces.model)

@@ -6,7 +6,9 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from PIL import Image
@@ -17,7 +19,10 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, Stopped
 from app.engine.jobs.journal import Journal
-from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.machines import job_lender
+from app.machines.foresight import Foresight
+from app.machines.outlook import Outlook
 from app.machines.tasks import begun
 from app.paths import home
 from tests.support.lent import Main, open_main, start
@@ -46,9 +51,7 @@ def end_of(main: Main, job: str) -> object:
 
 
 def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
-    pace(main.keeper.home.root, step_s=3.0)
-    here = submit(main, 1)
-    until(lambda: main.keeper.state.job == here)
+    here = main.occupy(3.0)
     there = submit(main, 10, batch=12)
     end = end_of(main, there)
     assert isinstance(end, Finished) and len(end.files) == 12
@@ -66,14 +69,14 @@ def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
 @pytest.mark.parametrize("batch", [1, 2])
 def test_previews_of_another_machine_are_shown(batch: int, main: Main) -> None:
     helper = main.helpers[0].home
-    pace(main.keeper.home.root, step_s=3.0)
     pace(helper, step_s=0.3, previews=True)
-    here = submit(main, 4)
-    until(lambda: main.keeper.state.job == here)
+    here = main.occupy(3.0)
     there = submit(main, 20, batch)
     until(lambda: main.keeper.get_progress(there).preview is not None, LOADING_S)
     shown = main.keeper.get_progress(there).preview
     assert shown is not None and shown.step >= 1
+    step = main.keeper.get_progress(there).step
+    assert (step is not None and step.done >= 1) is (batch == 1), "the steps of a single picture, not of several at once"
     with Image.open(shown.path) as picture:
         assert (picture.format, picture.size) == ("JPEG", (256, 192)) and picture.getpixel((9, 9))[0] > 250  # type: ignore[index]
     assert Path(shown.path).parent == main.keeper.folder(there)
@@ -91,9 +94,7 @@ def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else
     for folder in folders:
         pace(folder, step_s=0.1)
     before = [len(read_made(folder)) for folder in (*folders, main.keeper.home.root)]
-    pace(main.keeper.home.root, step_s=0.3)
-    here = submit(main, 4)
-    until(lambda: main.keeper.state.job == here)
+    here = main.occupy(0.3)
     there = submit(main, 500, batch=16)
     assert isinstance(end_of(main, here), Finished)
     pace(main.keeper.home.root, step_s=0.05)
@@ -105,7 +106,7 @@ def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else
     second.end()
     main.helpers.remove(second)
     assert isinstance(end, Finished) and len(end.files) == 16
-    assert {seed for each in made for seed in each} == {4, *range(500, 516)}
+    assert {seed for each in made for seed in each} == {1, *range(500, 516)}
     assert made[0] and made[1] and len(made[2]) > 1, f"painted by: {made}"
     kept = main.keeper.shelf.list_of_job(there)
     assert len(kept) == 16 and len({each.path.read_bytes() for each in kept}) == 16
@@ -113,10 +114,8 @@ def test_a_waiting_batch_is_shared_by_helpers_and_by_an_engine_with_nothing_else
 
 def test_stop_reaches_it(main: Main) -> None:
     helper = main.helpers[0].home
-    pace(main.keeper.home.root, step_s=1.0)
     pace(helper, step_s=0.5)
-    here = submit(main, 2)
-    until(lambda: main.keeper.state.job == here)
+    here = main.occupy(1.0)
     there = submit(main, 30)
     until(lambda: any(seed == 30 for _, seed, _ in read_made(helper)), LOADING_S)
     asked_s = time.time()
@@ -132,10 +131,8 @@ def test_stop_reaches_it(main: Main) -> None:
 @pytest.mark.slow
 def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> None:
     helper = main.helpers[0].home
-    pace(main.keeper.home.root, step_s=0.4)
     pace(helper, step_s=0.5)
-    here = submit(main, 2)
-    until(lambda: main.keeper.state.job == here)
+    main.occupy(0.4)
     there = submit(main, 40)
     until(lambda: any(seed == 40 for _, seed, _ in read_made(helper)), LOADING_S)
     database = Database(home(helper).database)
@@ -151,14 +148,38 @@ def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> Non
 
 
 @pytest.mark.slow
+def test_a_whole_script_comes_back_from_a_machine_that_is_too_slow(main: Main) -> None:
+    """Its parts are spoken one after another; those that are there already are not spoken again."""
+    helper = main.helpers[0].home
+    pace(helper, step_s=0.5)
+    whole = mock.patch.object(job_lender, "find_pieces", return_value=None)  # as for a voice that goes from part to part
+    said = mock.patch.object(Foresight, "foresee", return_value=Outlook("fits", True, 12.0))
+    with whole, said:
+        here = main.occupy(0.4)
+        script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=4000)
+        there = main.keeper.submit(script).id
+        until(lambda: (main.keeper.folder(there) / "part-000.json").is_file(), LOADING_S)
+        assert isinstance(end_of(main, here), Finished)
+        pace(main.keeper.home.root, step_s=0.01)
+        began_s = time.monotonic()
+        assert isinstance(end_of(main, there), Finished) and time.monotonic() - began_s < 25, "the rest takes 45 s there"
+    made = [seed for word, seed, _ in read_made(main.keeper.home.root) if word == "finished" and seed >= 4000]
+    assert 4000 not in made and 4009 in made
+    pace(helper, step_s=0.01)
+
+
+def test_a_part_that_is_spoken_again_stays_here() -> None:
+    script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice")
+    assert job_lender.can_travel(script) and not job_lender.can_travel(replace(script, only_parts=(0,)))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "batch"), [("fails", 1), ("fails", 2), ("killed", 1)])
 def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, main: Main) -> None:
     helper = main.helpers[0]
     before = len(read_made(helper.home))
-    pace(main.keeper.home.root, step_s=0.6)
     pace(helper.home, step_s=0.1 if fault == "fails" else 0.5, fails=fault == "fails")
-    here = submit(main, 3)
-    until(lambda: main.keeper.state.job == here)
+    main.occupy(0.6)
     seed = 60 if fault == "killed" else 50 + 2 * batch
     there = submit(main, seed, batch)
     until(lambda: any(seed <= each < seed + batch for _, each, _ in read_made(helper.home)), LOADING_S)
@@ -169,7 +190,7 @@ def test_what_another_machine_cannot_do_is_done_here(fault: str, batch: int, mai
     assert isinstance(end, Finished) and len(kept) == batch
     assert [each.plan.get("machine") for each in kept] == [None] * batch
     asked = [each for word, each, _ in read_made(helper.home)[before:] if word == "began" and seed <= each < seed + batch]
-    assert len(asked) <= 2 * batch - 1, "again and again"  # what lay ready there may have begun
+    assert len(asked) <= 2 * batch - 1, "it failed there already"  # what lay ready there may have begun
     pace(helper.home, step_s=0.01)
     if fault == "killed":
         main.helpers[0] = start(helper.home)
@@ -181,11 +202,9 @@ def test_a_job_whose_machine_is_killed_goes_on_from_its_last_kept_step(main: Mai
     """First here as nobody else is there, then on another machine that gets it with what was made of it."""
     helper = main.helpers[0]
     for again in (False, True):
-        pace(main.keeper.home.root, step_s=9.0)
         seed = 90 + again
         pace(helper.home, step_s=0.5, keeps=True)
-        here = submit(main, 3)
-        until(lambda: main.keeper.state.job == here)  # noqa: B023
+        here = main.occupy(9.0)
         there = submit(main, seed)
         latent = main.keeper.folder(there) / "latent-0.safetensors"
         until(lambda: begun.measure(latent) >= 3, LOADING_S)  # noqa: B023

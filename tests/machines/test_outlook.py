@@ -19,7 +19,7 @@ from app.machines.asking import Asking
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.model_names import read_id
-from app.machines.outlook import LOADING_S, Outlook, ask_about, explain, explain_unused, put_in_order, read_outlook
+from app.machines.outlook import LOADING_S, Outlook, ask_about, explain, explain_unused, is_sooner, put_in_order, read_outlook
 from app.paths import home
 from app.sentence import Trouble, say
 
@@ -167,3 +167,23 @@ def test_nobody_is_chosen_before_it_has_answered_or_was_silent_for_a_while(monke
     for number in range(asking.KEPT_MOST + 1):
         board.choose(str(number), PICTURE, machines)
     assert board.find("job", "b") is None
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "gone_s", "sooner"),
+    [
+        (Outlook("fits", True, 10.0), Outlook("fits", True, 100.0), 0.0, True),
+        (Outlook("fits", True, 10.0), Outlook("fits", True, 100.0), 89.0, True),
+        (Outlook("fits", True, 10.0), Outlook("fits", True, 100.0), 91.0, False),
+        (Outlook("fits", True, 100.0), Outlook("fits", True, 10.0), 9.0, False),
+        (Outlook("fits", True, 100.0), Outlook("fits", True, 10.0), 99.0, False),
+        (Outlook("fits", True, 100.0), Outlook("fits", True, 10.0), 101.0, True),
+        (Outlook("fits", True, 30.0), None, 29.0, False),
+        (Outlook("fits", True, 30.0), Outlook("fits", True), 31.0, True),
+        (Outlook("fits", False, 10.0), Outlook("fits", True, 100.0), 75.0, False),
+        (Outlook("fits", True), Outlook("fits", True, 100.0), 1000.0, False),
+        (Outlook("no", True, 1.0), Outlook("fits", True, 100.0), 1000.0, False),
+    ],
+)
+def test_who_would_be_done_sooner(here: Outlook, there: Outlook | None, gone_s: float, sooner: bool) -> None:
+    assert is_sooner(here, there, gone_s) is sooner

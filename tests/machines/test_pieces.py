@@ -54,9 +54,11 @@ def test_what_has_pieces(tmp_path: Path) -> None:
     assert is_drawn(batch, tmp_path)
     found = find_pieces(place, batch, tmp_path)
     assert isinstance(found, Pictures) and found.seed == 7 and list(found.places) == [0, 1, 2]
-    assert find_pieces(place, replace(batch, batch=1), tmp_path) is None
+    one = find_pieces(place, replace(batch, batch=1), tmp_path)
+    assert isinstance(one, Pictures) and list(one.places) == [0], "a single picture is one piece"
     parts = find_pieces(place, spoken, tmp_path)
-    assert isinstance(parts, Parts) and len(parts.places) == len(parts.parts) > 1
+    assert isinstance(parts, Parts) and len(parts.places) == len(parts.parts) > 1 and parts.complete
+    assert not replace(parts, places=(0,)).complete and one.complete
     assert parts.ask_for(1) == replace(spoken, only_parts=(1,))
     assert find_pieces(place, replace(spoken, text="[S1] hello."), tmp_path) is None
     assert find_pieces(place, replace(spoken, only_parts=(0,)), tmp_path) is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import queue
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -34,15 +36,15 @@ BATCH = 5
 """Four small pictures are painted at once; the last one is the first that a helper gets."""
 
 
-def have_made(main: Main, place: int, request: Request) -> tuple[bytes, list[Event]]:
-    """Have one helper make something; return its file and what it told on its way."""
+def have_made(main: Main, place: int, request: Request, brings: Mapping[str, Path] | None = None) -> tuple[bytes, list[Event]]:
+    """Have one helper make something; return its file and what it told on its way. `brings`: what is made of it so far."""
     machine, told = main.hub.list_machines()[place].id, list[Event]()
     ends: queue.SimpleQueue[tuple[TaskEnd, list[bytes]]] = queue.SimpleQueue()
 
     def take(end: TaskEnd) -> None:
         ends.put((end, [file.read_bytes() for file in end.files.values()]))
 
-    main.hub.submit(f"{place}-{type(request).__name__}", pack(request), [machine], lambda _, event: told.append(event), take)
+    main.hub.submit(f"{place}-{type(request).__name__}", pack(request, brings), [machine], lambda _, event: told.append(event), take)
     end, files = ends.get(timeout=250)
     assert isinstance(end.event, Finished) and end.machine == machine and len(files) == 1, (end, main.helpers[place].log)
     return files[0], told
@@ -146,3 +148,29 @@ def test_a_picture_whose_machine_is_killed_goes_on_here_from_its_last_kept_step(
     assert painted[0] == painted[1]
     print(f"killed at step {kept}, gone on here with steps {steps[0][0]} to {steps[0][-1]}")
     assert steps[0][0] > kept >= 5 and steps[0][-1] == 150
+
+
+def test_a_helper_goes_on_with_what_its_task_brings(tmp_path: Path) -> None:
+    """With some steps of a picture; it is the same as the one that goes on here."""
+    request = PictureRequest("a red ball on grass", model="starter-painter", seed=5, steps=60)
+    keeper = Keeper(home(tmp_path / "main"))
+    main = Main(keeper, Hub(keeper.home, "127.0.0.1"))
+    try:
+        main.start_helper(tmp_path / "helper", module="app", words=("lend",))
+        job = keeper.submit(request).id
+        latent = keeper.folder(job) / "latent-0.safetensors"
+        until(lambda: begun.measure(latent) >= 5, LOADING_S)
+        copied = Path(shutil.copy(latent, tmp_path))
+        kept, aside = begun.measure(copied), begun.set_aside({latent.name: copied}, tmp_path / "aside")
+        until(lambda: not main.hub.list_machines()[0].paused, LOADING_S)
+        there, told = have_made(main, 0, request, aside)
+        end = [*keeper.follow(job)][-1]
+        assert isinstance(end, Finished) and Path(end.files[0]).read_bytes() == there
+        steps = [event.done for event in told if isinstance(event, Step)]
+        print(f"brought step {kept}, gone on there with steps {steps[0]} to {steps[-1]}")
+        assert steps[0] > kept >= 5 and steps[-1] == 150
+    finally:
+        for each in main.helpers:
+            each.end()
+        main.hub.close()
+        keeper.close()

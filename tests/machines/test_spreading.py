@@ -16,6 +16,7 @@ from unittest import mock
 
 import psutil
 import pytest
+from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
@@ -31,6 +32,10 @@ from app.machines.joining.join import move
 from app.machines.lending import lending_folder
 from app.machines.tasks.portable import pack
 from app.paths import assets, home
+from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
+from app.ui.state.settings import Settings
+from app.ui.tabs import paint_view
 from tests.support.lent import SLOW_S, Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, WAIT_S, until
@@ -99,6 +104,74 @@ def test_a_slow_machine_holds_nothing_up(main: Main) -> None:
         assert len(main.keeper.shelf.list_of_job(job)) == 4
     finally:
         pace(one, step_s=0.01)
+
+
+def test_a_single_picture_is_made_by_whoever_is_faster(main: Main) -> None:
+    began_s = time.monotonic()
+    job = submit(main, 1, 1600, step_s=4.0)  # 40 s here
+    end = end_of(main, job)
+    assert isinstance(end, Finished) and time.monotonic() - began_s < 30, "the slow machine was waited for"
+    (kept,) = main.keeper.shelf.list_of_job(job)
+    assert kept.plan.get("machine") and read_made(main.keeper.home.root)[-1][:2] == ("overtaken", 1600)
+
+
+@pytest.mark.slow
+def test_a_waiting_script_is_spoken_by_all_and_no_slow_machine_is_waited_for(main: Main) -> None:
+    one, two = (helper.home for helper in main.helpers)
+    before = [len(read_made(folder)) for folder in (one, two)]
+    for folder, step_s in ((one, 5.0), (two, 0.05)):
+        pace(folder, step_s=step_s)
+    try:
+        here = main.occupy(6.0)
+        began_s = time.monotonic()
+        job = main.keeper.submit(
+            SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=3100, loudness_lufs=None, tail_s=0.0)
+        ).id
+        events = list(main.keeper.follow(job))
+        assert isinstance(events[-1], Finished) and time.monotonic() - began_s < 40, "a part takes 50 s there"
+        assert main.keeper.journal.get(here).state == "running", "it waited for nothing here"
+        began = [
+            {seed for word, seed, _ in read_made(folder)[since:] if word == "began"}
+            for folder, since in zip((one, two), before, strict=True)
+        ]
+        total = len({event.index for event in events if isinstance(event, PartDone)})
+        assert total >= 6 and began[1] >= set(range(3100, 3100 + total)) and any(seed >= 3100 for seed in began[0])
+        (kept,) = main.keeper.shelf.list_of_job(job)
+        samples, _ = sound.read(kept.path)
+        levels = [samples[int((index + 0.5) * len(samples) / total)] for index in range(total)]
+        assert levels == pytest.approx([0.1 + index / 100 for index in range(total)], abs=1e-3) and kept.seconds > 0
+    finally:
+        pace(one, step_s=0.01)
+        pace(two, step_s=0.01)
+        main.keeper.stop(here)
+        end_of(main, here)
+        until(lambda: read_made(one)[-1][0] == "stopped")
+
+
+def test_the_cells_of_a_grid_are_painted_by_all(main: Main) -> None:
+    """Each is a job of its own; the last ones wait for no slow machine."""
+    folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
+    before = [len(read_made(folder)) for folder in folders]
+    desk, words = Desk(main.keeper, Settings(main.keeper.home.settings)), ["a ball", "a red ball", "a large red ball"]
+    pace(folders[0], step_s=0.3)
+    for folder in folders[1:]:
+        pace(folder, step_s=0.05)
+    desk.jobs.begin_grid(PictureRequest("a cell", model=MODEL, seed=1800), ("prompt", words), ("steps", [4, 8]), OWNER)
+    jobs = [job for row in desk.jobs.grids[OWNER.name].jobs for job in row]
+    for job in jobs:
+        assert isinstance(end_of(main, job), Finished)
+    found = paint_view.list_grid_files(desk, OWNER)
+    assert found is not None and found[:2] == (tuple(words), ("4", "8"))
+    for place, file in enumerate(found[2]):
+        assert file is not None
+        with Image.open(file) as picture:
+            assert picture.getpixel((9, 9)) == (1800 % 256, 1800 // 256, len(words[place % 3])), "the picture of another cell"
+    assert all(len(main.keeper.shelf.list_of_job(job)) == 1 for job in jobs)
+    by = [main.keeper.shelf.list_of_job(job)[0].plan.get("machine", "here") for job in jobs]
+    made = [finished(folder, since) for folder, since in zip(folders, before, strict=True)]
+    assert made[1] and made[2] and by.count("here") <= len(made[0]) < len(jobs), f"painted by: {by}, {made}"
+    for folder in folders[1:]:
+        pace(folder, step_s=0.01)
 
 
 @pytest.mark.slow

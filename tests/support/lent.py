@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from app.engine.jobs.request import SpeechRequest
 from app.engine.process import child
 from app.engine.process.keeper import Keeper
 from app.machines.helping_machine import HelpingMachine
@@ -79,6 +80,13 @@ class Main:
             LOADING_S,
         )
         return helper
+
+    def occupy(self, step_s: float) -> str:
+        """Have the engine here begin with ten steps of something that no other machine can do."""
+        (self.keeper.home.root / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+        job = self.keeper.submit(SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=1, only_parts=(0,))).id
+        until(lambda: self.keeper.state.job == job, LOADING_S)
+        return job
 
     def find(self, helper: Helper) -> HelpingMachine:
         return self.hub.list_machines()[self.helpers.index(helper)]

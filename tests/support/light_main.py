@@ -1,4 +1,4 @@
-"""A main machine that is to be killed: it says its code, waits for a helper, paints one thing here, and says the job that the helper has then."""
+"""A main machine that is to be killed: it says its code, waits for a helper, speaks what only it may, and says the job that the helper has then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.process import child
 from app.engine.process.keeper import Keeper
 from app.paths import home
@@ -26,7 +26,7 @@ if __name__ == "__main__":
     assert hub is not None and hub.pairing is not None
     print(hub.pairing.state.code, flush=True)
     until(lambda: any(each.online and not each.paused and each.models for each in hub.list_machines()), LOADING_S)
-    here = keeper.submit(PictureRequest("a cube", model="starter-painter", seed=1)).id
+    here = keeper.submit(SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=1, only_parts=(0,))).id
     until(lambda: keeper.state.job == here, LOADING_S)
     print(keeper.submit(PictureRequest("a ball", model="starter-painter", batch=8, seed=100)).id, flush=True)
     time.sleep(600)

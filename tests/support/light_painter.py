@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 from app import atomic_write
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
+from app.compat.machine.pretended import find_machine
 from app.engine.files import join_sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.files.spoken_parts import SpokenPart
@@ -68,7 +69,7 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
                     orders.append(order)
                     arrived.notify()
 
-    tell(Ready(Hardware(kind="cpu", name=f"light {home.root.name}")))
+    tell(Ready(find_machine(pretended) if pretended else Hardware(kind="cpu", name=f"light {home.root.name}")))
     for needed in (beat, listen):
         threading.Thread(target=needed, daemon=True).start()
     while True:

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from app import extras
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
 from app.engine.process import child, disk_room
@@ -24,6 +25,7 @@ from app.sentence import Trouble
 from app.ui.state.desk import Desk
 from app.ui.state.other_machines import OtherMachines
 from app.ui.state.settings import Settings
+from app.ui.tabs import shelf
 from app.ui.tabs.other_machines import machine_view, machines_view
 from tests.support import light_painter
 from tests.support.guests import desk_at
@@ -151,6 +153,22 @@ def test_why_a_machine_gets_no_work_stands_beside_it(tmp_path: Path) -> None:
         assert said is not None and desk.others.explain_unused(HelpingMachine("b", "Cot")) is None
         assert machine_view(refused, "", said, "en")["why"].startswith("gets no work: Python is 2.7 there")
         assert machine_view(refused, "", said, "zh")["why"].startswith("不分配任务：那边的 Python 是 2.7")
+
+
+@pytest.mark.parametrize(
+    ("plan", "english", "chinese"),
+    [
+        ({"device": "cpu"}, "", ""),
+        ({"machine": "Böx"}, "made on Böx", "由 Böx 生成"),
+        ({"machine": "Attic, Böx", "partly": True}, "made partly on Attic, Böx", "部分由 Attic, Böx 生成"),
+    ],
+)
+def test_the_shelf_says_which_machine_made_it(plan: dict[str, object], english: str, chinese: str, tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        job, file = desk.keeper.submit(PictureRequest("a")), tmp_path / "picture.png"
+        file.write_bytes(b"x")
+        (kept,) = desk.keeper.shelf.keep(job, [str(file)], RunSummary("starter-painter", plan=json.dumps(plan)))
+        assert [shelf.creation_view(desk, kept, each)["machine"] for each in ("en", "zh")] == [english, chinese]  # type: ignore[arg-type]
 
 
 @needs_extra

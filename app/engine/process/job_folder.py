@@ -40,12 +40,12 @@ End = Finished | Stopped | Failed
 
 def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
     """Move the end's files to the shelf."""
-    step = progress.step
+    step, machines = progress.step, _read_machines(folder) | _read_machines(folder / DELIVERED)
     made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
         elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,
-        whole=isinstance(event, Finished), plan=json.dumps(flatten_plan(progress.plan)),
-        machines=_read_machines(folder) | _read_machines(folder / DELIVERED),
+        whole=isinstance(event, Finished), plan=json.dumps(flatten_plan(progress.plan) | _name_speakers(folder, machines)),
+        machines=machines,
     )  # fmt: skip
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
@@ -86,6 +86,13 @@ def take_over_all(folder: Path, files: Mapping[str, Path], machine: str) -> tupl
     """Put the results of a whole job into its folder; return them in order."""
     named = sorted(files.items(), key=lambda each: (len(each[0]), each[0]))
     return tuple(str(take_over(folder / DELIVERED, file, name, machine)) for name, file in named)
+
+
+def _name_speakers(folder: Path, machines: Mapping[str, str]) -> dict[str, object]:
+    """Name the other machines that spoke parts of a script, and say if this one spoke the rest."""
+    parts = [each.name for each in folder.glob("part-*.wav")]
+    others = sorted({machines[name] for name in parts if name in machines})
+    return {"machine": ", ".join(others), "partly": not machines.keys() >= {*parts}} if others else {}
 
 
 def _read_machines(folder: Path) -> dict[str, str]:

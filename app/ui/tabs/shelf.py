@@ -114,6 +114,15 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     return FileResponse(target, filename="hearth.zip", background=clean_up)
 
 
+def machine_text(creation: Creation, spoken: Language) -> str:
+    """Say which other computers made it."""
+    if not (machine := creation.plan.get("machine")):
+        return ""
+    if creation.plan.get("partly"):
+        return translate(say("shelf.made-partly", "made partly on {machine}", machine=str(machine)), spoken)
+    return translate(say("shelf.made-on", "made on {machine}", machine=str(machine)), spoken)
+
+
 def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str, Any]:
     conditions = {
         "missing": text("shelf.missing", "file missing", spoken),
@@ -126,7 +135,7 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "gone": creation.condition == "missing",
         "favourite": creation.favourite, "binned": creation.binned, "seconds": creation.seconds, "speed": speed,
         "highest": creation.highest_bytes, "created_s": creation.created_s,
-        "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "",
+        "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "", "machine": machine_text(creation, spoken),
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
         "peaks": views.read_peaks(str(creation.path)) if playable else (),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -59,6 +60,26 @@ def test_a_picture_of_another_machine_is_kept_with_its_name_and_no_figures_of_th
     assert (other.rate, other.highest_bytes, other.plan, other.model) == (0.0, 0, {"machine": "Böx"}, "m")
     (folder / job_folder.MACHINES).write_text("[")
     assert take_over(folder, folder / "late.png", "picture-2.png", "Late").read_bytes() == b"late", "a damaged note stops nothing"
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("by", "machine", "partly"),
+    [({}, None, None), ({"part-000.wav": "Böx", "part-001.wav": "Attic"}, "Attic, Böx", False), ({"part-001.wav": "Böx"}, "Böx", True)],
+)
+def test_a_script_names_the_machines_that_spoke_its_parts(
+    by: dict[str, str], machine: str | None, partly: bool | None, tmp_path: Path
+) -> None:
+    database = Database(tmp_path / "hearth.db")
+    shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(SpeechRequest("[S1] a"), Choice())
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for name in ("speech.wav", "part-000.wav", "part-001.wav"):
+        (folder / name).write_bytes(b"x")
+    (folder / job_folder.MACHINES).write_text(json.dumps(by))
+    move_to_shelf(shelf, job, Finished((str(folder / "speech.wav"),), 1.0, 2.0, "frames", 7), Progress(model="m"), folder)
+    (kept,) = shelf.list_of_job(job.id)
+    assert (kept.plan.get("machine"), kept.plan.get("partly")) == (machine, partly)
     database.close()
 
 

@@ -164,7 +164,7 @@
     star.title = t("shelf.favourite", "Favourite");
     star.setAttribute("aria-label", star.title);
     const when = new Date(each.created_s * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
-    const facts = [when, each.maker, each.title, each.seconds ? time(each.seconds, true) : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
+    const facts = [when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
     text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
     const odd = card.querySelector(".h-odd");
     odd.hidden = !each.condition && each.whole;

@@ -1,0 +1,68 @@
+"""A helper's tasks end for the main machine whatever happens here, and nothing is kept of them afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.request import PictureRequest
+from app.machines.lent_tasks import LentTasks
+from app.machines.tasks.portable import pack
+from app.paths import home
+from tests.support.waiting import until
+
+BODY = pack(PictureRequest("a ball", model="starter-painter", seed=1)).body
+Told = SimpleQueue[dict[str, Any]]
+
+
+def make(folder: Path, follow: Any) -> tuple[LentTasks, Told]:
+    told = Told()
+    keeper = SimpleNamespace(
+        home=home(folder), folder=lambda job: folder, run_lent=lambda task, request: f"lent-{task}", follow=follow, stop=lambda job: None
+    )
+    tell = lambda op, **values: told.put({"op": op, **values})  # noqa: E731
+    return LentTasks(keeper, str, tell, lambda request, event: None), told  # type: ignore[arg-type]
+
+
+def finish(job: str) -> Iterator[Event]:
+    yield Finished((), 1.0, 1.0, "steps", 0)
+
+
+def break_off(job: str) -> Iterator[Event]:
+    raise RuntimeError("nobody thought of this")
+    yield
+
+
+@pytest.mark.parametrize(
+    ("body", "follow", "says"),
+    [
+        (BODY, break_off, "nobody thought of this"),
+        ("[" * 100_000, finish, "could not carry out the task"),
+        ("{}", finish, "cannot be read"),
+    ],
+)
+def test_the_main_machine_is_told_an_end_whatever_happens(body: str, follow: Any, says: str, tmp_path: Path) -> None:
+    tasks, told = make(tmp_path, follow)
+    tasks.begin("one", body)
+    end = told.get(timeout=20)
+    assert (end["op"], end["id"], end["event"]["event"]) == ("end", "one", "Failed") and says in json.dumps(end["event"])
+    tasks.begin("two", BODY)
+    assert told.get(timeout=20)["id"] == "two", "its turn never came"
+
+
+def test_nothing_is_kept_of_a_task_that_has_ended(tmp_path: Path) -> None:
+    tasks, told = make(tmp_path, finish)
+    for number in range(20):
+        tasks.begin(str(number), BODY)
+        assert told.get(timeout=20)["event"]["event"] == "Finished"
+        tasks.stop(str(number))
+    kept = [value for value in vars(tasks).values() if isinstance(value, dict | set)]
+    until(lambda: not any(kept))
+    assert len(kept) == 3
