@@ -16,6 +16,7 @@ from app.engine.jobs.events import END, Event, Failed, Preview
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import name_lent
 from app.engine.process.keeper import Keeper
+from app.engine.text import voices
 from app.machines.tasks import event_json, portable, preview_json
 from app.machines.tasks.begun import list_begun, put_into
 from app.sentence import Trouble, say
@@ -62,6 +63,7 @@ class LentTasks:
         """Have the engine carry out a task; tell its events and its end."""
         try:
             request = portable.unpack(body, self._place, self._find_model)
+            portable.note_speaker(body, request, self._files)
         except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
             sentence = (
                 fault.sentence
@@ -111,7 +113,10 @@ class LentTasks:
         return self._keeper.home.scratch / "machines" / "files"
 
     def _place(self, sha256: str, suffix: str) -> Path:
-        """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is."""
+        """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is; of a ready voice this
+        machine's own."""
+        if (ready := voices.find_ready_clip(sha256)) is not None:
+            return ready
         fetched = self._files / sha256
         if not suffix:
             return fetched
