@@ -17,6 +17,7 @@ from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import name_lent
 from app.engine.process.keeper import Keeper
 from app.engine.text import voices
+from app.machines import brought
 from app.machines.tasks import event_json, portable, preview_json
 from app.machines.tasks.begun import list_begun, put_into
 from app.sentence import Trouble, say
@@ -58,6 +59,12 @@ class LentTasks:
     def clear(self, task: str) -> None:
         """Delete what was made for a task that the other machine has by now: it is nothing for the owner of this one."""
         shutil.rmtree(self._keeper.folder(name_lent(task)), ignore_errors=True)
+
+    def forget_all(self) -> None:
+        """Delete all that tasks brought and what was made for them, once the one that runs has stopped."""
+        self.stop_all()
+        with self._turn:
+            brought.clear(self._keeper.home)
 
     def _run(self, task: str, body: str, attempt: int) -> None:
         """Have the engine carry out a task; tell its events and its end."""
