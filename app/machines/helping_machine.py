@@ -34,13 +34,15 @@ class HelpingMachine:
     doing: str = ""
     """The prompt or script of the first of them."""
     done: int = 0
-    """Tasks that it finished since this machine's start."""
+    """Its tasks that arrived whole since this machine's start."""
     step: Step | None = None
     """How far it is."""
     why: Sentence | None = None
     """Why it was given that."""
     refused: Sentence | None = None
     """Why it may not come, as its versions are others."""
+    failed: Sentence | None = None
+    """Why nothing of its latest task could be used."""
 
 
 def read_facts(given: object) -> dict[str, Any]:

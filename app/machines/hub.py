@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,12 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import atomic_write
-from app.engine.jobs.events import END, Event, Failed, Finished, Preview, Step
+from app.engine.jobs.events import END, Event, Failed, Preview, Step
 from app.machines.helping_machine import HelpingMachine, read_facts
 from app.machines.joining.certificates import make_main, read_authority
 from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register, clean_name
 from app.machines.joining.versions import explain_refusal, read_versions
+from app.machines.judged import Judged
 from app.machines.main_port import keep_port, read_port
 from app.machines.nearby import Announcement
 from app.machines.side_process import MAIN, SideProcess
@@ -68,7 +68,6 @@ class _State:
     port: int = 0
     online: set[str] = field(default_factory=set)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    done: Counter[str] = field(default_factory=Counter)
     given: dict[str, _Given] = field(default_factory=dict)
     refused: dict[str, Sentence | None] = field(default_factory=dict)
     """Why a machine may not come, until it does."""
@@ -83,7 +82,7 @@ class Hub:
         make_main(self._folder)
         self.register = Register(self._folder)
         self._lock, self._listening, self._closing = threading.RLock(), threading.Event(), threading.Event()
-        self._state = _State(port=read_port(self._folder))
+        self._state, self.judged = _State(port=read_port(self._folder)), Judged()
         self._pairing: Pairing | None = None
         self.id = read_authority(self._folder)
         """By which helpers know this machine, wherever it is."""
@@ -129,8 +128,8 @@ class Hub:
         first = self._state.given[tasks[0]] if tasks else None
         if first is not None:
             found = replace(found, doing=first.portable.words, why=first.why, step=first.step)
-        found = replace(found, paused=facts.get("paused", False), done=self._state.done[machine.id])
-        found = replace(found, refused=self._state.refused.get(machine.id))
+        found = replace(found, paused=facts.get("paused", False), done=self.judged.done[machine.id])
+        found = replace(found, refused=self._state.refused.get(machine.id), failed=self.judged.failed.get(machine.id))
         named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
         return replace(found, models=frozenset(facts.get("models", ())), **named)
 
@@ -290,7 +289,6 @@ class Hub:
             given = self._state.given.pop(message["id"], None)
         event = event_json.from_json(message["event"])
         if given is not None:
-            self._state.done[message["machine"]] += isinstance(event, Finished)
             files = {name: Path(path) for name, path in message["files"].items()}
             given.end(TaskEnd(message["id"], message["machine"], event if isinstance(event, END) else BROKEN, files))
         shutil.rmtree(self._incoming / message["id"], ignore_errors=True)

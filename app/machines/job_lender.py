@@ -231,8 +231,10 @@ class JobLender:
         self._away.pop(job.id, None)
         known = self._hub.register.find(end.machine)
         if isinstance(end.event, Finished) and is_result(job.request, end):
+            self._hub.judged.take(end.machine)
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
         else:
+            self._hub.judged.refuse(end.machine, end.event)
             self._failures[job.id] += 1
             self._keeper.give_up_lent_out(job.id)
         self._ended()

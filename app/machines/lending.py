@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.process.keeper import Keeper
+from app.machines import brought
 from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
@@ -32,6 +34,8 @@ from app.sentence import Sentence, Trouble, say
 TICK_S: Final = 0.2
 FACTS_S: Final = 5.0
 """How often the main machine is told what is here."""
+TIDY_S: Final = 3600.0
+"""How often what its tasks brought, and no longer need, is deleted."""
 AGAIN_S: Final = 2.0
 REFUSED_AGAIN_S: Final = 60.0
 """The wait before a machines process that died is started again; and one that was refused for its versions."""
@@ -76,6 +80,7 @@ class Lending:
         self._closing = threading.Event()
         self._side: SideProcess | None = None
         self._facts: dict[str, Any] = {}
+        self._tidied_s = -math.inf
         self._start_side()
         self._thread = threading.Thread(target=self._watch, name="lending", daemon=True)
         self._thread.start()
@@ -113,6 +118,15 @@ class Lending:
             self._side.close()
         self._alone.release()
 
+    def end(self) -> None:
+        """End lending, and forget the other machine with all that it brought."""
+        self.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        leave(lending_folder(self._keeper.home))
+        threading.Thread(target=self._tasks.forget_all, name="forget", daemon=True).start()
+
     def _start_side(self) -> None:
         found = find_membership(lending_folder(self._keeper.home))
         member = found[0] if found is not None else self._membership  # it may have moved since
@@ -134,6 +148,9 @@ class Lending:
         waited_s = FACTS_S
         while not self._closing.wait(TICK_S):
             try:
+                if time.monotonic() - self._tidied_s > TIDY_S:
+                    self._tidied_s = time.monotonic()
+                    brought.tidy(self._keeper.home)
                 self._apply_pause()
                 self._finder.look(self.state.online or self.state.removed)
                 waited_s += TICK_S
@@ -195,7 +212,7 @@ class Lending:
             self._again_s = REFUSED_AGAIN_S
             return difference
         self._again_s = math.inf
-        leave(lending_folder(self._keeper.home))
+        self._forget()
         return say(
             "machines.removed", "{name} no longer uses this computer. Pair them again with a new code if it should.", name=self.state.main
         )

@@ -17,6 +17,8 @@ from app.engine.jobs.events import END, Event, Failed, Preview
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import name_lent
 from app.engine.process.keeper import Keeper
+from app.engine.text import voices
+from app.machines import brought
 from app.machines.tasks import event_json, portable, preview_json
 from app.machines.tasks.begun import list_begun, put_into
 from app.sentence import Trouble, say
@@ -63,6 +65,12 @@ class LentTasks:
         """Delete what was made for a task that the other machine has by now: it is nothing for the owner of this one."""
         shutil.rmtree(self._keeper.folder(name_lent(task)), ignore_errors=True)
 
+    def forget_all(self) -> None:
+        """Delete all that tasks brought and what was made for them, once the one that runs has stopped."""
+        self.stop_all()
+        with self._turn:
+            brought.clear(self._keeper.home)
+
     def _run(self, task: str, body: str, attempt: int) -> None:
         """Whatever happens, the main machine is told an end: it waits for one."""
         try:
@@ -80,6 +88,7 @@ class LentTasks:
         """Have the engine carry out a task, when it is its turn."""
         try:
             request = portable.unpack(body, self._place, self._find_model)
+            portable.note_speaker(body, request, self._files)
         except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
             sentence = (
                 fault.sentence
@@ -136,7 +145,10 @@ class LentTasks:
         return self._keeper.home.scratch / "machines" / "files"
 
     def _place(self, sha256: str, suffix: str) -> Path:
-        """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is."""
+        """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is; of a ready voice this
+        machine's own."""
+        if (ready := voices.find_ready_clip(sha256)) is not None:
+            return ready
         fetched = self._files / sha256
         if not suffix:
             return fetched

@@ -166,11 +166,13 @@ class SharedJob:
     def _keep(self, place: int, end: TaskEnd) -> None:
         files = self.pieces.take(place, end.files) if isinstance(end.event, Finished) else None
         if files is None:
+            self._hub.judged.refuse(end.machine, end.event)
             self.failures += 1
             self.unable.add(end.machine)
             for task in [task for task, each in self._away.items() if each.machine == end.machine]:
                 self._take_back(task)
             return
+        self._hub.judged.take(end.machine)
         known = self._hub.register.find(end.machine)
         try:
             part = self.pieces.tell(place, next(iter(files.values())))

@@ -18,9 +18,10 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.engine.files import sound
 from app.engine.jobs.events import END, Event, Finished, Step
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.process.job_folder import MACHINES
 from app.engine.process.keeper import Keeper
+from app.engine.text import voices
 from app.machines.hub import Hub, TaskEnd
 from app.machines.spreader import Spreader
 from app.machines.tasks import begun
@@ -90,8 +91,15 @@ def test_another_processor_paints_and_speaks_the_same_but_for_rounding(tmp_path:
     assert painted[0] != painted[1] or spoken[0] != spoken[1], "the other processor is the same one"
 
 
-def test_a_script_is_spoken_by_two_machines_as_by_one(tmp_path: Path) -> None:
-    request = SpeechRequest("[S1] hello. good morning. " * 24, model="starter-voice", seed=5)
+@pytest.mark.parametrize("kind", ["its own", "ready", "saved"])
+def test_a_script_is_spoken_by_two_machines_as_by_one(kind: str, tmp_path: Path) -> None:
+    voice = voices.list_ready_voices()[0].prompt if kind != "its own" else None
+    if voice is not None and kind == "saved":
+        saved = tmp_path / "mine.ogg"
+        saved.write_bytes(Path(voice.path).read_bytes() + b" ")  # another file, with a note of its own
+        saved.with_suffix(".json").write_bytes(Path(voice.path).with_suffix(".json").read_bytes())
+        voice = VoicePrompt(str(saved), voice.transcript)
+    request = SpeechRequest("[S1] hello. good morning. " * 24, model="starter-voice", seed=5, voice=voice)
     spoken, made_by = list[sound.Samples](), dict[str, str]()
     for helped in (True, False):
         keeper = Keeper(home(tmp_path / f"helped-{helped}"))

@@ -16,12 +16,13 @@ from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
+from app.machines.judged import Judged
 from app.machines.pieces import Pictures
 from app.machines.shared_job import SharedJob
 from app.machines.tasks.begun import measure
 from app.machines.tasks.portable import Portable
 from app.paths import home
-from app.sentence import say
+from app.sentence import Sentence, say
 
 FINISHED, FAILED = Finished((), 1.0, 1.0, "steps", 0), Failed(say("test.fails", "it fails"))
 
@@ -36,7 +37,7 @@ class Table:
         self.brought = dict[int, list[int]]()
         """How far each piece was when it was last given."""
         self._ends: dict[str, Callable[[TaskEnd], None]] = {}
-        self.register = SimpleNamespace(find=lambda machine: None)
+        self.register, self.judged = SimpleNamespace(find=lambda machine: None), Judged()
         keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep, home=home(folder))
         asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: None)
         pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), "starter-painter", 0)
@@ -66,11 +67,13 @@ class Table:
         save_file({"latents": np.zeros(4, np.float32)}, arrived, {"done": str(done), "whole": "0"})
         self.holds[next(task for task, (other, _) in self.given.items() if other == machine)](name, arrived)
 
-    def end(self, machine: str, event: Finished | Failed = FINISHED) -> None:
+    def end(self, machine: str, event: Finished | Failed = FINISHED, junk: bool = False) -> None:
         """End the first piece that a machine has."""
         task = next(task for task, (other, _) in self.given.items() if other == machine)
         picture = self.folder / "arrived.png"
         Image.new("RGB", (8, 8)).save(picture)
+        if junk:
+            picture.write_text("junk")
         del self.given[task]
         self._ends[task](TaskEnd(task, machine, event, {"picture-0.png": picture} if event is FINISHED else {}))
 
@@ -105,6 +108,22 @@ def test_a_machine_that_failed_keeps_nothing_that_lies_ready(tmp_path: Path) -> 
     table.end("a", FAILED)
     assert table.given and all(machine == "b" for machine, _ in table.given.values())
     assert table.give_away("ab") == {"a": [], "b": [4, 2]} and table.shared.failures == 1
+
+
+def test_why_a_machine_brought_nothing_is_known_and_only_what_arrived_whole_counts(tmp_path: Path) -> None:
+    table = Table(tmp_path, 8)
+    table.give_away("abc")
+    table.end("a", FAILED)
+    table.end("b", junk=True)
+    table.end("c")
+    assert table.judged.done == {"c": 1}
+    reasons = {machine: dict(said.values)["reason"] for machine, said in table.judged.failed.items()}
+    assert {machine: reason.key for machine, reason in reasons.items() if isinstance(reason, Sentence)} == {
+        "a": "test.fails",
+        "b": "helper.junk",
+    }
+    table.judged.take("a")
+    assert [*table.judged.failed] == ["b"], "its next one came to something"
 
 
 def test_what_a_lost_machine_had_begun_goes_on_elsewhere(tmp_path: Path) -> None:

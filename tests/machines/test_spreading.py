@@ -36,6 +36,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.state.settings import Settings
 from app.ui.tabs import paint_view
+from tests.support.left_behind import leave_something
 from tests.support.lent import SLOW_S, Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, WAIT_S, until
@@ -257,6 +258,7 @@ def test_a_helper_that_fails_holds_nothing_up(main: Main) -> None:
         job = submit(main, 4, 3000, step_s=0.05)
         end = end_of(main, job)
         assert isinstance(end, Finished) and len(end.files) == 4
+        assert any(each.failed is not None and each.failed.key == "helper.failed" for each in main.hub.list_machines())
     finally:
         for helper in main.helpers:
             pace(helper.home, step_s=0.01)
@@ -442,11 +444,13 @@ def test_a_helper_says_that_it_cannot_reach_the_main_machine_only_after_trying(m
 def test_a_removed_machine_is_dropped_at_once_and_told(main: Main) -> None:
     two = main.helpers[1]
     removed = main.find(two)
+    left = leave_something(home(two.home))
     began_s = time.monotonic()
     main.hub.remove(removed.id)
     until(lambda: two.said("no longer uses this computer"), LOADING_S)
     assert removed.id not in {each.id for each in main.hub.list_machines()}
     assert time.monotonic() - began_s < LOADING_S
+    until(lambda: [file.exists() for file in left] == [False, False, True])
     job = submit(main, 3, 7000, step_s=0.05)
     assert isinstance(end_of(main, job), Finished)
     assert not any(seed >= 7000 for seed in finished(two.home, 0))

@@ -29,6 +29,7 @@ from app.ui.tabs import shelf
 from app.ui.tabs.other_machines import machine_view, machines_view
 from tests.support import light_painter
 from tests.support.guests import desk_at
+from tests.support.left_behind import leave_something
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
@@ -125,6 +126,7 @@ def test_the_owner_of_a_helper_has_it_back_within_two_seconds(tmp_path: Path, li
         helper.others.lend(str(main.others.hub.pairing.state.code))
         until(lambda: is_ready(main.others), LOADING_S)
         job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=12, seed=1)).id
+        left = leave_something(helper.keeper.home)
         for end in (lambda: helper.others.pause(True), helper.others.lend_no_more):
             began = len(light_painter.read_made(tmp_path / "helper"))
             until(lambda: any(word == "began" for word, *_ in light_painter.read_made(tmp_path / "helper")[began:]), LOADING_S)  # noqa: B023
@@ -135,7 +137,9 @@ def test_the_owner_of_a_helper_has_it_back_within_two_seconds(tmp_path: Path, li
             assert when_s - asked_s < 0.5 + 2.0, "a step, and two seconds"
             time.sleep(1.0)
             assert light_painter.read_made(tmp_path / "helper")[-1][0] == "stopped", "it takes no other one"
+            assert all(file.exists() for file in left) or end == helper.others.lend_no_more
             helper.others.pause(False)
+        until(lambda: [file.exists() for file in left] == [False, False, True])
         main.keeper.stop(job)
     finally:
         close(main)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -146,6 +147,22 @@ def find_speaker(clip: Path) -> str | None:
         return str((sound.read_settings(clip) or {}).get("model", ""))
     except (OSError, ValueError, TypeError, RecursionError):
         return ""
+
+
+def note_speaker(clip: Path, transcript: str, spoken_by: str | None) -> None:
+    """Note beside a clip which model spoke it, where `find_speaker` looks; raise TypeError if this is no name."""
+    if not isinstance(spoken_by, str | None):
+        raise TypeError(spoken_by)
+    noted = StoredVoice(name=clip.stem, transcript=transcript, spoken_by=spoken_by)
+    with sound.replacing(clip.with_suffix(".json")) as unfinished:
+        unfinished.write_text(json.dumps(noted), "utf-8")
+
+
+@functools.cache
+def find_ready_clip(sha256: str) -> Path | None:
+    """Find the clip with this hash among the ready voices; what is known of them hangs on where it lies."""
+    clips = (Path(each.prompt.path) for each in list_ready_voices())
+    return next((clip for clip in clips if hashlib.sha256(clip.read_bytes()).hexdigest() == sha256), None)
 
 
 def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "") -> Voice:

@@ -7,11 +7,13 @@ import contextlib
 from pathlib import Path
 from typing import Any, Final
 
-from distributed.core import Status, rpc
+from distributed.comm import Comm, connect
+from distributed.core import Status
 
 from app.machines.cluster import dask_settings
 from app.machines.cluster.model_fetch import ModelFetch
 from app.machines.cluster.pipe import Listener, Message, Pipe
+from app.machines.cluster.roles import HELLO
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.cluster.worker import Errands, HelperWorker
 from app.machines.joining.certificates import identity_in, read_id
@@ -108,8 +110,11 @@ class Helper:
 
     async def _greet(self, address: str) -> bool:
         """Ask whether this machine may still come; tell the keeper why not."""
-        async with rpc(address, connection_args=self._security.get_connection_args("worker"), timeout=HELLO_S) as main:
-            answer = await asyncio.wait_for(main.hearth_hello(versions=read_versions()), HELLO_S)
+        comm = await connect(address, timeout=HELLO_S, **self._security.get_connection_args("worker"))
+        try:
+            answer = comm.remote_info if "refused" in comm.remote_info else await asyncio.wait_for(_say_hello(comm), HELLO_S)
+        finally:
+            comm.abort()
         refused = answer.get("refused") if isinstance(answer, dict) else "odd"
         if refused:
             self._pipe.tell("refused", reason=refused, versions=answer.get("versions") if isinstance(answer, dict) else None)
@@ -132,6 +137,11 @@ class Helper:
                 each.cancel()
         self._worker = None
         self._pipe.tell("offline", fault="")
+
+
+async def _say_hello(comm: Comm) -> Any:
+    await comm.write({"op": HELLO, "versions": read_versions()})
+    return await comm.read()
 
 
 async def serve(connection: Any, arguments: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from distributed import Client
 
 from app.engine.process.disk_room import ROOM_BYTES
-from app.machines.cluster import dask_settings
+from app.machines.cluster import dask_settings, helper_comm
 from app.machines.cluster.pipe import Message, Pipe, take_foreign
 from app.machines.cluster.scheduler import MainScheduler
 from app.machines.cluster.work import run_task
@@ -218,6 +218,7 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     dask_settings.apply_settings()
     folder, pipe, closing = Path(arguments["folder"]), Pipe(connection), asyncio.Event()
     register, security = Register(folder), dask_settings.make_security(identity_in(folder))
+    helper_comm.install(lambda id_: register.find(id_) is not None)
     desk = TaskDesk(pipe, register)
     options = {"host": arguments["host"] or None, "port": arguments["port"], "protocol": "tls", "security": security}
     desk.scheduler = MainScheduler(register, desk, **options)

@@ -8,6 +8,8 @@ from typing import Any, Final
 from app.machines.joining.certificates import MAIN_NAME
 
 HELLO: Final = "hearth_hello"
+REMOVED: Final = {"refused": "removed"}
+"""What a machine that is not in the register is told in place of a greeting."""
 OWN: Final = frozenset({HELLO, "hearth_begin", "hearth_fetch", "hearth_keep", "hearth_end"})
 """Hearth's own operations, for helpers."""
 ADDRESSED: Final = frozenset({"register-worker", "heartbeat_worker", "unregister"})
@@ -28,14 +30,16 @@ def find_machine(peer: Mapping[str, Any] | None) -> str:
 
 
 def list_operations(id_: str, known: bool) -> frozenset[str]:
-    """`known`: whether the machine is in the register; whoever is not only learns that."""
+    """`known`: whether the machine is in the register."""
     if id_ == MAIN_NAME:
         return CLIENT
-    return (OWN | ADDRESSED) if known else frozenset({HELLO})
+    return (OWN | ADDRESSED) if known else frozenset()
 
 
 def keep_own_words(messages: Any, address: str) -> list[dict[str, Any]]:
-    """Leave of a worker's stream what a worker may say, and always under its own address."""
+    """Leave of a worker's stream what a worker may say, always under its own address. What dask's client would unpickle is left out: the
+    type of a result, and what went wrong."""
     found = messages if isinstance(messages, list | tuple) else (messages,)
     said = [each for each in found if isinstance(each, dict) and each.get("op") in (*STREAMED, "close-stream")]
-    return [{**each, "worker": address} if "worker" in each else dict(each) for each in said]
+    ours = {"worker": address, "type": None, "exception": "", "traceback": None}
+    return [{key: ours.get(key, value) for key, value in each.items()} for each in said]

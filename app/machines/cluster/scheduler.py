@@ -11,7 +11,7 @@ from distributed.comm import Comm
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from app.machines.cluster.dask_settings import TASKS_MOST, name_address
-from app.machines.cluster.roles import ADDRESSED, CLIENT, HELLO, OWN, find_machine, keep_own_words, list_operations
+from app.machines.cluster.roles import ADDRESSED, CLIENT, OWN, find_machine, keep_own_words, list_operations
 from app.machines.joining.certificates import MAIN_NAME
 from app.machines.joining.register import Register
 
@@ -76,8 +76,6 @@ class MainScheduler(Scheduler):
             known = id_ == MAIN_NAME or self._register.find(id_) is not None
             if operation not in list_operations(id_, known):
                 raise PermissionError(operation)
-            if operation == HELLO and not known:
-                return {"refused": "removed"}
             if operation in ADDRESSED:
                 message["address"] = name_address(id_)
             if operation == "register-worker":

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.jobs.creation import read_words
-from app.engine.jobs.request import Request, from_json, to_json
+from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
+from app.engine.text import voices
 from app.sentence import Trouble, say
 
 PREFIX: Final = "sha256:"
@@ -25,8 +26,9 @@ class Portable:
     """A request for elsewhere."""
 
     body: str
-    """As JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, and `begun`, the hash of what is made of it
-    so far, by name. Its model has a name of model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
+    """As JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, `spoken_by`, the model that spoke its voice's
+    clip, and `begun`, the hash of what is made of it so far, by name. Its model has a name of model_names.py. How to compute it is no part of
+    it: each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
     """Where those files are here, by hash."""
     words: str
@@ -47,7 +49,10 @@ def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
     hashes = {name: path.name for name, path in (begun or {}).items()}
     files |= {path.name: path for path in (begun or {}).values()}
     sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
-    return Portable(json.dumps({"request": values, "files": sizes, "begun": hashes}), files, read_words(request))
+    body: dict[str, Any] = {"request": values, "files": sizes, "begun": hashes}
+    if isinstance(request, SpeechRequest) and request.voice is not None:
+        body["spoken_by"] = voices.find_speaker(Path(request.voice.path))
+    return Portable(json.dumps(body), files, read_words(request))
 
 
 def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[str], str]) -> Request:
@@ -68,6 +73,14 @@ def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[s
 
     values = json.loads(body)["request"]
     return from_json(_map_paths({**values, "model": find_model(str(values["model"]))}, to_path))
+
+
+def note_speaker(body: str, request: Request, folder: Path) -> None:
+    """Note beside a voice's clip that came into this folder which model spoke it, as the machine that has the voice knows; raise ValueError
+    or TypeError if that is odd."""
+    voice = request.voice if isinstance(request, SpeechRequest) else None
+    if voice is not None and Path(voice.path).parent == folder:
+        voices.note_speaker(Path(voice.path), voice.transcript, json.loads(body).get("spoken_by", ""))
 
 
 def _map_paths(values: Mapping[str, Any], how: Callable[[str], str]) -> dict[str, Any]:

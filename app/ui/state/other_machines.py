@@ -176,12 +176,16 @@ class OtherMachines:
     def lend_no_more(self) -> None:
         """Help no more, and forget the other machine."""
         with self._switching:
-            self._stop_lending()
-            if self._read().get("lends"):
+            lending, self.lending = self.lending, None
+            if lending is not None:
+                lending.end()
+            elif self._read().get("lends"):
+                from app.machines import brought
                 from app.machines.joining.join import leave
                 from app.machines.lending import lending_folder
 
                 leave(lending_folder(self._keeper.home))
+                brought.clear(self._keeper.home)
         self._keep(lends=False, paused=False, fetches=False)
 
     def _start_lending(self, paused: bool) -> None:

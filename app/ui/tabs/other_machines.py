@@ -129,7 +129,9 @@ def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None,
         "doing": translate(describe_work(machine, fetched), spoken),
         "facts": [each for each in (machine.card, memory, speed, queue) if each],
         "done": machine.done,
-        "why": " · ".join(translate(each, spoken) for each in (machine.why, unused, LACKS.get(machine.lack)) if each is not None),
+        "why": " · ".join(
+            translate(each, spoken) for each in (machine.why, unused, LACKS.get(machine.lack), machine.failed) if each is not None
+        ),
     }
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.compat.machine.meter import Reading
+from app.engine.files import sound
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Step, Stopped, Unloaded
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.text import voices
 from app.machines.tasks.event_json import SENT, from_json, to_json
-from app.machines.tasks.portable import pack, unpack
+from app.machines.tasks.portable import note_speaker, pack, unpack
 from app.sentence import Sentence, Trouble, say
 
 WORDS = say("test.words", "{name} waits for {inner}.", name="x", inner=say("test.inner", "{count} {count:other|others}", count=3))
@@ -43,6 +48,36 @@ def test_a_request_comes_back_with_its_files(files: list[Path], tmp_path: Path) 
         assert {sha256: path.stat().st_size for sha256, path in packed.files.items()} == json.loads(packed.body)["files"]
     with pytest.raises(OSError):
         pack(PictureRequest("p", image=str(tmp_path / "gone.png")))
+
+
+@pytest.mark.parametrize("spoken_by", ["starter-voice", "", None])
+def test_who_spoke_a_voice_travels_with_it(spoken_by: str | None, tmp_path: Path) -> None:
+    """Its model follows only clips that it spoke itself, and the note of that lies beside the clip."""
+    clip = tmp_path / "voices" / "mine.wav"
+    sound.write(clip, np.zeros(44100, np.float32), 44100)
+    clip.with_suffix(".json").write_text(json.dumps({"name": "Mine", "transcript": "[S1] hello.", "spoken_by": spoken_by}))
+    packed = pack(SpeechRequest("s", model="starter-voice", voice=VoicePrompt(str(clip), "[S1] hello.")))
+    files = tmp_path / "files"
+    files.mkdir()
+
+    def place(sha256: str, suffix: str) -> Path:
+        return Path(shutil.copy(packed.files[sha256], files / f"{sha256}{suffix}"))
+
+    request = unpack(packed.body, place, str)
+    note_speaker(packed.body, request, files)
+    assert isinstance(request, SpeechRequest) and request.voice is not None
+    assert voices.find_speaker(Path(request.voice.path)) == spoken_by == voices.find_speaker(clip)
+    with pytest.raises(TypeError):
+        note_speaker(json.dumps({**json.loads(packed.body), "spoken_by": {}}), request, files)
+    note_speaker(packed.body, replace(request, voice=VoicePrompt(str(clip), "other")), files)
+    assert "Mine" in clip.with_suffix(".json").read_text(), "it wrote where no clip came"
+
+
+def test_a_ready_voice_is_each_machines_own() -> None:
+    ready = voices.list_ready_voices()[0].prompt
+    packed = pack(SpeechRequest("s", model="starter-voice", voice=ready))
+    (sha256,) = packed.files
+    assert voices.find_ready_clip(sha256) == Path(ready.path) and voices.find_ready_clip("0" * 64) is None
 
 
 @pytest.mark.parametrize("change", [

@@ -1,0 +1,114 @@
+"""What the main machine reads from helpers: plain values of bounded size, no pickles, and nothing from who is not in its register."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgpack
+from distributed.comm import CommClosedError, tcp
+from distributed.comm.registry import backends
+
+from app.machines.cluster.dask_bounds import HANDSHAKE_S
+from app.machines.cluster.roles import REMOVED, find_machine
+from app.machines.joining.certificates import MAIN_NAME
+
+HELPER_BYTES: Final = 4 << 20
+"""Of one message: a piece of a file takes one MiB, what a helper says of itself at most another."""
+CONTAINERS_MOST: Final = 20_000
+LENGTH_MOST: Final = 4096
+"""Of one list or table. The parser sets memory aside for as many as are announced, at each of its 1,024 depths."""
+FRAMES_MOST: Final = 256
+_LENGTH: Final = struct.Struct("Q")
+
+
+def parse_plain(content: memoryview) -> Any:
+    """Parse dask's message without what is pickled or packed in it; raise an error for what is too much or no message. Takes at most some
+    twenty times the memory of its bytes."""
+    (count,) = _LENGTH.unpack_from(content)
+    if not 0 < count <= FRAMES_MOST:
+        raise ValueError(f"{count} frames")
+    lengths = struct.unpack_from(f"{count}Q", content, _LENGTH.size)
+    begins = _LENGTH.size * (1 + count)
+    if begins + sum(lengths) != len(content):
+        raise ValueError("frames of another length")
+    seen = 0
+
+    def count_container(value: Any) -> Any:
+        nonlocal seen
+        seen += 1
+        if seen > CONTAINERS_MOST:
+            raise ValueError("too many values")
+        return value
+
+    def read_table(table: dict[Any, Any]) -> Any:
+        if "__Pickled__" in table or "__Enum__" in table:
+            raise ValueError("a pickle or a name of Python's")
+        if "__Serialized__" in table:  # the exception of a task that failed: nobody reads it
+            return ""
+        return count_container(set(table["as-list"]) if "__Set__" in table else table)
+
+    return msgpack.loads(
+        content[begins : begins + lengths[0]],
+        object_hook=read_table,
+        list_hook=count_container,
+        use_list=False,
+        strict_map_key=False,
+        max_array_len=LENGTH_MOST,
+        max_map_len=LENGTH_MOST,
+        max_ext_len=0,
+    )
+
+
+def install(is_known: Callable[[str], bool]) -> None:
+    """Listen like this in this process from now on. `is_known`: whether the machine with an id may come."""
+
+    class HelperComm(tcp.TLS):
+        @property
+        def machine(self) -> str:
+            return find_machine(self.extra_info.get("peercert"))
+
+        async def read(self, deserializers: Any = None) -> Any:
+            if self.machine == MAIN_NAME:  # this machine's own client
+                return await super().read(deserializers)
+            try:
+                (length,) = _LENGTH.unpack(await self.stream.read_bytes(_LENGTH.size))
+                if length > HELPER_BYTES:
+                    raise ValueError(f"{length} bytes")
+                content = await self.stream.read_bytes(length)
+                if not is_known(self.machine):
+                    raise PermissionError
+                return parse_plain(memoryview(content))
+            except Exception as fault:  # whatever it is, this machine reads nothing more of it
+                self.abort()
+                raise CommClosedError(f"{type(fault).__name__} in a helper's message") from None
+            except BaseException:
+                self.abort()
+                raise
+
+    class Listener(tcp.TLSListener):
+        comm_class = HelperComm
+
+        async def on_connection(self, comm: HelperComm, handshake_overrides: dict[str, Any] | None = None) -> None:
+            if comm.machine != MAIN_NAME and not is_known(comm.machine):
+                await _send_away(comm)
+                raise CommClosedError("not in the register")
+            await super().on_connection(comm, handshake_overrides)
+
+    class Backend(tcp.TLSBackend):
+        _listener_class = Listener
+
+    backends["tls"] = Backend()
+
+
+async def _send_away(comm: Any) -> None:
+    """Tell a removed machine that it is one, in place of dask's greeting, and leave unread what it says."""
+    try:
+        with contextlib.suppress(OSError, TimeoutError):
+            await comm.write({**comm.handshake_info(), **REMOVED})
+            await asyncio.wait_for(comm.stream.read_bytes(1 << 16, partial=True), HANDSHAKE_S)
+    finally:
+        comm.abort()
