@@ -16,6 +16,7 @@ from app.palette import variables
 from app.paths import assets
 from app.ui.access.request_guard import limit_idle_connections
 from app.ui.page.bundle import head
+from app.ui.page.quiet_refusals import QuietRefusals
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n, word
 from app.ui.patient_start import patient_start, require_port
@@ -111,7 +112,7 @@ class Serving:
 def serve_window(window: gr.Blocks, how: Serving) -> str:
     """Serve a window in the background, and return its address."""
     icon = assets() / "icons" / "icon-256.png"
-    middleware = [*how.middleware, Middleware(HeadInjection)]
+    middleware = [Middleware(QuietRefusals), *how.middleware, Middleware(HeadInjection)]
     if how.port is not None:
         require_port(how.host, how.port)
     with patient_start():

@@ -172,3 +172,23 @@ def test_a_list_is_no_stop_and_closes_behind_tab(page: Page) -> None:
     page.keyboard.press("Tab")
     expect(page.locator("ul[role=listbox]")).to_have_count(0)
     expect(preset).to_have_value("evening")
+
+
+def test_arrows_home_and_end_go_from_tab_to_tab(page: Page) -> None:
+    """Tab reaches the open one alone, and from there what it holds."""
+    go(page, "speak")
+    order = ["speak", "paint", "shelf", "models", "machine"]
+    tabs = page.get_by_role("tablist").get_by_role("tab")
+    reached = "[...document.querySelectorAll('[role=tablist] > [role=tab]')].filter((each) => each.tabIndex === 0).map((each) => each.dataset.tabId)"
+    tabs.first.focus()
+    for key, now in [("ArrowRight", 1), ("ArrowRight", 2), ("End", 4), ("ArrowRight", 0), ("ArrowLeft", 4), ("Home", 0)]:
+        page.keyboard.press(key)
+        expect(tabs.nth(now)).to_be_focused()
+        expect(tabs.nth(now)).to_have_attribute("aria-selected", "true")
+        page.wait_for_function(f"{reached}.join() === '{order[now]}'")
+    page.keyboard.press("Alt+ArrowRight")
+    expect(tabs.first).to_be_focused()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.role !== 'tab' && !document.activeElement.closest('[role=tablist]')")
+    page.click('[role=tablist] > [data-tab-id="shelf"]')
+    page.wait_for_function(f"{reached}.join() === 'shelf'")

@@ -218,3 +218,16 @@ def test_a_part_that_stop_cut_off_does_not_look_finished(page: Page) -> None:
     for row, look in ((0, "right"), (1, "careful")):
         expect(rows.nth(row).locator(".h-number")).to_contain_class(look)
     assert not shut_out(page)
+
+
+def test_a_stopped_job_tells_of_results_only_where_there_are_some(page: Page) -> None:
+    go(page, "paint")
+    end, now = {"kind": "stopped"}, page.locator("#h-canvas .h-now")
+    alter(page, **job("picture", end=end))
+    expect(now).to_have_text("stopped")
+    alter(page, **job("picture", end=end, parts=[{"url": "data:,"}]))
+    expect(now).to_have_text("stopped; finished results are kept")
+    go(page, "speak")
+    part = {"index": 0, "state": "waiting", "text": "[S1] Part 0."}
+    alter(page, **job("speech", end=end, parts=[part]))
+    expect(page.locator("#h-parts .h-now")).to_have_text("stopped")

@@ -18,6 +18,8 @@ MODERN: Final = frozenset({GTK, QT, MAC, WINDOWS})
 """Engines that can show the page; the others are Internet Explorer's and Qt's from before 2016."""
 NAME: Final = "hearth"
 """That of the desktop entry, by which a Linux desktop finds the icon of a window."""
+QT_WANTED: Final = frozenset({"MediaAudioCapture", "Notifications", "ClipboardReadWrite"})
+"""What Hearth's page may ask of Qt, by its names."""
 COLOUR: Final = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 
 
@@ -58,6 +60,8 @@ def find_engine() -> Engine | None:
             return None
         if found.renderer == GTK:
             name_for_desktop()
+        elif found.renderer == QT:
+            name_for_qt()
         elif found.renderer == MAC:
             name_for_mac()
         return Engine(found.renderer, list(found.get_screens()))
@@ -73,6 +77,14 @@ def name_for_desktop() -> None:
     GLib.set_application_name("Hearth")
 
 
+def name_for_qt() -> None:
+    """Before its application is made; it would be "-c", as Python was called."""
+    from qtpy.QtGui import QGuiApplication
+
+    QGuiApplication.setApplicationName(NAME)
+    QGuiApplication.setDesktopFileName(NAME)
+
+
 def name_for_mac() -> None:
     """Name the app in the menu bar, where Python would stand."""
     from Foundation import NSBundle
@@ -81,11 +93,16 @@ def name_for_mac() -> None:
     about["CFBundleName"] = "Hearth"
 
 
-def run(listen: Callable[[], None], icon: str, storage: str, words: dict[str, str]) -> None:
+def run(kind: str, listen: Callable[[], None], icon: str, storage: str, words: dict[str, str]) -> None:
     """Show the window until it is closed, with `listen` in a thread of its own."""
     import threading
 
     import webview
+
+    if kind == QT:
+        from webview.platforms import qt
+
+        qt._profile_storage_path = storage  # pywebview 6.2 reads its own setting as it is imported, which was before this
 
     threading.Thread(target=listen, name="orders", daemon=True).start()
     webview.start(private_mode=False, storage_path=storage, icon=icon, localization=words)
@@ -141,7 +158,7 @@ def prepare(kind: str, window: Any, address: str) -> None:
     if kind == GTK:
         prepare_gtk(window, address)
     elif kind == QT:
-        prepare_qt(window)
+        prepare_qt(window, address)
 
 
 def prepare_gtk(window: Any, address: str) -> None:
@@ -159,8 +176,10 @@ def prepare_gtk(window: Any, address: str) -> None:
     BrowserView.instances[window.uid].webview.connect("permission-request", answer)
 
 
-def prepare_qt(window: Any) -> None:
-    """Save downloads the way of Qt 6: pywebview 6.2 calls what Qt 5 had, which ends the process."""
+def prepare_qt(window: Any, address: str) -> None:
+    """Save downloads and answer the page's requests for the microphone, notifications and the clipboard the way of Qt 6: pywebview 6.2
+    calls what Qt 5 had, which ends the process."""
+    from qtpy.QtWebEngineCore import QWebEnginePage
     from qtpy.QtWidgets import QFileDialog
 
     def save(download: Any) -> None:
@@ -173,6 +192,12 @@ def prepare_qt(window: Any) -> None:
         else:
             download.cancel()
 
-    profile = window.native.webview.page().profile()
-    profile.downloadRequested.disconnect()
-    profile.downloadRequested.connect(save)
+    page, policy = window.native.webview.page(), QWebEnginePage.PermissionPolicy
+
+    def answer(origin: Any, feature: Any) -> None:
+        wanted = origin.toString().startswith(address) and feature.name in QT_WANTED
+        page.setFeaturePermission(origin, feature, policy.PermissionGrantedByUser if wanted else policy.PermissionDeniedByUser)
+
+    for signal, done in ((page.profile().downloadRequested, save), (page.featurePermissionRequested, answer)):
+        signal.disconnect()
+        signal.connect(done)

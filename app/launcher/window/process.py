@@ -171,6 +171,6 @@ def main() -> int:
                 logging.getLogger("hearth").exception("not done: %s", line)
         own.leave()
 
-    engines.run(listen, order["icon"], order["storage"], order["words"])
+    engines.run(engine.kind, listen, order["icon"], order["storage"], order["words"])
     out.close()
     os._exit(0)  # The thread that listens holds the input, without which Python could not end.

@@ -75,7 +75,7 @@ class BodyRefused(Exception):
 
 
 class Guard:
-    """The outermost middleware. `is_own_host` accepts the server's own hosts, `most_bytes` limits a body.
+    """The outermost middleware that refuses. `is_own_host` accepts the server's own hosts, `most_bytes` limits a body.
 
     Starlette's TrustedHostMiddleware and RequestBodyLimitMiddleware are not enough: the share's host is known only after
     the start, a second Host header must be refused, and the answer is a sentence in the reader's language.

@@ -16,8 +16,8 @@ STATIC: Final = Path(__file__).parent / "static"
 FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
 FIRST: Final = STATIC / "early.js"
 """Inlined in the page, as it must run before anything is drawn."""
-ORDER: Final = {".js": ("hearth",), ".css": ("hearth", "gradio", "rooms")}
-"""Files that come first. Scripts depend on hearth.js alone; styles may override earlier ones."""
+ORDER: Final = {".js": ("refusals", "hearth"), ".css": ("hearth", "gradio", "rooms")}
+"""Files that come first. Scripts depend on hearth.js alone, and on the fetch of refusals.js; styles may override earlier ones."""
 SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 

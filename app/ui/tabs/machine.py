@@ -126,7 +126,7 @@ def connect(tab: MachineTab) -> None:
     hear(calls, "machine.knee", tab.use_knee, plan.model, [chunk.slider, chunk.exact, chunk.message], **QUICK)
     changes = [each.input for each in force.choices]  # type: ignore[attr-defined]
     gr.on(changes, tab.show_objections, {plan.model, *force.choices}, force.objections, **LATEST)
-    force.use.click(tab.keep_choice, {plan.model, *force.choices}, force.objections, **QUICK)
+    force.use.click(tab.keep_choice, {plan.model, *force.choices}, force.objections, **QUICK).then(**look)
     machine.test.click(tab.run_selftest, None, None, **QUICK)
     chunk.tune.click(tab.run_tune, plan.model, None, **QUICK)
     hear(calls, "machine.stop", tab.desk.measuring.stop, None, None, api_name="stop_on_page", **QUICK)

@@ -184,7 +184,15 @@ def test_of_several_colours_each_is_of_its_own_things(prompt: str) -> None:
 )
 def test_a_slip_of_the_pen_is_read(typed: str, known: str) -> None:
     (phrase,) = split_phrases(typed, TABLES)
-    assert phrase.marks == split_phrases(known, TABLES)[0].marks and phrase.source == "near" and known in phrase.near
+    assert phrase.marks == split_phrases(known, TABLES)[0].marks and phrase.source == "slip" and known in phrase.near
+
+
+def test_a_slip_that_is_painted_is_not_listed_as_lost() -> None:
+    """Its letters are not the prompt's, so the prompt is not literal; what is not painted is listed as it was typed."""
+    found = understand("a GREN housse", "", TABLES)
+    assert (found.caption, found.lost, found.literal) == ("a green house", (), False)
+    found = understand("a gren housse and a drogon", "", TABLES)
+    assert (found.caption, found.lost) == ("a green house", ("drogon",))
 
 
 @pytest.mark.parametrize("word", ["tre", "bride", "heat", "robot", "card", "cart", "prison", "boar", "string", "winner"])

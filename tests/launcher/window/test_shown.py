@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import httpx
 import pytest
 
 from app.palette import PALETTE
+from app.ui.own_window import RUN
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
@@ -25,6 +27,11 @@ THEMES = (
     [("Adwaita", PALETTE["ground"][:1]), ("Adwaita:dark", PALETTE["ground"][1:])] if sys.platform == "linux" else [("", PALETTE["ground"])]
 )
 """GTK's theme, and the colours that the page may have in it; elsewhere the system's own decides."""
+ASKS = """<body style="background: #faf6f0"><script>
+  const wanted = [Notification.requestPermission(), navigator.mediaDevices.getUserMedia({ audio: true }).catch((fault) => fault.name)];
+  Promise.all(wanted).then(([notes, sound]) => { localStorage.tried = notes; fetch(`/said?${notes},${sound}`); });
+</script></body>"""
+"""A page that asks for notifications and the microphone; where there is none it is not found, once it is allowed."""
 QUITS_S = 15.0
 """From the answer "Quit" to the end, with a job running on a busy machine; each wait in it is bounded, at 10 s in all."""
 pytestmark = pytest.mark.slow
@@ -102,3 +109,47 @@ def test_it_quits_in_the_middle_of_a_job(tmp_path: Path, screen: dict[str, str])
     finally:
         child.kill()
         child.wait()
+
+
+def test_what_the_page_asks_is_answered_and_it_keeps_its_things_at_home(tmp_path: Path, screen: dict[str, str]) -> None:
+    """With Qt 6 pywebview answered in the way of Qt 5, which ended the window; and its storage lay in the person's folder."""
+    finds = "import sys; from app.launcher.window import engines; engines.prepare_system(); print(engines.find_engine().kind)"
+    kind = subprocess.run([sys.executable, "-c", finds], cwd=TOP, env=screen, capture_output=True, text=True).stdout.strip()
+    if kind != "qtwebengine":
+        pytest.skip(f"the engine here is {kind}, which asks for a person's press first")
+    heard: list[str] = []
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(ASKS.encode() if self.path == "/" else b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    order = {
+        "address": f"http://127.0.0.1:{server.server_port}/", "geometry": {}, "ground": "#faf6f0", "storage": str(tmp_path / "kept"),
+        "icon": "", "words": {},
+    }  # fmt: skip
+    (tmp_path / "person").mkdir()
+    environment = {**screen, "HOME": str(tmp_path / "person")}
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-c", RUN, str(TOP)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps({"open": order}) + "\n")
+        process.stdin.flush()
+        until(lambda: any(each.startswith("/said") for each in heard) or process.poll() is not None, LOADING_S)
+        assert process.poll() is None, "the window has ended"
+        assert next(each for each in heard if each.startswith("/said")).startswith("/said?granted,")
+        assert (tmp_path / "kept").is_dir() and not (tmp_path / "person" / ".pywebview").exists()
+    finally:
+        process.kill()
+        process.wait()
+        server.shutdown()

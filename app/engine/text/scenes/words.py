@@ -34,6 +34,7 @@ class Phrase:
     """"mark" if it means something to the painter, "unknown", "comma", "stop", or one of the small words' roles."""
     marks: tuple[Mark, ...] = ()
     source: str = ""
+    """As an Entry's, or "slip": a known word misspelt, which is painted as that word."""
     near: tuple[str, ...] = ()
 
 
@@ -65,7 +66,8 @@ def split_phrases(prompt: str, tables: Tables) -> list[Phrase]:
             if word not in compared:
                 compared[word] = _compare(word, tables) if len(compared) < MOST_UNKNOWN else (None, ())
             entry, near = compared[word]
-            found.append(Phrase(begin, end, typed, "mark" if entry else "unknown", entry.marks if entry else (), "near", near))
+            role, marks, source = ("mark", entry.marks, "slip") if entry else ("unknown", (), "near")
+            found.append(Phrase(begin, end, typed, role, marks, source, near))
         at += length
     return found
 
@@ -140,4 +142,4 @@ def _say_mark(mark: Mark, tables: Tables) -> str:
 
 def list_marked(phrases: list[Phrase]) -> Iterator[Phrase]:
     """List the phrases that are not known, in order."""
-    return (each for each in phrases if each.role == "unknown" or each.source == "near")
+    return (each for each in phrases if each.role == "unknown" or each.source in ("near", "slip"))

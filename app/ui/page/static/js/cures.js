@@ -22,7 +22,7 @@
     "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
     models: () => [[t("cure.configs", "Open Models"), tab("models")]],
     smaller,
-    automatic: () => [[t("cure.machine", "Open Machine"), tab("machine")]],
+    automatic: (trouble) => (trouble.closest("#machine-more") ? [] : [[t("cure.machine", "Open Machine"), tab("machine")]]), // else it is open
     report,
     repair: report,
     "go-on": (trouble) => [...on(trouble), ...report()],

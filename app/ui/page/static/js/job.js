@@ -7,6 +7,9 @@
   Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
   Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-resume" hidden><button type="button"></button></p>`;
 
+  // Said of a stopped job: results are kept only where there are some.
+  Hearth.stopped = (kept) => (kept ? t("canvas.stopped", "stopped; finished results are kept") : t("measuring.stopped", "stopped"));
+
   // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
   Hearth.drawJob = (element, view, doing, heard = "") => {
     const { end } = view;

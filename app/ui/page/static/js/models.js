@@ -40,7 +40,6 @@
     document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
     return true;
   };
-  Hearth.openTab = (id) => document.querySelector(`button[role="tab"][data-tab-id="${id}"]`)?.click();
 
   // What went wrong stands in the form it was asked in, else above the cards: the page is longer than a screen.
   function say(words, form) {

@@ -43,7 +43,7 @@
       image.alt = t("canvas.alt", "Generated picture");
     }
     image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-    const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
+    const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => Hearth.stopped(done.length) };
     Hearth.drawJob(element, picture, picture.rate || closing[end?.kind]?.() || "");
     drawActs(element.querySelector(".h-acts"), picture.results[place]);
     list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {

@@ -152,7 +152,7 @@
     text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
     if (!speech) return player?.stop();
     const { end } = speech;
-    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
+    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => Hearth.stopped(speech.parts.some((part) => "url" in part)) };
     const last = speech.parts.findLast((part) => part.state === "done");
     Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
     // What was not spoken is folded once the job has ended.
