@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -19,6 +20,8 @@ from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk
+from app.engine.files import spoken_parts
+from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
@@ -102,6 +105,26 @@ def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
         (kept,) = voices.list_voices(desk.keeper.home)
         assert kept.spoken_by == "starter-voice"
         assert desk.jobs.begin(SpeechRequest("[S1] Hello.", "starter-voice", kept.prompt), OWNER)
+
+
+@pytest.mark.parametrize("parts_there", [True, False])
+def test_a_voice_of_a_stopped_result_has_the_words_that_were_spoken(parts_there: bool, tmp_path: Path) -> None:
+    text = " ".join(f"[S{1 + place % 2}] This sentence says a few words about the old house." for place in range(40))
+    with desk_at(tmp_path) as desk:
+        job = desk.keeper.journal.queue(SpeechRequest(text, "starter-voice", tail_s=0.0), Choice(), "owner")
+        parts = script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts
+        if parts_there:  # the first lasts longer than its words suggest
+            path = spoken_parts.sound_path(desk.keeper.folder(job.id), 0)
+            path.parent.mkdir(parents=True)
+            whole = SpokenPart(parts[0].text, 1, "", 6.0, True, np.zeros((3, 9), np.int16), path)
+            spoken_parts.save(whole, np.zeros(100, np.float32), 16000)
+        clip = write_clip(tmp_path / "speech.wav", 6)
+        (made,) = desk.keeper.shelf.keep(job, [clip], RunSummary("starter-voice", seconds=6.0, whole=False))
+        desk.keep_voice(made.id, "Its own")
+        (kept,) = voices.list_voices(desk.keeper.home)
+        if parts_there:
+            assert kept.prompt.transcript == parts[0].text
+        assert text.startswith(kept.prompt.transcript) and 6 < len(kept.prompt.transcript.split()) < 40
 
 
 def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:
