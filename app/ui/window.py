@@ -51,7 +51,8 @@ def build(desk: Desk) -> gr.Blocks:
                 refreshed.append((tab, machine.build(desk)))
         # One request when the page loads, rather than one per tab.
         filled = [field for _, each in refreshed for field in each.filled]
-        window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
+        load = window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
+        load.then(None, None, None, js="() => { Hearth.stay('speak'); Hearth.stay('paint'); }", **QUICK)
         for tab, each in refreshed:
             tab.select(each.offer, None, [*each.offered], **LATEST)
     return window
