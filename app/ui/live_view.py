@@ -48,7 +48,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         "chunk": {"size": desk.keeper.chunk, "place": find_place(desk.keeper.chunk), "sizes": SIZES},
         "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
-        "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
+        "interrupted": paint_view.interrupted_view(desk, person, spoken),
     }
     answer["machines"] = other_machines.machines_view(desk.others, spoken)
     for kind, view in _jobs_of(desk, person, spoken).items():

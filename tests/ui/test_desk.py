@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -34,11 +36,13 @@ from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
 from app.launcher import failure
 from app.sentence import Trouble, say
-from app.ui import routes, window
+from app.paths import home
+from app.ui import live_view, routes, window
 from app.ui.page import views
 from app.ui.state import json_routes
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.tabs import machine_view, speak_view
+from app.ui.tabs import machine_view, paint_view, speak_view
+from tests.support.database_damage import execute
 from tests.support.guests import desk_at
 from tests.support.speech_fixtures import write_clip
 from tests.support.tiny_voices import STARTER, save_voice
@@ -65,6 +69,37 @@ def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
         assert len(desk.keeper.journal.list_waiting()) == 4
         desk.jobs.stop("picture", OWNER)
         assert not desk.keeper.journal.list_waiting()
+
+
+def test_a_grid_whose_process_was_killed_comes_back_as_one(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
+        first, *left = desk.keeper.journal.list_waiting()
+        Image.new("RGB", (8, 8)).save(file := tmp_path / "picture.png")
+        desk.keeper.shelf.keep(first, [file], RunSummary("sd15"))
+        desk.keeper.journal.end(first.id, "finished")
+    execute("UPDATE jobs SET runner='of a process that is gone'")(home(tmp_path).database, random.Random(1))
+    with desk_at(tmp_path) as desk:
+        live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
+        assert live["interrupted"] == {"jobs": [job.id for job in left], "text": "A grid of 4 pictures was interrupted: 1 done."}
+        assert [bool(cell["url"]) for cell in live["grid"]["cells"]] == [True, False, False, False]
+        assert not any(cell["failed"] for cell in live["grid"]["cells"]), "they can still be painted"
+        for job in left:
+            desk.jobs.resume(job.id)
+        assert [job.id for job in desk.keeper.journal.list_waiting()] == [job.id for job in left]
+        assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["interrupted"] is None
+        desk.jobs.stop("picture", OWNER)
+    with desk_at(tmp_path) as desk:
+        assert "grid" not in live_view.owner_view(desk, OWNER, "en", with_charts=False), "nothing of it is left to do"
+
+
+def test_jobs_that_were_interrupted_together_are_told_of_together(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        jobs = [desk.jobs.begin(each, OWNER) for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"))]
+    execute("UPDATE jobs SET runner='of a process that is gone'")(home(tmp_path).database, random.Random(1))
+    with desk_at(tmp_path) as desk:
+        told = live_view.owner_view(desk, OWNER, "en", with_charts=False)["interrupted"]
+        assert told == {"jobs": jobs, "text": "2 jobs were interrupted. The first: [S1] One."}
 
 
 def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
@@ -94,6 +129,13 @@ def test_what_a_starter_cannot_speak_is_refused_before_the_engine_starts(tmp_pat
         assert not desk.keeper.journal.list_waiting()
         desk.jobs.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
         assert len(desk.keeper.journal.list_waiting()) == 1, "what is not known here is the run's to tell"
+
+
+@pytest.mark.parametrize(("prompt", "told"), [("海边的红色灯塔，两只猫", True), ("a café by the sea", False), ("a red 灯塔", True)])
+def test_a_painter_that_reads_english_only_says_so_before_it_paints(prompt: str, told: bool, tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        problems = paint_view.prompt_view(desk, prompt, "", "", OWNER, "zh")["problems"]
+        assert any(each["text"].startswith("入门画师只读得懂英语。") for each in problems) == told
 
 
 def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:

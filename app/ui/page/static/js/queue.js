@@ -89,23 +89,34 @@
     text(banner.firstElementChild, notices[0].text);
   });
 
-  // Interrupted jobs: one line, two answers.
+  // Interrupted jobs: one line for all of them, two answers.
   Hearth.area("#h-strip", (element, { interrupted, notices, standing }) => {
     let banner = document.querySelector("#h-interrupted");
     if (standing || notices?.length) return;
-    if (!interrupted?.length) return banner?.remove();
+    if (!interrupted) return banner?.remove();
     if (!banner) {
       banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);
       element.after(banner);
       const [on, off] = banner.querySelectorAll("button");
-      on.addEventListener("click", () => post(banner.dataset.job, "go-on"));
-      off.addEventListener("click", () => post(banner.dataset.job, "let-go"));
-      text(on, t("interrupted.on", "Resume"));
-      text(off, t("interrupted.off", "Discard"));
+      on.addEventListener("click", goOn);
+      off.addEventListener("click", letGo);
     }
-    banner.dataset.job = interrupted[0].id;
-    text(banner.firstElementChild, t("interrupted.text", "This job was interrupted: {text}", interrupted[0]));
+    const [on, off] = banner.querySelectorAll("button"), several = interrupted.jobs.length > 1;
+    text(on, several ? t("interrupted.on-all", "Resume all") : t("interrupted.on", "Resume"));
+    text(off, several ? t("interrupted.off-all", "Discard all") : t("interrupted.off", "Discard"));
+    text(banner.firstElementChild, interrupted.text);
   });
+
+  // One after the other, so that they keep their order.
+  async function goOn() {
+    for (const job of Hearth.state.interrupted.jobs) await post(job, "go-on");
+    Hearth.soon();
+  }
+  async function letGo() {
+    const { jobs } = Hearth.state.interrupted;
+    if (jobs.length > 1 && !(await Hearth.sure(t("interrupted.sure", "Discard {n} interrupted jobs? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
+    for (const job of jobs) await post(job, "let-go");
+  }
 
   // A stopped job goes on the same way.
   document.addEventListener("click", (event) => {
