@@ -59,7 +59,7 @@ def build(desk: Desk) -> gr.Blocks:
 
 
 def build_guest_window(desk: Desk) -> gr.Blocks:
-    """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
+    """Build a window with Speak, Paint and what the guest made, so that nothing else can be reached through it."""
     window: gr.Blocks
     with empty_window() as window:
         build_head()
@@ -68,6 +68,8 @@ def build_guest_window(desk: Desk) -> gr.Blocks:
                 speak.build(desk, guest=True)
             with gr.Tab(word("tab.paint", "Paint"), id="paint"):
                 paint.build(desk, guest=True)
+            with gr.Tab(word("tab.shelf", "Shelf"), id="shelf"):
+                shelf.build(desk)
     return window
 
 

@@ -38,7 +38,8 @@
   };
   Hearth.startFrom = (creation) => {
     Hearth.nameStart(creation.name);
-    Hearth.call("paint.start", { creation: creation.id });
+    if (Hearth.state.charts) Hearth.call("paint.start", { creation: creation.id });
+    else fetch(creation.url).then((answer) => answer.blob()).then((background) => Hearth.giveStart({ name: creation.name, background, layers: [] })); // a guest gets no file by its path
   };
   const given = (event) => {
     const file = event.target.closest?.("#paint-image") && (event.target.files ?? event.dataTransfer?.files)?.[0];

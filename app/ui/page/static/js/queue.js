@@ -14,6 +14,18 @@
     text(button, t("queue.waiting", "{n} waiting", { n: queue?.length ?? 0 }));
   });
 
+  // What a guest makes here is in no tab of the owner's: it is stopped where it is told of.
+  Hearth.area("#h-strip", (element, { strip }) => {
+    let button = element.querySelector(".h-stop-guest");
+    if (!button) {
+      button = Hearth.button("", () => post(button.dataset.job, "remove").then(Hearth.soon), "h-chip h-stop-guest");
+      element.querySelector(".h-doing")?.after(button);
+    }
+    button.hidden = !strip.of_guest;
+    button.dataset.job = strip.job ?? "";
+    text(button, t("strip.stop-guest", "Stop the guest's job"));
+  });
+
   function open() {
     const dialog = el(`<dialog class="h-dialog h-queue" aria-labelledby="h-queue"><h2 id="h-queue"></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
     text(dialog.querySelector("h2"), t("queue.title", "Queue"));

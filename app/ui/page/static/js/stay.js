@@ -42,14 +42,24 @@
   // A browser that stores nothing, as in a private window, forgets it with the page.
   Hearth.keepPicture = (kept) => inStore("readwrite", (all) => (kept ? all.put({ ...kept, at_ms: Date.now() }, mine) : all.delete(mine))).catch(() => {});
 
+  Hearth.giveStart = (given) => {
+    picture = given;
+    Hearth.call(CALLS.paint);
+  };
+
   // Once the page has filled in its fields, give those of a tab what they held before.
   Hearth.stay = async (tab) => {
     if (tab === "paint") picture = (await inStore("readonly", (all) => all.get(mine)).catch(() => null)) ?? null;
     if (before[tab] || picture) Hearth.call(CALLS[tab]);
   };
   const isEmpty = (value) => value == null || value === "" || value.length === 0;
-  Hearth.kept = (tab, names) => names.map((name) => (isEmpty(before[tab]?.[name]) ? AS_IT_IS : before[tab][name]));
-  Hearth.keptClip = () => (isEmpty(before.speak?.clip) ? AS_IT_IS : OPEN);
+  Hearth.kept = (tab, names) => {
+    const values = before[tab] ?? {};
+    delete before[tab]; // once: later calls bring a picture alone
+    return names.map((name) => (isEmpty(values[name]) ? AS_IT_IS : values[name]));
+  };
+  const hadClip = !isEmpty(before.speak?.clip);
+  Hearth.keptClip = () => (hadClip ? OPEN : AS_IT_IS);
   Hearth.keptPicture = async () => {
     if (!picture) return [AS_IT_IS, AS_IT_IS];
     const blobs = [picture.background, ...picture.layers], form = new FormData();
