@@ -10,7 +10,8 @@ from typing import Final
 from app import notices
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.planning.types import AUTO
-from app.engine.jobs.events import Failed
+from app.engine.jobs.events import Failed, Note
+from app.engine.jobs.owners import is_guest
 from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import name_model
 from app.engine.process.state import EngineState
@@ -20,7 +21,7 @@ from app.ui.page import views
 from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import NOT_MADE, redact_for
+from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, leave_out_advice, redact_for
 from app.ui.state.person import Person
 from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
 from app.ui.tabs.curve_view import find_place
@@ -48,8 +49,10 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         "chunk": {"size": desk.keeper.chunk, "place": find_place(desk.keeper.chunk), "sizes": SIZES},
         "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
-        "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
+        "interrupted": paint_view.interrupted_view(desk, person, spoken),
     }
+    running = desk.keeper.journal.find(state.job) if state.job else None
+    answer["strip"]["of_guest"] = running is not None and is_guest(running.owner)
     answer["machines"] = other_machines.machines_view(desk.others, spoken)
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:
@@ -79,7 +82,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
     answer: Live = {"strip": {**strip, "guest": True, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": queue}
     for kind, view in _jobs_of(desk, person, spoken).items():
-        view["said"] = []  # Adjustments are about the owner's machine.
+        view["said"] = _remarks_for(desk, view["job"], person, spoken)
         if view["end"] and view["end"]["kind"] == "failed":
             words = _failure_for(desk, view["job"], person, spoken)
             view["end"] = {**view["end"], "text": words, "cure": ""}
@@ -96,6 +99,14 @@ def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[Kind, views.V
             if job:
                 views_of[kind] = JOB_VIEWS[kind](desk, job, spoken)
     return views_of
+
+
+def _remarks_for(desk: Desk, job: str, person: Person, spoken: Language) -> list[views.View]:
+    """Return what a guest is told while a job runs: notes on the request, as what a prompt was read as. The rest is the owner's machine's."""
+    progress = desk.keeper.get_progress(job)
+    notes = [each for each in progress.said if isinstance(each, Note) and each.sentence.key.startswith(OF_THE_REQUEST)]
+    heard = tuple(Note(sentence) for sentence in leave_out_advice(person, *(each.sentence for each in notes)))
+    return views.remarks_view(replace(progress, said=heard), spoken)
 
 
 def _failure_for(desk: Desk, job: str, person: Person, spoken: Language) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import socket
+import sqlite3
 import sys
 import threading
 import time
@@ -20,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.engine.jobs.owners import is_guest
 from app.home_address import find_home_address, find_way_out
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
@@ -35,6 +38,7 @@ from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import RANGES, SAVED, read_allowance
 from app.ui.state.json_routes import owner_route
+from app.ui.tabs import shelf
 from app.ui.window import Serving, build_guest_window, configure_queue, serve_window
 
 HOURS: Final = (1, 4, 12, 72)
@@ -106,6 +110,14 @@ class Share:
             ended.timer.cancel()
             ended.tunnel.close()
             ended.server.close(verbose=False)
+            self._stop_jobs(is_guest)
+
+    def _stop_jobs(self, of: Callable[[str], bool]) -> None:
+        """Stop jobs that nobody can fetch any more; what is finished of them stays on the owner's shelf."""
+        with contextlib.suppress(sqlite3.Error):
+            for job in self._desk.keeper.journal.list_live():
+                if of(job.owner):
+                    self._desk.keeper.stop(job.id)
 
     def is_open(self) -> bool:
         now = self._open
@@ -133,6 +145,7 @@ class Share:
     def send_away(self, name: str) -> None:
         if self._open is not None:
             self._open.logins.log_out(name)
+            self._stop_jobs(lambda owner: owner == name)
 
     def limit(self, changes: Mapping[str, Any]) -> None:
         """Change the guests' limits; a value out of range becomes the nearest allowed one."""
@@ -155,7 +168,7 @@ class Share:
             host=host,
             port=find_free_port(host),
             tls=self._tls,
-            routes=page_routes.routes(self._desk),
+            routes=[*page_routes.routes(self._desk), shelf.search_route(self._desk)],
             middleware=middleware,
             most_bytes=GUEST_BYTES,
         )

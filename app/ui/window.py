@@ -52,14 +52,15 @@ def build(desk: Desk) -> gr.Blocks:
                 refreshed.append((tab, machine.build(desk)))
         # One request when the page loads, rather than one per tab.
         filled = [field for _, each in refreshed for field in each.filled]
-        window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
+        load = window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
+        load.then(None, None, None, js="() => { Hearth.stay('speak'); Hearth.stay('paint'); }", **QUICK)
         for tab, each in refreshed:
             tab.select(each.offer, None, [*each.offered], **LATEST)
     return window
 
 
 def build_guest_window(desk: Desk) -> gr.Blocks:
-    """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
+    """Build a window with Speak, Paint and what the guest made, so that nothing else can be reached through it."""
     window: gr.Blocks
     with empty_window() as window:
         build_head()
@@ -68,6 +69,8 @@ def build_guest_window(desk: Desk) -> gr.Blocks:
                 speak.build(desk, guest=True)
             with gr.Tab(word("tab.paint", "Paint"), id="paint"):
                 paint.build(desk, guest=True)
+            with gr.Tab(word("tab.shelf", "Shelf"), id="shelf"):
+                shelf.build(desk)
     return window
 
 

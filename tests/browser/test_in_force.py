@@ -123,7 +123,7 @@ def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page,
     steps = page.locator("#paint-steps input")
     steps.fill("9")
     steps.blur()
-    picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", PictureRequest("a boat", steps=4, seed=7), "mine")
+    picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", PictureRequest("a boat", steps=4, seed=7, image="i.png"), "mine")
     page.set_input_files("#paint-dropped input[type=file]", tmp_path / "p.png")
     expect(steps).to_have_value("4")
     expect(chips(page).locator("span")).to_have_text(["seed 7", "settings of an earlier creation"])
@@ -131,3 +131,41 @@ def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page,
     expect(steps).to_have_value("9")
     expect(chips(page)).to_have_count(0)
     expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")
+    note = page.locator("#paint-message li", has_text="was made from another picture")
+    expect(note).to_be_visible()
+    page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
+    expect(chips(page).first).to_have_text(re.compile("^starting from b.png"))
+    page.set_input_files("#paint-dropped input[type=file]", tmp_path / "p.png")
+    expect(note).to_have_count(1)
+    expect(note).to_be_hidden()  # it asks for what is there
+
+
+def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.fill("#paint-prompt textarea", "a boat")
+    unfold(page, "Settings")
+    page.fill("#paint-seed input", "77")
+    page.locator("#paint-seed input").blur()
+    page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
+    canvas = page.locator("#paint-image canvas").first
+    expect(chips(page)).to_have_text([re.compile("^starting from b.png"), re.compile("^seed 77")])
+    page.wait_for_selector("#paint-image.h-ready")
+    canvas.evaluate("canvas => canvas.scrollIntoView({ block: 'center' })")  # from under the bar that stays
+    box = canvas.bounding_box()
+    assert box
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] + 9, middle[1] + 9, steps=4)
+    page.mouse.up()
+    expect(chips(page).first).to_contain_text("changing only the painted area")
+    page.wait_for_function("new Promise((done) => setTimeout(done, 300, true))")  # the store has taken it
+    page.click('[data-h-act="language"]')
+    expect(page.locator("html")).to_have_attribute("lang", re.compile("^zh"))
+    expect(page.locator("#paint-go")).to_be_visible()
+    expect(chips(page)).to_have_count(2)
+    expect(chips(page).first).to_contain_text("b.png")
+    expect(chips(page).last).to_contain_text("77")
+    wanted = asked(page, opened[0], monkeypatch)
+    assert wanted.seed == 77 and wanted.image and wanted.mask

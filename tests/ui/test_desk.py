@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -19,6 +22,8 @@ from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk
+from app.engine.files import spoken_parts
+from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
@@ -31,11 +36,13 @@ from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
 from app.launcher import failure
 from app.sentence import Trouble, say
-from app.ui import routes, window
+from app.paths import home
+from app.ui import live_view, routes, window
 from app.ui.page import views
 from app.ui.state import json_routes
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.tabs import machine_view, speak_view
+from app.ui.tabs import machine_view, paint_view, speak_view
+from tests.support.database_damage import execute
 from tests.support.guests import desk_at
 from tests.support.speech_fixtures import write_clip
 from tests.support.tiny_voices import STARTER, save_voice
@@ -62,6 +69,37 @@ def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
         assert len(desk.keeper.journal.list_waiting()) == 4
         desk.jobs.stop("picture", OWNER)
         assert not desk.keeper.journal.list_waiting()
+
+
+def test_a_grid_whose_process_was_killed_comes_back_as_one(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
+        first, *left = desk.keeper.journal.list_waiting()
+        Image.new("RGB", (8, 8)).save(file := tmp_path / "picture.png")
+        desk.keeper.shelf.keep(first, [file], RunSummary("sd15"))
+        desk.keeper.journal.end(first.id, "finished")
+    execute("UPDATE jobs SET runner='of a process that is gone'")(home(tmp_path).database, random.Random(1))
+    with desk_at(tmp_path) as desk:
+        live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
+        assert live["interrupted"] == {"jobs": [job.id for job in left], "text": "A grid of 4 pictures was interrupted: 1 done."}
+        assert [bool(cell["url"]) for cell in live["grid"]["cells"]] == [True, False, False, False]
+        assert not any(cell["failed"] for cell in live["grid"]["cells"]), "they can still be painted"
+        for job in left:
+            desk.jobs.resume(job.id)
+        assert [job.id for job in desk.keeper.journal.list_waiting()] == [job.id for job in left]
+        assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["interrupted"] is None
+        desk.jobs.stop("picture", OWNER)
+    with desk_at(tmp_path) as desk:
+        assert "grid" not in live_view.owner_view(desk, OWNER, "en", with_charts=False), "nothing of it is left to do"
+
+
+def test_jobs_that_were_interrupted_together_are_told_of_together(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        jobs = [desk.jobs.begin(each, OWNER) for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"))]
+    execute("UPDATE jobs SET runner='of a process that is gone'")(home(tmp_path).database, random.Random(1))
+    with desk_at(tmp_path) as desk:
+        told = live_view.owner_view(desk, OWNER, "en", with_charts=False)["interrupted"]
+        assert told == {"jobs": jobs, "text": "2 jobs were interrupted. The first: [S1] One."}
 
 
 def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
@@ -93,6 +131,13 @@ def test_what_a_starter_cannot_speak_is_refused_before_the_engine_starts(tmp_pat
         assert len(desk.keeper.journal.list_waiting()) == 1, "what is not known here is the run's to tell"
 
 
+@pytest.mark.parametrize(("prompt", "told"), [("海边的红色灯塔，两只猫", True), ("a café by the sea", False), ("a red 灯塔", True)])
+def test_a_painter_that_reads_english_only_says_so_before_it_paints(prompt: str, told: bool, tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        problems = paint_view.prompt_view(desk, prompt, "", "", OWNER, "zh")["problems"]
+        assert any(each["text"].startswith("入门画师只读得懂英语。") for each in problems) == told
+
+
 def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
     """By the shelf's own row: files of before do not say it where no model was named."""
     with desk_at(tmp_path) as desk:
@@ -102,6 +147,26 @@ def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
         (kept,) = voices.list_voices(desk.keeper.home)
         assert kept.spoken_by == "starter-voice"
         assert desk.jobs.begin(SpeechRequest("[S1] Hello.", "starter-voice", kept.prompt), OWNER)
+
+
+@pytest.mark.parametrize("parts_there", [True, False])
+def test_a_voice_of_a_stopped_result_has_the_words_that_were_spoken(parts_there: bool, tmp_path: Path) -> None:
+    text = " ".join(f"[S{1 + place % 2}] This sentence says a few words about the old house." for place in range(40))
+    with desk_at(tmp_path) as desk:
+        job = desk.keeper.journal.queue(SpeechRequest(text, "starter-voice", tail_s=0.0), Choice(), "owner")
+        parts = script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts
+        if parts_there:  # the first lasts longer than its words suggest
+            path = spoken_parts.sound_path(desk.keeper.folder(job.id), 0)
+            path.parent.mkdir(parents=True)
+            whole = SpokenPart(parts[0].text, 1, "", 6.0, True, np.zeros((3, 9), np.int16), path)
+            spoken_parts.save(whole, np.zeros(100, np.float32), 16000)
+        clip = write_clip(tmp_path / "speech.wav", 6)
+        (made,) = desk.keeper.shelf.keep(job, [clip], RunSummary("starter-voice", seconds=6.0, whole=False))
+        desk.keep_voice(made.id, "Its own")
+        (kept,) = voices.list_voices(desk.keeper.home)
+        if parts_there:
+            assert kept.prompt.transcript == parts[0].text
+        assert text.startswith(kept.prompt.transcript) and 6 < len(kept.prompt.transcript.split()) < 40
 
 
 def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ def test_an_upload_is_its_senders_alone(naive: str, ada: httpx.Client, eve: http
     "path",
     [
         "hearth/models",
-        "hearth/shelf",
+        "hearth/shelf/1/delete",
         "hearth/machine",
         "hearth/share",
         "hearth/export",

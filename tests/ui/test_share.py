@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
@@ -17,14 +18,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from app.compat.planning.types import Choice
+from app.engine.jobs.creation import RunSummary
+from app.engine.jobs.events import Note
+from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.sentence import Sentence, Trouble, say
-from app.ui import routes, share
+from app.ui import live_view, routes, share
 from app.ui.access.login import Logins, digest_password
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import Allowance, read_allowance
+from app.ui.state.person import OWNER, Person
 from tests.support.guests import AT_HOME, call, desk_at, guest_client, no_tunnel, press, shared
 
 pytestmark = [
@@ -70,9 +76,56 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
         with pytest.raises(httpx.TransportError):
             ada.get("/hearth/live")
     assert ended and sharing.view()["open"] is False
+    assert not desk.keeper.journal.list_waiting(), "what a guest asked for is not made for nobody"
     sharing.end()
-    for job in desk.keeper.journal.list_waiting():
-        desk.keeper.stop(job.id)
+
+
+def test_who_is_sent_away_leaves_no_job_behind_and_others_keep_theirs(desk: Desk) -> None:
+    mine = desk.jobs.begin(SpeechRequest("[S1] Mine."), OWNER)
+    with shared(desk) as (address, words, sharing):
+        with guest_client(address, words) as ada, guest_client(address, words) as eve:
+            for client in (ada, eve):
+                assert press(client, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
+            first, second = [job.owner for job in desk.keeper.journal.list_waiting() if job.id != mine]
+            sharing.send_away(first)
+            assert {job.owner for job in desk.keeper.journal.list_waiting()} == {"owner", second}
+        sharing.end()
+        assert [job.id for job in desk.keeper.journal.list_waiting()] == [mine]
+    desk.keeper.stop(mine)
+
+
+def test_a_guest_finds_what_they_made_and_nothing_else(desk: Desk, tmp_path: Path) -> None:
+    with shared(desk) as (address, words, sharing), guest_client(address, words) as ada, guest_client(address, words) as eve:
+        names = [each["id"] for each in sharing.view()["guests"]]
+        for place, name in enumerate(("owner", *names)):
+            job = desk.keeper.journal.queue(PictureRequest(f"of {place}"), Choice(), name)
+            desk.keeper.journal.withdraw(job.id)
+            Image.new("RGB", (8, 8)).save(file := tmp_path / f"{place}.png")
+            desk.keeper.shelf.keep(job, [file], RunSummary("sd15", rate=3.0, unit="steps", highest_bytes=1 << 30))
+        for client, text in ((ada, "of 1"), (eve, "of 2")):
+            answer = client.get("/hearth/shelf").json()
+            (own,) = answer["creations"]
+            assert (own["text"], own["title"], own["speed"], own["highest"], answer["models"]) == (text, "", "", 0, [])
+            assert client.get(f"/{own['url']}").status_code == 200
+            assert client.get("/hearth/shelf", params={"words": "of 0"}).json()["creations"] == []
+            assert client.post(f"/hearth/shelf/{own['id']}/delete", json={}).status_code == 404
+
+
+def test_the_owner_can_stop_what_a_guest_makes_and_the_guest_hears_of_it(desk: Desk) -> None:
+    guest = Person("visitor-a-b", False)
+    for person in (OWNER, guest):
+        job = desk.jobs.begin(SpeechRequest("[S1] Hello."), person)
+        desk.keeper._loop.status.set(job=job)
+        desk.keeper._board.post(job, Note(say("starter.painting", "Painting: {caption}.", caption="a boat")))
+        desk.keeper._board.post(job, Note(say("painting.smaller", "The decoder works in tiles.")))
+        live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
+        assert (live["strip"]["job"], live["strip"]["of_guest"]) == (job, not person.owner)
+        assert desk.jobs.owns(job, OWNER) and "remove" in desk.jobs.queue_actions(OWNER)
+    said = live_view.guest_view(desk, guest, "en")["speech"]["said"]
+    assert [each["text"] for each in said] == ["Painting: a boat."]
+    desk.keeper._loop.status.set(job="")
+    for each in desk.keeper.journal.list_waiting():
+        desk.keeper.stop(each.id)
 
 
 def test_at_home_guests_come_by_an_address_in_digits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

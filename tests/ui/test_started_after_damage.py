@@ -99,7 +99,7 @@ def test_a_full_disk(small_disk: Path, left_kb: int) -> None:
     with started(place.root) as client:
         assert look(client) == (3, [])
         live = client.get("/hearth/live").json()
-        assert len(live["interrupted"]) == 2
+        assert len(live["interrupted"]["jobs"]) == 2
         drafts = client.post("/hearth/drafts", json={"speak-text": "x" * 190_000})
         assert drafts.status_code in (200, 507) and (drafts.status_code == 200 or drafts.json()["trouble"])
         if left_kb == 0:

@@ -41,6 +41,7 @@ class Search:
     favourite: bool = False
     binned: bool = False
     """True: in the bin, and nowhere else."""
+    owner: str = ""
     most: int = 200
     skip: int = 0
 
@@ -134,7 +135,7 @@ class Shelf:
         for term in (term for term in terms if len(term) < TRIGRAM):
             conditions.append("(text LIKE ? ESCAPE '!' OR model LIKE ? ESCAPE '!')")
             values += ["%" + re.sub("([%_!])", r"!\1", term) + "%"] * 2
-        for column, value in (("kind", search.kind), ("model", search.model)):
+        for column, value in (("kind", search.kind), ("model", search.model), ("owner", search.owner)):
             if value:
                 conditions.append(f"{column}=?")
                 values.append(value)

@@ -58,6 +58,7 @@ class SpeechRun:
         wanted = self._choose_parts(parts)
         if self._request.keep:
             self._spoken = {index: self._keep(index, part) for index, part in enumerate(parts) if index not in wanted}
+            yield from (self._tell(index) for index in self._spoken)
         pace = Pace(limits.frame_rate, [part.seconds * limits.frame_rate * (index in wanted) for index, part in enumerate(parts)])
         for index in wanted:
             if self._control.stopped:
@@ -67,7 +68,7 @@ class SpeechRun:
                 break
             self._spoken[index] = saved
             pace.record_finished(index, saved.frames)
-            yield PartDone(index, len(parts), str(saved.path), parts[index].text, saved.seed, saved.seconds, saved.whole)
+            yield self._tell(index)
         if not self._spoken:
             yield Stopped((), time.monotonic() - began_s)
             return
@@ -113,6 +114,10 @@ class SpeechRun:
                 say("speech.kept-other", "The text of part {part} has changed since it was spoken. Redo this part too.", part=index + 1)
             )
         return saved
+
+    def _tell(self, index: int) -> PartDone:
+        part, parts = self._spoken[index], self._script.parts
+        return PartDone(index, len(parts), str(part.path), parts[index].text, part.seed, part.seconds, part.whole)
 
     def _speak(self, index: int, clip: VoiceContext | None, seed: int, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
         """Speak one part, unless an earlier run finished it; None if it was stopped before it made any sound."""

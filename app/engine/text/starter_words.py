@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -32,6 +33,8 @@ class Match:
     """Captions to choose from: the read one if it lost something, examples if nothing was read."""
     reasons: tuple[Sentence, ...] = ()
     """Why it loses something."""
+    lost: tuple[str, ...] = ()
+    """What is changed or left out, in the prompt's words."""
 
 
 def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
@@ -46,7 +49,7 @@ def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
             told = say("starter.emptied", "The prompt leaves nothing to paint. This is painted instead: {caption}.", caption=offered[0])
             return Match(offered[0], told, offered)
         unknown = found.lost or re.findall(r"\w+", prompt.lower()) or prompt.split()
-        return Match(offered[0], _say_unknown(unknown, offered[0]), offered, found.reasons)
+        return Match(offered[0], _say_unknown(unknown, offered[0]), offered, found.reasons, found.lost)
     reasons = found.reasons + ((NO_WEIGHTS,) if weighted else ())
     if found.literal and not weighted:
         return Match(found.caption)
@@ -59,7 +62,7 @@ def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
         words=found.lost[:NAMED],
         advice=ANYTHING,
     )
-    return Match(found.caption, told, (found.caption,), reasons)
+    return Match(found.caption, told, (found.caption,), reasons, found.lost)
 
 
 def choose_caption(folder: Path, prompt: str, negative: str, seed: int) -> str:
@@ -83,7 +86,16 @@ def _say_unknown(words: Sequence[str], caption: str) -> Sentence:
     )
 
 
-def list_unknown(folder: Path, prompt: str) -> list[Unknown]:
-    """List the words of a prompt that its card does not have."""
+def list_unknown(folder: Path, prompt: str, lost: Sequence[str] = ()) -> list[Unknown]:
+    """List the words of a prompt that its card does not have, and those that are `lost` for another reason, in order."""
     marked = islice(list_marked(split_phrases(prompt, read_tables(folder))), MARKED_MOST)
-    return [Unknown(each.begin, each.end, each.near) for each in marked]
+    found = [Unknown(each.begin, each.end, each.near) for each in marked]
+    for word in lost[:MARKED_MOST]:
+        places = (Unknown(*each.span()) for each in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", prompt, re.IGNORECASE))
+        found += [place for place in places if all(place.end <= other.begin or other.end <= place.begin for other in found)]
+    return sorted(found)
+
+
+def is_not_english(prompt: str) -> bool:
+    """Tell whether a prompt has words in letters other than Latin ones, which the painter does not read at all."""
+    return any(letter.isalpha() and not unicodedata.name(letter, "LATIN").startswith("LATIN") for letter in prompt)

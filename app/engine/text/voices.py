@@ -22,6 +22,7 @@ from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
 from app.engine.text.model_names import word_name
+from app.engine.text.spoken_words import take_first
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits, clip_key
 from app.paths import Home, assets
@@ -32,7 +33,6 @@ LEAST_S = 1.0
 GOOD_S = (5.0, 10.0)
 CUT = (0.55, 0.8)
 """Fractions of the longest clip allowed, between which a longer clip is cut."""
-SLOWEST_BYTES_PER_S = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     if len(heard) > most_s * rate:
         whole_s = max(len(heard) / rate, _measure_seconds(path))
         heard = heard[: _find_quiet_place(heard, rate, most_s)]
-        turns = _take_first(turns, len(heard) / rate, whole_s, limits)
+        turns = take_first(turns, len(heard) / rate, whole_s, limits)
         notes.append(
             say(
                 "voice.trimmed",
@@ -256,23 +256,3 @@ def _find_quiet_place(samples: Samples, rate: int, most_s: float) -> int:
     first, last = (int(each * most_s * rate) for each in CUT)
     powers = [float(np.mean(samples[at : at + hop] ** 2)) for at in range(first, last - hop, hop)]
     return first + int(np.argmin(powers)) * hop + hop // 2
-
-
-def _take_first(turns: tuple[Turn, ...], kept_s: float, whole_s: float, limits: VoiceLimits) -> tuple[Turn, ...]:
-    """Return the words spoken in the first seconds at the clip's own pace. If that pace is very slow, the words belong
-    to the beginning only: use the usual pace."""
-    pace = sum(len(turn.text.encode()) + 1 for turn in turns) / whole_s
-    room = kept_s * (pace if pace > SLOWEST_BYTES_PER_S else limits.bytes_per_s)
-    kept: list[Turn] = []
-    for turn in turns:
-        words: list[str] = []
-        for word in turn.text.split():
-            room -= len(word.encode()) + 1
-            if room < 0:
-                break
-            words.append(word)
-        if words:
-            kept.append(Turn(turn.speaker, " ".join(words)))
-        if room < 0:
-            break
-    return tuple(kept) or (Turn(turns[0].speaker, turns[0].text.split()[0]),)

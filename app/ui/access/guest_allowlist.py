@@ -21,9 +21,9 @@ from app.ui.state.asked import GIVEN, parse_body
 from app.ui.state.person import who_in
 
 ALLOWED: Final = re.compile(
-    PAGE + r"|/hearth/(live|words|check|static/[\w.-]+|made/[\w-]+/[\w.-]+|heard/[\w-]+/\d+|creation/\d+|queue/[\w-]+/remove)"
+    PAGE + r"|/hearth/(live|words|check|static/[\w.-]+|made/[\w-]+/[\w.-]+|heard/[\w-]+/\d+|creation/\d+|queue/[\w-]+/remove|shelf)"
 )
-"""Every path that the Speak and Paint page requests. No API docs, monitoring, recordings or proxies."""
+"""Every path that a guest's page requests. No API docs, monitoring, recordings or proxies."""
 FILE_PATH: Final = "/gradio_api/file="
 BODY: Final = Bounds()
 OPEN_MOST: Final = 32

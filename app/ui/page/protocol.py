@@ -33,9 +33,9 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 
 Call = Literal[
     "speak.restore", "speak.redo", "speak.voices", "speak.use",
-    "speak.back", "speak.noclip", "speak.noseed",
+    "speak.back", "speak.kept", "speak.noclip", "speak.noseed",
     "paint.restore", "paint.start", "paint.use", "paint.forecast",
-    "paint.back", "paint.nostart", "paint.noloras", "paint.noseed",
+    "paint.back", "paint.kept", "paint.nostart", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip
 """What scripts ask of a tab's handlers (app/ui/tabs/script_calls.py): the tab, and what to do."""
@@ -147,7 +147,7 @@ class Live(TypedDict, total=False):
     chunk: View
     checked: Mapping[str, int]
     notices: list[View]
-    interrupted: list[View]
+    interrupted: View | None
     measuring: View
     machines: View
 
@@ -165,6 +165,10 @@ FUNCTIONS: Final = (
     "reusing",
     "reused",
     "before",
+    "stay",
+    "kept",
+    "keptClip",
+    "keptPicture",
     "soon",
 )
 """Functions of the scripts that Gradio's events call."""

@@ -227,7 +227,7 @@ def trouble_html(trouble: Trouble, spoken: Language) -> str:
 
 
 def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
-    lines = "".join(f"<li>{html.escape(translate(each, spoken))}</li>" for each in sentences)
+    lines = "".join(f'<li data-note="{each.key}">{html.escape(translate(each, spoken))}</li>' for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 

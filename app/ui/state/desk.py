@@ -7,10 +7,14 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.engine.files import spoken_parts
+from app.engine.jobs.creation import Creation
+from app.engine.jobs.request import SpeechRequest
 from app.engine.models.chosen import parse_choice
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.process.keeper import Keeper
-from app.engine.text import voices
+from app.engine.text import script, voices
+from app.engine.text.spoken_words import list_heard
 from app.engine.text.voice_limits import DIA
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.machine_desk import MachineDesk
@@ -54,4 +58,14 @@ class Desk:
     def keep_voice(self, creation: int, name: str) -> None:
         """Save the voice of one of the owner's creations under a name."""
         spoken = self.jobs.find_creation(creation, OWNER)
-        voices.keep_voice(self.keeper.home, name, spoken.path, spoken.text, DIA, spoken.model)
+        voices.keep_voice(self.keeper.home, name, spoken.path, self._read_heard(spoken), DIA, spoken.model)
+
+    def _read_heard(self, spoken: Creation) -> str:
+        """Return the words of a result; of one that was stopped before its end, those that were spoken."""
+        request = spoken.request
+        if spoken.whole or not isinstance(request, SpeechRequest):
+            return spoken.text
+        limits, folder = self.models.read_limits(spoken.model)[1], self.keeper.folder(spoken.job)
+        parts = script.parse_script(request.text, limits).parts
+        lasted_s = [spoken_parts.measure(folder, place, part.text) or part.seconds for place, part in enumerate(parts)]
+        return " ".join(map(str, list_heard(parts, lasted_s, spoken.seconds * request.speed - request.tail_s, limits)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,13 +29,15 @@ from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.models_desk import ModelsDesk
-from app.ui.state.person import Person
+from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 
 GRID_MOST: Final = 36
 QUEUE_MOST: Final = 240
 PROGRAMS_MOST: Final = 200
 """Waiting jobs beyond which other programs are refused: the rest of the queue is the page's."""
+GRID_SAVED: Final = "grid"
+"""The key of the owner's last grid in the settings."""
 SPLIT_SCRIPTS_KEPT: Final = 100
 
 
@@ -67,6 +71,9 @@ class JobsDesk:
     """Job -> the parts of its script, for scripts shown lately."""
 
     def __post_init__(self) -> None:
+        cut = {job.id for job in self.keeper.interrupted}
+        if (saved := self.settings.get(GRID_SAVED)) and (grid := read_grid(saved)) and cut.intersection(chain(*grid.jobs)):
+            self.grids[OWNER.name] = grid
         self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads", self.keeper.describe_to_come)
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None, by_program: bool = False) -> str:
@@ -123,7 +130,10 @@ class JobsDesk:
         seed = random.randrange(SEED_LIMIT) if request.seed is None else request.seed
         seeded = dataclasses.replace(request, seed=seed)
         jobs = tuple(tuple(self.begin(dataclasses.replace(seeded, **{column: x, row: y}), person) for x in xs) for y in ys)
-        self.grids[person.name] = Grid(column, tuple(map(str, xs)), row, tuple(map(str, ys)), jobs)
+        self.grids[person.name] = grid = Grid(column, tuple(map(str, xs)), row, tuple(map(str, ys)), jobs)
+        if person.owner:
+            with contextlib.suppress(Trouble):  # then only a restart forgets it
+                self.settings.put({GRID_SAVED: dataclasses.asdict(grid)})
 
     def find_current(self, kind: str, person: Person) -> str:
         """Return the job a tab shows and Stop stops: this person's running job, else the next one, else the last begun."""
@@ -229,6 +239,15 @@ class JobsDesk:
         """Return a job's place in the queue from 1; 0 if it does not wait."""
         waiting = [each.id for each in self.keeper.journal.list_waiting()]
         return waiting.index(job) + 1 if job in waiting else 0
+
+
+def read_grid(saved: Mapping[str, Any]) -> Grid | None:
+    """Read a saved grid; None if its cells do not fit its sides."""
+    grid = Grid(
+        saved["across"], tuple(saved["columns"]), saved["down"], tuple(saved["rows"]), tuple(tuple(row) for row in saved["jobs"])
+    )
+    fits = len(grid.jobs) == len(grid.rows) and all(len(row) == len(grid.columns) for row in grid.jobs)
+    return grid if fits else None
 
 
 def kind_of(request: Request) -> str:

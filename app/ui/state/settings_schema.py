@@ -78,6 +78,20 @@ class MachinesValues(TypedDict, total=False):
     """This one says in its network that it would lend."""
 
 
+Axis = Literal["steps", "guidance", "seed", "scheduler", "strength", "prompt", "quicker"]
+"""What a side of a grid may vary, as `paint_form.AXES` names it."""
+
+
+class GridValues(TypedDict):
+    """The owner's last grid: `jobs_desk.Grid`."""
+
+    across: Axis
+    columns: list[Words]
+    down: Axis
+    rows: list[Words]
+    jobs: list[list[Words]]
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
@@ -88,6 +102,7 @@ class SettingsValues(TypedDict, total=False):
     speak: SpeakValues
     paint: PaintValues
     presets: Presets
+    grid: GridValues
     drafts: dict[str, Words]
     greeted: bool
     window: WindowValues

@@ -13,6 +13,7 @@ from gradio.components import Component
 
 from app.engine.files import picture_settings
 from app.engine.files.foreign_settings import list_by_hand
+from app.engine.files.made_from import read_request
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import language
@@ -49,7 +50,7 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     connect(tab)
     if guest:
         own = tab.fields.settings
-        keep_empty([own.seed, own.width, own.height, own.steps, own.guidance])
+        keep_empty("paint", [own.seed, own.width, own.height, own.steps, own.guidance])
     else:
         connect_owner(tab)
     filled = [tab.fields.settings.seed, *tab.fields.saved.values()]
@@ -124,7 +125,7 @@ class PaintTab:
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
             number = read_number(carried, "paint.restore")
-            found = self.desk.jobs.find_creation(number, who(request)).request
+            found = read_request(self.desk.jobs.find_creation(number, who(request)))
             if not isinstance(found, PictureRequest):
                 raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
             return self._restore(found, list_by_hand(found), request)
@@ -187,6 +188,10 @@ def show_in_force(fields: PaintFields, reused: Sequence[Component]) -> None:
     hear(calls, "paint.noseed", None, None, own.seed, js=empty(own.seed), **EACH)
     tell_value("paint", "loras", own.loras)
     hear(calls, "paint.noloras", None, None, [own.loras, own.weights], js=empty(own.loras, own.weights), **EACH)
+    tell_value("paint", "weights", own.weights)
+    kept = [own.seed, own.loras, own.weights, image, fields.start.drawer]
+    js = "async () => [...Hearth.kept('paint', ['seed', 'loras', 'weights']), ...(await Hearth.keptPicture())]"
+    hear(calls, "paint.kept", None, None, kept, js=js, **EACH)
     hear(calls, "paint.back", None, None, [*reused], js=give_back("paint"), **EACH)
     # The editor comes anew: emptied by hand it would send the picture that the server gave it.
     gone = hear(calls, "paint.nostart", lambda: gr.update(value=None, visible=False), None, image, **QUICK)

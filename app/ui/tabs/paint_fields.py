@@ -130,7 +130,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
         grid,
         go,
         dropped,
-        build_calls("paint.restore", "paint.back", "paint.nostart", "paint.noloras", "paint.noseed", *own),
+        build_calls("paint.restore", "paint.back", "paint.kept", "paint.nostart", "paint.noloras", "paint.noseed", *own),
     )
 
 

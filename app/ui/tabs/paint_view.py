@@ -14,8 +14,10 @@ from app.engine.models import catalog
 from app.engine.models.forecast import Forecast, compare_few_steps, estimate_seconds, estimate_share, list_alike, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
+from app.engine.text.model_names import word_name
 from app.engine.text.unknown import note_wordless
 from app.sentence import say
+from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
@@ -44,13 +46,16 @@ def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Pers
         wordless = note_wordless(prompt)
         return {"problems": [{"kind": "careful", "text": translate(wordless, spoken), "cure": ""}] if wordless else [], "marks": []}
     folder = Path(chosen.path)
-    match, marks = starter_words.match_prompt(folder, prompt, negative), unknown_view(prompt, starter_words.list_unknown(folder, prompt))
+    match = starter_words.match_prompt(folder, prompt, negative)
+    marks = unknown_view(prompt, starter_words.list_unknown(folder, prompt, match.lost))
     if match.note is None:
         return {"problems": [], "marks": marks}
+    english = say("starter.english", "{name} reads English only. Describe the picture in English.", name=word_name(chosen.title))
+    said = [*([english] if starter_words.is_not_english(prompt) else []), match.note, *match.reasons]
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
     seen = {
         "kind": kind,
-        "text": join(spoken, *leave_out_advice(person, match.note, *match.reasons)),
+        "text": join(spoken, *leave_out_advice(person, *said)),
         "cure": cure,
         "captions": list(match.offered),
     }
@@ -104,15 +109,32 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
     grid = desk.jobs.grids.get(person.name)
     if grid is None:
         return None
-    cells = []
+    cells, cut = [], {job.id for job in desk.keeper.interrupted}
     for row in grid.jobs:
         for job in row:
             progress, found = desk.keeper.get_progress(job), results_view(desk, job)
-            failed = progress.end is not None and not found
+            failed = progress.end is not None and not found and job not in cut
             url = found[0]["url"] if found else ""
             cells.append({"url": url, "failed": failed, "preview": preview_url(job, progress)})
     across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
     return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
+
+
+def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | None:
+    """Return all interrupted jobs as one: a person resumes or discards them together."""
+    jobs, grid = desk.keeper.interrupted, desk.jobs.grids.get(person.name)
+    if not jobs:
+        return None
+    cells = [job for row in grid.jobs for job in row] if grid else []
+    words = views.shorten_text(jobs[0].request)
+    if cells and {job.id for job in jobs} <= set(cells):
+        done = sum(bool(results_view(desk, job)) for job in cells)
+        said = say("interrupted.grid", "A grid of {total} {total:picture|pictures} was interrupted: {done} done.", total=len(cells), done=done)
+    elif len(jobs) > 1:
+        said = say("interrupted.many", "{n} jobs were interrupted. The first: {text}", n=len(jobs), text=words)
+    else:
+        said = say("interrupted.text", "This job was interrupted: {text}", text=words)
+    return {"jobs": [job.id for job in jobs], "text": translate(said, spoken)}
 
 
 def list_grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:

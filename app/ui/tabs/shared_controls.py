@@ -107,9 +107,10 @@ def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
     return GoAndStop(go, stop, message)
 
 
-def keep_empty(numbers: Sequence[gr.Number]) -> None:
+def keep_empty(tab: str, numbers: Sequence[gr.Number]) -> None:
     """Keep numbers without a value empty: Gradio would show and send 0. The owner's are filled with the saved settings."""
-    gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
+    filled = gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
+    filled.then(None, None, None, js=f"() => {{ Hearth.stay('{tab}'); }}", **QUICK)
 
 
 def load_on_open(drawer: gr.Accordion, component: Component) -> None:

@@ -24,12 +24,15 @@ from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route
+from app.ui.state.json_routes import owner_route, route
+from app.ui.state.person import who
 from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
 ZIP_MOST: Final = 500
 ID: Final = re.compile(r"[0-9]{1,18}")
+OF_THE_MACHINE: Final = {"title": "", "speed": "", "highest": 0, "maker": ""}
+"""What a guest is not told of their own creations."""
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
     "favourite": lambda shelf, id_: shelf.set_favourite(id_, True),
     "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
@@ -61,9 +64,14 @@ class ExportAsked(Asked):
     ids: str = ""
 
 
+def search_route(desk: Desk) -> Route:
+    """The one route of the shelf that guests have too, each for what is theirs."""
+    return route(desk, "/hearth/shelf", search, schema=SearchAsked)
+
+
 def routes(desk: Desk) -> list[Route]:
     return [
-        owner_route(desk, "/hearth/shelf", search, schema=SearchAsked),
+        search_route(desk),
         owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
         owner_route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked),
         owner_route(desk, "/hearth/export", export, schema=ExportAsked),
@@ -71,11 +79,15 @@ def routes(desk: Desk) -> list[Route]:
 
 
 def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
-    spoken = language(request)
+    spoken, person = language(request), who(request)
     wanted = Search(
-        asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip
-    )
+        asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip,
+        owner="" if person.owner else person.name,
+    )  # fmt: skip
     found = desk.keeper.shelf.find(wanted)
+    if not person.owner:
+        own = [creation_view(desk, each, spoken) | OF_THE_MACHINE for each in found[:PAGE]]
+        return JSONResponse({"creations": own, "more": len(found) > PAGE, "models": []})
     creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
     models = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in desk.keeper.shelf.list_models()]
     return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models})

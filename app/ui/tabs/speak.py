@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from app.engine.files.made_from import read_request
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
@@ -43,7 +44,7 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     tab = SpeakTab(desk, build_fields(desk, saved, guest), JobTab(desk, KIND, guest))
     connect(tab)
     if guest:
-        keep_empty([tab.fields.settings.seed])
+        keep_empty("speak", [tab.fields.settings.seed])
     else:
         connect_owner(tab)
     fields = tab.fields
@@ -92,7 +93,7 @@ class SpeakTab:
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
             number = read_number(carried, "speak.restore")
-            found = self.desk.jobs.find_creation(number, who(request)).request
+            found = read_request(self.desk.jobs.find_creation(number, who(request)))
             if not isinstance(found, SpeechRequest):
                 raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
             return self._restore(found, request)
@@ -179,6 +180,10 @@ def show_in_force(fields: SpeakFields, reused: Sequence[Component]) -> None:
     tell_value("speak", "voice", voice.voice)
     tell_value("speak", "clip", voice.clip)
     hear(calls, "speak.noclip", None, None, [voice.clip, voice.transcript], js=empty(voice.clip, voice.transcript), **EACH)
+    tell_value("speak", "transcript", voice.transcript)
+    kept = [own.seed, voice.voice, voice.clip, voice.transcript, voice.drawer]
+    js = "() => [...Hearth.kept('speak', ['seed', 'voice', 'clip', 'transcript']), Hearth.keptClip()]"
+    hear(calls, "speak.kept", None, None, kept, js=js, **EACH)
     hear(calls, "speak.back", None, None, [*reused], js=give_back("speak"), **EACH)
 
 

@@ -28,6 +28,7 @@ Saved = Mapping[str, Any]
 class VoiceCard:
     voice: gr.Dropdown
     delete: gr.Button
+    drawer: gr.Accordion
     clip: gr.Audio
     transcript: gr.Textbox
     name: gr.Textbox
@@ -105,7 +106,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
     own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use")
     return SpeakFields(
-        script, voice, settings, go, build_calls("speak.restore", "speak.redo", "speak.back", "speak.noclip", "speak.noseed", *own)
+        script, voice, settings, go, build_calls("speak.restore", "speak.redo", "speak.back", "speak.kept", "speak.noclip", "speak.noseed", *own)
     )
 
 
@@ -136,7 +137,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
             with gr.Row(visible=not guest, elem_classes="h-inline"):
                 name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                 save = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
-    return VoiceCard(voice, delete, clip, transcript, name, save)
+    return VoiceCard(voice, delete, drawer, clip, transcript, name, save)
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:

@@ -66,6 +66,16 @@ def test_in_a_prompt(prompt: str, found: dict[str, str]) -> None:
     assert {prompt[each.begin : each.end]: (*each.near, "")[0] for each in marks} == found
 
 
+def test_what_is_left_out_is_underlined_though_it_is_known() -> None:
+    prompt = "A lake, a xylophone and a Lakeside LAKE"
+    marks = list_unknown(PAINTER, prompt, lost=("lake", "xylophone"))
+    assert [prompt[each.begin : each.end] for each in marks if each.end - each.begin == 4] == ["lake", "LAKE"]
+    assert all(one.end <= other.begin for one, other in pairwise(marks))
+    asked = "a castle in the sea"
+    lost = match_prompt(PAINTER, asked).lost
+    assert lost and {asked[each.begin : each.end] for each in list_unknown(PAINTER, asked, lost)} == set(lost)
+
+
 def test_no_word_that_was_learned_is_marked_and_none_that_is_offered() -> None:
     grammar = CARD["grammar"]
     assert not list_unknown(PAINTER, ", ".join([*grammar["nouns"], *grammar["colours"], *grammar["also"], *CARD["examples"]]))

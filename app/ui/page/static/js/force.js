@@ -1,7 +1,7 @@
 // What is in force for the next start and may lie in a closed drawer: a chip each beside Speak and Paint, with a button that removes it.
 (() => {
   const { t, text, el, list } = Hearth;
-  const told = { speak: {}, paint: {} }; // by Gradio's events
+  const told = (Hearth.told = { speak: {}, paint: {} }); // by Gradio's events
   const own = {}; // the person's values, from before an earlier creation's came
   let start = null, seen = null, looking = false;
   let name = "", fresh = false; // of the picture in the editor; fresh while the editor is still to take it
@@ -32,16 +32,19 @@
     return values;
   };
 
-  Hearth.startFrom = (creation) => {
-    [name, fresh] = [creation.name, true];
+  Hearth.nameStart = (given) => {
+    [name, fresh] = [given, true];
     hurry();
-    Hearth.call("paint.start", { creation: creation.id });
+  };
+  Hearth.startFrom = (creation) => {
+    Hearth.nameStart(creation.name);
+    if (Hearth.state.charts) Hearth.call("paint.start", { creation: creation.id });
+    else fetch(creation.url).then((answer) => answer.blob()).then((background) => Hearth.giveStart({ name: creation.name, background, layers: [] })); // a guest gets no file by its path
   };
   const given = (event) => {
     const file = event.target.closest?.("#paint-image") && (event.target.files ?? event.dataTransfer?.files)?.[0];
     if (!file) return;
-    [name, fresh] = [file.name, true];
-    hurry();
+    Hearth.nameStart(file.name);
   };
   document.addEventListener("change", given, true);
   document.addEventListener("drop", given, true);
@@ -53,17 +56,18 @@
     if (now === seen || looking) return;
     [seen, looking] = [now, true];
     if (start) URL.revokeObjectURL(start.picture);
-    start = now && (await read(editor).catch(() => ({ picture: "", masked: false })));
+    start = now && (await read(editor).catch(() => null));
     if (now) fresh = false;
     else if (!fresh) name = "";
     looking = false;
+    Hearth.keepPicture(start && { name, ...start.blobs });
     again();
   }
 
   async function read(editor) {
     const { background, composite, layers } = await editor.get_blobs();
-    const masks = await Promise.all(layers.filter(Boolean).map(isPainted));
-    return { picture: URL.createObjectURL(composite ?? background), masked: masks.some(Boolean) };
+    const given = layers.filter(Boolean), masks = await Promise.all(given.map(isPainted));
+    return { picture: URL.createObjectURL(composite ?? background), masked: masks.some(Boolean), blobs: { background, layers: given.filter((_, place) => masks[place]) } };
   }
 
   async function isPainted(layer) {
@@ -114,6 +118,9 @@
     const bar = element.closest(".h-going");
     if (bar?.offsetParent) keepClear(bar);
   });
+
+  // What a note asks for is there.
+  Hearth.area('[data-note="restore.image"]', (note) => (note.hidden = Boolean(start)));
 
   // Gradio's own note of it comes a moment later, with "Error" and the status, over the switches: it is closed unseen.
   const NOTE_MS = 15_000;

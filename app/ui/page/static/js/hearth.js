@@ -205,7 +205,7 @@
 
   // Esc closes an open list first.
   const closes = (element) => element.closest?.('input[aria-expanded="true"]');
-  const openTab = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
+  const openTab = (Hearth.tabInView = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId);
   document.addEventListener("keydown", (event) => {
     // Ignore repeated keys, keys of an input method, and keys under an open dialog.
     if (event.repeat || event.isComposing || document.querySelector("dialog[open]")) return;

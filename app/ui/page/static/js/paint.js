@@ -71,7 +71,7 @@
     element.append(
       save,
       Hearth.button(t("canvas.reuse", "Reuse settings"), () => Hearth.call("paint.restore", { creation: result.id })),
-      ...(Hearth.state.charts ? [Hearth.button(t("canvas.start", "Use as starting picture"), () => Hearth.startFrom(result))] : []), // the owner's
+      Hearth.button(t("canvas.start", "Use as starting picture"), () => Hearth.startFrom(result)),
       compareButton(result),
     );
   }

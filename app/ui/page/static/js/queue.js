@@ -14,6 +14,18 @@
     text(button, t("queue.waiting", "{n} waiting", { n: queue?.length ?? 0 }));
   });
 
+  // What a guest makes here is in no tab of the owner's: it is stopped where it is told of.
+  Hearth.area("#h-strip", (element, { strip }) => {
+    let button = element.querySelector(".h-stop-guest");
+    if (!button) {
+      button = Hearth.button("", () => post(button.dataset.job, "remove").then(Hearth.soon), "h-chip h-stop-guest");
+      element.querySelector(".h-doing")?.after(button);
+    }
+    button.hidden = !strip.of_guest;
+    button.dataset.job = strip.job ?? "";
+    text(button, t("strip.stop-guest", "Stop the guest's job"));
+  });
+
   function open() {
     const dialog = el(`<dialog class="h-dialog h-queue" aria-labelledby="h-queue"><h2 id="h-queue"></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
     text(dialog.querySelector("h2"), t("queue.title", "Queue"));
@@ -89,23 +101,34 @@
     text(banner.firstElementChild, notices[0].text);
   });
 
-  // Interrupted jobs: one line, two answers.
+  // Interrupted jobs: one line for all of them, two answers.
   Hearth.area("#h-strip", (element, { interrupted, notices, standing }) => {
     let banner = document.querySelector("#h-interrupted");
     if (standing || notices?.length) return;
-    if (!interrupted?.length) return banner?.remove();
+    if (!interrupted) return banner?.remove();
     if (!banner) {
       banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);
       element.after(banner);
       const [on, off] = banner.querySelectorAll("button");
-      on.addEventListener("click", () => post(banner.dataset.job, "go-on"));
-      off.addEventListener("click", () => post(banner.dataset.job, "let-go"));
-      text(on, t("interrupted.on", "Resume"));
-      text(off, t("interrupted.off", "Discard"));
+      on.addEventListener("click", goOn);
+      off.addEventListener("click", letGo);
     }
-    banner.dataset.job = interrupted[0].id;
-    text(banner.firstElementChild, t("interrupted.text", "This job was interrupted: {text}", interrupted[0]));
+    const [on, off] = banner.querySelectorAll("button"), several = interrupted.jobs.length > 1;
+    text(on, several ? t("interrupted.on-all", "Resume all") : t("interrupted.on", "Resume"));
+    text(off, several ? t("interrupted.off-all", "Discard all") : t("interrupted.off", "Discard"));
+    text(banner.firstElementChild, interrupted.text);
   });
+
+  // One after the other, so that they keep their order.
+  async function goOn() {
+    for (const job of Hearth.state.interrupted.jobs) await post(job, "go-on");
+    Hearth.soon();
+  }
+  async function letGo() {
+    const { jobs } = Hearth.state.interrupted;
+    if (jobs.length > 1 && !(await Hearth.sure(t("interrupted.sure", "Discard {n} interrupted jobs? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
+    for (const job of jobs) await post(job, "let-go");
+  }
 
   // A stopped job goes on the same way.
   document.addEventListener("click", (event) => {

@@ -7,6 +7,8 @@
   let deleted = []; // ids since the tab was opened; Undo restores them all
   let timer = 0, page = null, seen = "";
 
+  const owner = () => Boolean(Hearth.state.charts); // a guest sees what is theirs, and changes nothing here
+
   const query = () => {
     const values = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: look.skip });
     if (look.favourite) values.set("favourite", 1);
@@ -48,6 +50,7 @@
     text(bin.nextElementSibling, t("shelf.bin", "bin"));
     favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
     bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
+    for (const each of [models, favourite.parentElement, bin.parentElement]) each.hidden = !owner();
     const empty = element.querySelector(".h-empty-bin");
     empty.addEventListener("click", async () => {
       if (!(await Hearth.sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
@@ -139,6 +142,7 @@
       <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
     const pick = card.querySelector("input");
     pick.setAttribute("aria-label", t("shelf.pick", "Select for export"));
+    pick.parentElement.hidden = !owner();
     pick.checked = picked.has(each.id);
     pick.addEventListener("change", () => (pick.checked ? picked.add(each.id) : picked.delete(each.id), zip()));
     const image = card.querySelector("img");
@@ -158,7 +162,7 @@
     Hearth.script(card.querySelector(".h-words"), each.text);
     card.querySelector(".h-words").title = each.text;
     const star = card.querySelector(".h-star");
-    star.hidden = each.binned;
+    star.hidden = each.binned || !owner();
     text(star, each.favourite ? "\u2605" : "\u2606");
     star.setAttribute("aria-pressed", each.favourite);
     star.title = t("shelf.favourite", "Favourite");
@@ -182,7 +186,9 @@
       save.href = `${each.url}?download=1`;
       text(save, t("shelf.download", "Download"));
       does.append(save);
+      if (each.kind === "picture") button(t("canvas.start", "Use as starting picture"), () => (Hearth.openTab("paint"), Hearth.startFrom(each)));
     }
+    if (!owner()) return;
     button(t("shelf.folder", "Show in folder"), () => act(each.id, "reveal"));
     button(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
   }
