@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -37,6 +36,10 @@ class RecordedGraph(TorchDispatchMode):
                     old.copy_(new)
 
 
+class Stream:
+    def wait_stream(self, _other: Stream) -> None: ...
+
+
 @contextmanager
 def capturing(graph: RecordedGraph, pool: object, stream: object, mode: str) -> Iterator[None]:
     with graph:
@@ -47,10 +50,9 @@ def capturing(graph: RecordedGraph, pool: object, stream: object, mode: str) -> 
 def put(patch: pytest.MonkeyPatch) -> list[RecordedGraph]:
     """Put it in torch.cuda's place; return the graphs that will be captured."""
     RecordedGraph.made = []
-    stream = SimpleNamespace(wait_stream=lambda _: None)
     for name, value in {
-        "CUDAGraph": RecordedGraph, "graph": capturing, "graph_pool_handle": object, "Stream": lambda: stream,
-        "current_stream": lambda: stream, "stream": lambda _: nullcontext(),
+        "CUDAGraph": RecordedGraph, "graph": capturing, "graph_pool_handle": object, "Stream": Stream,
+        "current_stream": Stream, "stream": lambda _: nullcontext(),
     }.items():  # fmt: skip
         patch.setattr(torch.cuda, name, value)
     return RecordedGraph.made
