@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 import torch
@@ -26,6 +27,12 @@ def round_up(rows: int) -> int:
     return -(-rows // BUCKET) * BUCKET
 
 
+@cache
+def _side_stream() -> torch.cuda.Stream:
+    """One for all parts: torch keeps megabytes for cuBLAS for each stream that ever multiplied."""
+    return torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+
 class GraphedRows:
     """The rows of one part after its prompt, in layers of `round_up` rows. What a graph reads keeps its address; its memory is a few
     megabytes of a pool that all graphs of the part share, since only the latest is replayed."""
@@ -34,7 +41,7 @@ class GraphedRows:
         self._layers, self._mask = layers, layers.clear_ahead()
         self._codes = torch.zeros((1, channels), dtype=torch.long, device=device)
         self._position = torch.zeros(1, dtype=torch.long, device=device)
-        self._pool, self._stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()
         self._reach = 0
         self._graph: torch.cuda.CUDAGraph
         self._logits: Tensor
@@ -56,15 +63,16 @@ class GraphedRows:
 
     def _capture(self, compute: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         """Return a graph of what computes a tensor, and where each replay puts it. Computing it twice changes nothing."""
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
+        side = _side_stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
             for _ in range(WARM_UPS):
                 compute()
-        torch.cuda.current_stream().wait_stream(self._stream)
+        torch.cuda.current_stream().wait_stream(side)
         try:
             graph = torch.cuda.CUDAGraph()
             # Only what this thread does may spoil a capture: another may read how much memory is free.
-            with torch.cuda.graph(graph, self._pool, self._stream, "thread_local"):
+            with torch.cuda.graph(graph, self._pool, side, "thread_local"):
                 made = compute()
         except torch.OutOfMemoryError:
             raise
