@@ -13,8 +13,9 @@ import pytest
 from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts
+from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict, Verdicts
 from app.compat.planning.decide import DECIDED_FIELDS, decide
+from app.compat.planning.fallbacks import next_fallback
 from app.compat.planning.memory_formulas import GIB, held_bytes, needed_bytes, peak_bytes, vae_bytes, weights_bytes
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason, Vae
@@ -554,3 +555,40 @@ def test_the_readmes_hardware_table_is_the_plans() -> None:
     text = (TOP / "README.md").read_text("utf-8")
     [found] = re.findall(r"<!-- hardware table -->\n(.*?)\n<!-- /?hardware table(?: ends)? -->", text, re.DOTALL)
     assert found.strip() == table(), f"README's table is to be this one:\n{table()}"
+
+
+def seen_graph(dtype: Dtype, right: bool = True, quicker: bool = True) -> Verdicts:
+    subjects = {Subject.path("row/graph", dtype): right, Subject.quicker("graph", dtype): quicker}
+    return {each: Verdict(each, passed, 0.52) for each, passed in subjects.items()}
+
+
+def test_a_row_is_a_graph_where_that_was_seen_to_be_right_and_quicker() -> None:
+    card = replace(MACHINES["rtx-3060"], free_bytes=11 * GIB)
+    dtype = decide(card, DIA).dtype
+    plan = decide(card, DIA, Choice(), seen_graph(dtype))
+    assert plan.row == "graph" and said(plan, "row").sentence.key == "row.graph" and "52%" in str(said(plan, "row").sentence)
+    refusals = {
+        "row.unseen": decide(card, DIA),
+        "row.slower": decide(card, DIA, Choice(), seen_graph(dtype, quicker=False)),
+        "plan.failed": decide(card, DIA, Choice(), seen_graph(dtype, right=False)),
+        "row.offload": decide(card, DIA, Choice(offload="group"), seen_graph(dtype)),
+        "row.quantised": decide(card, DIA, Choice(quantised="bnb-nf4"), seen_graph(dtype)),
+    }
+    for key, refused in refusals.items():
+        assert refused.row == "calls" and key in objections(refused, "row", "graph") and said(refused, "row").sentence.key == key, key
+    other = next(each for each in ("float16", "float32") if each != dtype)
+    assert decide(card, DIA, Choice(), seen_graph(other)).row == "calls", "seen in a dtype that is not this plan's"
+    half = dict(list(seen_graph(dtype).items())[:1])
+    assert decide(card, DIA, Choice(), half).row == "calls", "right, but how quick was not measured"
+    for name, machine in MACHINES.items():
+        everywhere = seen_graph("float32") | seen_graph("float16") | seen_graph("bfloat16")
+        assert (decide(machine, DIA, Choice(), everywhere).row == "graph") <= (machine.kind == "cuda"), name
+    assert said(decide(card, MODELS["sd15"], Choice(), seen_graph(dtype)), "row").sentence.key == "row.nothing"
+
+
+@pytest.mark.parametrize("fault", ["numbers", "crash", "memory"])
+def test_a_graph_is_the_first_to_go(fault: Fault) -> None:
+    card = replace(MACHINES["rtx-3060"], free_bytes=11 * GIB)
+    seen = seen_graph(decide(card, DIA).dtype)
+    taken = next_fallback(lambda verdicts: decide(card, DIA, Choice(), verdicts), DIA, seen, RunFailure(fault, 3))
+    assert taken is not None and taken[0].fallback.id == "row-by-calls" and taken[2].row == "calls"

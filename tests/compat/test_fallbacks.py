@@ -386,7 +386,7 @@ def named(plan: Plan) -> dict[str, str]:
     return {
         "dtype": plan.dtype, "score_dtype": plan.score_dtype or "kernel", "gqa": plan.gqa, "offload": plan.offload,
         "chunk_q": "automatic" if plan.chunk_q == AUTO else str(plan.chunk_q), "chunk_most": str(plan.chunk_most or "none"),
-        "chunk_k": str(plan.chunk_k or "automatic"), "budget_bytes": str(plan.budget_bytes), "quantised": plan.quantised,
+        "chunk_k": str(plan.chunk_k or "automatic"), "budget_bytes": str(plan.budget_bytes), "quantised": plan.quantised, "row": plan.row,
         "vae": str(plan.vae.tile_pixels or "whole"), "contiguous": "yes" if plan.contiguous else "no",
         "explicit_mask": "yes" if plan.explicit_mask else "no", "expand_mask": "yes" if plan.expand_mask else "no",
     }  # fmt: skip

@@ -226,7 +226,7 @@ def test_what_is_measured_is_short(family: str, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("model", [each for each in catalog.CATALOG if not each.starter], ids=lambda each: each.id)
 def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
     asked = describe_need(model)
-    calls = idle_measuring.list_calls(model)
+    calls = idle_measuring.list_calls(model, "calls")
     widest = max(calls, key=lambda call: (call.head_dim <= 160) * call.heads * call.queries * call.keys)
     assert (widest.heads, widest.head_dim) == (asked.heads, asked.head_dim)
     if model.kind == "picture":
@@ -234,11 +234,20 @@ def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
     assert any(call.kv_heads == asked.kv_heads for call in calls)
 
 
+def test_a_graphs_steps_are_measured_under_their_mask() -> None:
+    calls, graph = (idle_measuring.list_calls(catalog.find("dia-1.6b"), row) for row in ("calls", "graph"))
+    added = graph[len(calls) :]
+    assert graph[: len(calls)] == calls and not any(call.masked for call in calls)
+    assert [(call.keys, call.queries, call.kv_heads, call.masked) for call in added] == [
+        (keys, 1, 4, True) for keys in (64, 256, 1024, 3072)
+    ]
+
+
 def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, known = home(tmp_path).create(), dict[Subject, Verdict]()
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: DIA[-4:])
     monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring,
@@ -258,7 +267,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
 def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: DIA[-4:])
     monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")])
@@ -286,7 +295,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     short = DIA[-1]
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(idle_measuring, "list_calls", lambda model: (long, short))
+    monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: (long, short))
     monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
     list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))

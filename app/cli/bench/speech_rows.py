@@ -44,7 +44,7 @@ class HearthRows:
     def __init__(self, model: Any, device: str, plan: Plan, behind: int, most: int) -> None:
         self._plan = plan
         with applied(plan):
-            self._decoding = Decoding(model, device, PartInput(make_text(), make_codes(model, behind), SETTINGS, 1, most))
+            self._decoding = Decoding(model, device, PartInput(make_text(), make_codes(model, behind), SETTINGS, 1, most), row=plan.row)
             self._decoding.layers.pretend(behind)
 
     def time_rows(self, rows: int) -> list[float]:

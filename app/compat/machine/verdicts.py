@@ -79,9 +79,9 @@ class Subject:
         return cls("way", shape)
 
     @classmethod
-    def quicker(cls, quantised: str, dtype: str) -> Subject:
-        """Make the subject of packed weights ("int8"): do they multiply a row of speech sooner than plain ones in this dtype."""
-        return cls("quicker", f"{quantised}/{dtype}")
+    def quicker(cls, way: str, dtype: str) -> Subject:
+        """Make the subject of packed weights ("int8") or a captured graph: do they make a row of speech sooner than the plain way."""
+        return cls("quicker", f"{way}/{dtype}")
 
     @classmethod
     def fallback(cls, model: str, fallback: str) -> Subject:

@@ -26,6 +26,7 @@ from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.precision_fields import decide_dtype, list_dtypes
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
+from app.compat.planning.row_field import decide_row
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, ModelPart, Need, Offload, Plan, Quantised, Reason, Rejected
 from app.compat.planning.weight_fields import decide_weights
 from app.compat.planning.wrong_parts import MOVED_KEYS, object_to_device
@@ -78,14 +79,17 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     convolution = _decide_convolution(situation)
     unfolds = hardware.kind in CARDS and convolution.option == "torch"
     weights, weight_decisions = decide_weights(situation, dtype, device, unfolds)
+    row = decide_row(situation, dtype, weights["quantised"], weights["offload"])
     paths = metal_paths(hardware)
     path = need_path(paths, situation.need)
     beside = {each: _beside(situation, weights, dtype, parts_on(paths, each, situation.need)) for each in (path, *paths)}
     attention, attention_decisions = decide_attention(situation, path, dtype, beside[path])
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in situation.rows for pair in row.sets))
-    decisions |= weight_decisions | attention_decisions | {"environment": _decide_environment(situation), "convolution": convolution}
+    decisions |= (
+        weight_decisions | attention_decisions | {"environment": _decide_environment(situation), "convolution": convolution, "row": row}
+    )
     plan = Plan(
-        device=device, dtype=dtype, **attention, **weights, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
+        device=device, dtype=dtype, **attention, **weights, row=row.option, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
         environment=environment, **_explain(situation, decisions),
         retired=tuple(Reason(row.id, retired_sentence(row), MEASURED_HERE) for row in situation.retired),
         runs_on="cpu" if hardware.pretended else device, path=path,

@@ -31,6 +31,10 @@ class Fallback:
 CHUNK_FALLBACK: Final = "smaller-chunk"
 FALLBACKS: Final[tuple[Fallback, ...]] = (
     Fallback(
+        "row-by-calls", frozenset({"numbers", "crash", "memory"}), ("row/graph",),
+        say("fallback.row-by-calls", "Each operation of a row of speech is started by itself, not by a captured graph."),
+    ),
+    Fallback(
         "whole-weights", frozenset({"numbers", "crash"}), ("quantised/int8", "quantised/int4"),
         say("fallback.whole-weights", "Weights are not packed in 8 or 4 bits."),
     ),

@@ -27,6 +27,7 @@ FIELDS: Final[dict[str, Sentence]] = {
     "offload": say("field.offload", "offload"),
     "vae": say("field.vae", "decoder"),
     "quantised": say("field.quantised", "quantised weights"),
+    "row": say("field.row", "rows of speech"),
     "attention": say("field.attention", "attention"),
     "convolution": say("field.convolution", "convolutions"),
     "environment": say("field.environment", "environment"),
@@ -49,6 +50,8 @@ OPTIONS: Final[dict[str, Sentence]] = {
     "kernels/own": say("word.own", "Hearth's own"),
     "convolution/library": say("option.library", "the card's library"),
     "convolution/torch": say("option.torch", "torch's own"),
+    "row/calls": say("option.calls", "call by call"),
+    "row/graph": say("option.graph", "captured graph"),
     "chunk_most/none": say("option.no-limit", "no limit"),
     "ways/rule": say("ways.by-rule", "by rule"),
 }

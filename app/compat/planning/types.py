@@ -16,6 +16,8 @@ Path = Literal["vector", "prefill", "graph"]
 Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "int8", "int4", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
 """Weights of fewer bits: packed for torch's own kernels, or by another library."""
+Row = Literal["calls", "graph"]
+"""How a card is given a row of speech: call by call, or as one captured CUDA graph."""
 Convolution = Literal["library", "torch"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
 Chunk = int | Literal["auto"]
@@ -166,6 +168,7 @@ class Plan:
     offload: Offload
     vae: Vae
     quantised: Quantised
+    row: Row
     attention: str
     """Attention for from_pretrained: sdpa."""
     convolution: Convolution

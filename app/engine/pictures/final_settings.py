@@ -51,8 +51,8 @@ class PictureSettings:
         return seed_for(self.request, index)
 
 
-def resolve_settings(request: PictureRequest, model: Model, job: Path) -> PictureSettings:
-    """Make every choice that the request leaves open; raise a Trouble for what the model cannot do."""
+def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae: Path | None = None) -> PictureSettings:
+    """Make every choice that the request leaves open; raise a Trouble for what the model cannot do. `tiny_vae`: the model's, if any."""
     family = FAMILIES[model.family]
     _refuse_unsupported(request, model, family)
     notes, words = _describe_ignored(request, model, family), (request.prompt, request.negative)
@@ -103,7 +103,16 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
         scheduler=scheduler or settings.scheduler or None,
         seed=draw_seed(request, job),
     )
-    notes += _describe_quicker(resolved, model)
+    if resolved.quicker == "much" and tiny_vae is not None:
+        notes.append(
+            say(
+                "quicker.tiny-vae",
+                "Quicker: the tiny VAE in {folder} decodes the picture. Fine detail is lost; how much was not measured here.",
+                folder=str(tiny_vae),
+            )
+        )
+    else:
+        notes += _describe_quicker(resolved, model)
     return PictureSettings(
         resolved,
         _list_prompts(resolved, model, words[0]),

@@ -23,7 +23,7 @@ from app.engine.loading.loaded import same_placement
 from app.engine.models.at_once import count_at_once
 from app.engine.models.forecast import count_steps
 from app.engine.models.model import Model
-from app.engine.pictures import batch, checkpoint, per_request, preview, steps
+from app.engine.pictures import batch, checkpoint, per_request, preview, steps, tiny_vae
 from app.engine.pictures.active_loras import ActiveLoras
 from app.engine.pictures.batch import Loop, Picture
 from app.engine.pictures.checkpoint import Checkpoint
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None) -> Painter:
     """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it."""
     pipeline = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
-    return Painter(pipeline, model, plan)
+    return Painter(pipeline, model, plan, tiny_vae.find(folder))
 
 
 Tell = Callable[[Event], None]
@@ -65,10 +65,10 @@ class _Run:
 
 
 class Painter:
-    def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan) -> None:
+    def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan, tiny: Path | None = None) -> None:
         self.notes = pipeline.notes
-        self._pipe = pipeline.pipe
-        self._disk_parts = pipeline.disk_parts
+        self._pipe, self._disk_parts = pipeline.pipe, pipeline.disk_parts
+        self._tiny_vae = tiny_vae.TinyVae(tiny) if tiny is not None else None
         self._model = model
         self._plan = plan
         self._family = FAMILIES[model.family]
@@ -91,7 +91,7 @@ class Painter:
     def _run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path, tell: Tell) -> None:
         started_s = time.monotonic()
         job.mkdir(parents=True, exist_ok=True)
-        run = _Run(resolve_settings(request, self._model, job), control, seam, tell)
+        run = _Run(resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None), control, seam, tell)
         for sentence in run.settings.notes:
             tell(Note(sentence))
         if self._loras.activate(self._pipe, run.settings):
@@ -166,7 +166,7 @@ class Painter:
             self._disk_parts.close()
         self._pipe = self._disk_parts = None
         self._embeddings.forget()
-        self._colours = None
+        self._colours = self._tiny_vae = None
 
     def _paint(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
         try:
@@ -191,7 +191,7 @@ class Painter:
     def _finish(self, run: _Run, loop: Loop, picture: Picture, latents: torch.Tensor) -> None:
         """Decode a picture and save it, unless another machine's comes while it is decoded."""
         step = loop.start.done if loop.start else run.settings.request.steps or 0
-        painted = per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step)
+        painted = per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step, self._tiny_vae)
         if picture.path.is_file():
             return
         finished = per_request.finish_picture(painted, run.settings)

@@ -13,6 +13,7 @@ from PIL import Image, ImageChops, ImageFilter
 from app.engine.jobs import schedulers
 from app.engine.pictures import prompt_embeddings, steps
 from app.engine.pictures.final_settings import PictureSettings
+from app.engine.pictures.tiny_vae import TinyVae
 from app.engine.pipelines import placement
 from app.engine.pipelines.families import Family
 
@@ -80,12 +81,15 @@ def unpack_latents(pipe: Any, family: Family, latents: torch.Tensor, settings: P
 
 
 @torch.no_grad()
-def decode_latents(pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int) -> Image.Image:
-    """Decode with the VAE and check the result; `exact` says that a black picture is no rounding error."""
+def decode_latents(
+    pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int, tiny: TinyVae | None = None
+) -> Image.Image:
+    """Decode with the VAE, or for Quicker's "much" with a tiny one, and check the result; `exact` says that a black picture is no rounding error."""
     vae = pipe.vae
     latents = unpack_latents(pipe, family, latents, settings).to(placement.find_device(vae), vae.dtype)
     try:
-        image = vae.decode(latents, return_dict=False)[0]
+        small = tiny if settings.request.quicker == "much" else None
+        image = vae.decode(latents, return_dict=False)[0] if small is None else small.decode(latents, vae)
     except (RuntimeError, MemoryError) as fault:
         fault.where = "vae"  # type: ignore[union-attr]  # here tiles save the most memory
         raise

@@ -19,6 +19,7 @@ from app.sentence import Sentence
 _WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")
 
 
+_PICTURES: Final = "num_images_per_prompt"
 _KEPT_MOST: Final = 4
 """A few megabytes each: one row of 4,096 numbers for each of at most 512 tokens."""
 
@@ -85,10 +86,14 @@ class KeptEmbeddings:
 
         @functools.wraps(encode)
         def encode_once(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs)
+            given = signature.bind(*args, **kwargs)  # the prompt of one request, whatever number of pictures it gets
             if any(isinstance(each, torch.Tensor) for each in given.arguments.values()):
                 return encode(*args, **kwargs)  # embeddings already
-            return self.make(repr(sorted(given.arguments.items())), lambda: encode(*args, **kwargs))
+            pictures = given.arguments.get(_PICTURES) or 1
+            if pictures > 1:
+                given.arguments[_PICTURES] = 1
+            made = self.make(repr(sorted(given.arguments.items())), lambda: encode(*given.args, **given.kwargs))
+            return tuple(_repeat(each, pictures) for each in made) if pictures > 1 else made
 
         pipe.encode_prompt = encode_once
 
@@ -99,3 +104,8 @@ class KeptEmbeddings:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
         return self._made[key]
+
+
+def _repeat(made: Any, pictures: int) -> Any:
+    """Repeat a prompt's row for each picture; what has more rows (positions in the text) is the same for all."""
+    return made.repeat_interleave(pictures, 0) if isinstance(made, torch.Tensor) and len(made) == 1 else made

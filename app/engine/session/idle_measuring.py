@@ -13,7 +13,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, learn
 from app.compat.planning.attention_calls import Call, picture, speech
 from app.compat.planning.quickest_way import has_choice, round_up_lengths, way_subject
-from app.compat.planning.types import Choice
+from app.compat.planning.types import Choice, Row
 from app.engine.models import catalog, on_disk
 from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model, describe_need
@@ -40,7 +40,7 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
             plan = make_plan(home, hardware, model, Choice(dtype=read_choice(home).dtype), verdicts)
         except Trouble:  # it cannot run here, which its own request reports
             continue
-        for call in list_calls(model):
+        for call in list_calls(model, plan.row):
             shape = call.shape(plan.dtype)
             if not has_choice(shape) or way_subject(round_up_lengths(shape)) in verdicts or not is_short(shape):
                 continue
@@ -52,11 +52,14 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
                 yield
 
 
-def list_calls(model: Model) -> tuple[Call, ...]:
-    """List the attention calls at the model's recommended picture size."""
+def list_calls(model: Model, row: Row) -> tuple[Call, ...]:
+    """List the attention calls at the model's recommended picture size, or for how it makes a row of speech."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":
-        return speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)
+        calls = speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)
+        # A graph's steps attend as far as it reaches, under a mask.
+        steps = (each for each in calls if row == "graph" and each.queries == 1 and each.kv_heads < each.heads)
+        return (*calls, *(each._replace(masked=True) for each in steps))
     rows = describe_need(model).batch  # one without guidance
     made = picture(model.family, settings.width, settings.height)
     return tuple(call._replace(batch=min(call.batch, rows)) for call in made)

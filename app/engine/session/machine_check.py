@@ -21,9 +21,10 @@ SKIPPED: Final = "HEARTH_SKIP_CHECK"
 
 def questions(hardware: Hardware) -> tuple[Probe, ...]:
     """List all that is asked of a machine; the starters first: they are quick, and speak for every model."""
-    from app.engine.session import packed_weights_check, starter_parts  # take seconds to import, which only a check may wait for
+    # They take seconds to import, which only a check may wait for.
+    from app.engine.session import packed_weights_check, row_graph_check, starter_parts
 
-    return (*starter_parts.questions(hardware), *run.questions(hardware), *packed_weights_check.questions(hardware))
+    return tuple(each for part in (starter_parts, run, packed_weights_check, row_graph_check) for each in part.questions(hardware))
 
 
 class MachineCheck:

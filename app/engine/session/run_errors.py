@@ -15,6 +15,7 @@ from app.compat.planning.quirk_table import match_symptom
 from app.disk_faults import PLENTY_BYTES, is_disk_full, word_fault
 from app.engine.jobs.events import Failed
 from app.engine.loading.numbers_broke import NumbersBroke
+from app.engine.speech.row_graph import CaptureFailed
 from app.sentence import say
 
 NO_ENGINE = "unable to find an engine to execute this computation"
@@ -32,7 +33,7 @@ def classify_fault(fault: BaseException) -> Fault | None:
     words = str(fault)
     if isinstance(fault, torch.OutOfMemoryError | MemoryError) or is_out_of_memory(words) or NO_ENGINE in words:
         return "memory"
-    return "crash" if match_symptom(words) else None
+    return "crash" if isinstance(fault, CaptureFailed) or match_symptom(words) else None
 
 
 def list_finished(job: Path) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 
+from app.compat.planning.types import Row
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech.decoder_layers import DecoderLayers
+from app.engine.speech.row_graph import GraphedRows, round_up
 from app.engine.speech.sampling import NEVER, Sampling, choose_codes
 
 
@@ -43,7 +45,9 @@ class DecodingState:
 class Decoding:
     """One part while it is decoded. Channel c of frame t is in row t + delay[c]; `step` makes a row, `get_codes` undoes the delay."""
 
-    def __init__(self, model: Any, device: str, part_input: PartInput, state: DecodingState | None = None) -> None:
+    def __init__(
+        self, model: Any, device: str, part_input: PartInput, state: DecodingState | None = None, row: Row = "calls"
+    ) -> None:  # fmt: skip
         config = model.config.decoder_config
         self._device, self._sampling = device, part_input.sampling
         self._delays: tuple[int, ...] = tuple(model.config.delay_pattern)
@@ -65,7 +69,10 @@ class Decoding:
         self.length = self._start
         self._ended: int | None = None
         with torch.inference_mode():
-            self.layers = DecoderLayers(model, device, part_input.text, part_input.sampling.guided, self._last)
+            most = round_up(self._last) if row == "graph" else self._last
+            self.layers = DecoderLayers(model, device, part_input.text, part_input.sampling.guided, most)
+        self._row = row
+        self._graphed: GraphedRows | None = None
         if state is not None and self._fits(state):
             self.length += len(state.rows)
             self._rows[self._start : self.length] = state.rows
@@ -157,5 +164,10 @@ class Decoding:
     @torch.inference_mode()
     def compute_logits(self) -> torch.Tensor:
         """Return the logits (batch, channels, vocabulary) of the next row."""
-        logits = self.layers(self._rows[self.layers.length : self.length].to(self._device))
+        codes = self._rows[self.layers.length : self.length]
+        if self._row == "graph" and self.layers.length:
+            self._graphed = self._graphed or GraphedRows(self.layers, len(self._delays), self._device)
+            logits = self._graphed(codes)
+        else:
+            logits = self.layers(codes.to(self._device))
         return logits.view(self.layers.batch, len(self._delays), -1)

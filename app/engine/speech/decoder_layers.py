@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,10 @@ class _Memory:
     text_values: Tensor
     unguided: Tensor | None
     """What attention to an empty text adds (1, width), if there is guidance."""
+
+
+_Attend = Callable[[_Memory, Tensor, Tensor, Tensor], Tensor]
+"""Remembers keys and values, and lets queries see them with those before; each (batch, heads, rows, width)."""
 
 
 class DecoderLayers:
@@ -58,17 +63,47 @@ class DecoderLayers:
         of the row after them."""
         first, last = self.length, self.length + len(codes)
         assert first == 0 or len(codes) == 1, "torch's causal attention lets several later rows see the wrong ones"
+
+        def attend(memory: _Memory, asked: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            memory.keys[:, :, first:last] = keys
+            memory.values[:, :, first:last] = values
+            return _attend(asked, memory.keys[:, :, :last], memory.values[:, :, :last], is_causal=last - first > 1)
+
+        logits = self._compute(codes, (self._cos[first:last], self._sin[first:last]), attend)
+        self.length = last
+        return logits
+
+    def compute_at(self, codes: Tensor, position: Tensor, mask: Tensor) -> Tensor:
+        """Compute as __call__ does for one row, without a shape or an address that changes from row to row, so that a graph can hold it.
+        `position` (1) says which row it is; `mask` (1, 1, 1, keys) is 0 for what it sees of the first rows, itself included, else -inf."""
+        reach = mask.shape[-1]
+
+        def attend(memory: _Memory, asked: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            memory.keys.index_copy_(2, position, keys)
+            memory.values.index_copy_(2, position, values)
+            return _attend(asked, memory.keys[:, :, :reach], memory.values[:, :, :reach], attn_mask=mask)
+
+        return self._compute(codes, (self._cos.index_select(0, position), self._sin.index_select(0, position)), attend)
+
+    def clear_ahead(self) -> Tensor:
+        """Put zeros where rows will come: a masked key of chance may be NaN, which no mask hides. Return a mask that hides them."""
+        for memory in self._memories:
+            memory.keys[:, :, self.length :] = 0
+            memory.values[:, :, self.length :] = 0
+        mask = torch.full((1, 1, 1, len(self._cos)), -torch.inf, dtype=self._memories[0].keys.dtype, device=self._cos.device)
+        mask[..., : self.length] = 0
+        return mask
+
+    def _compute(self, codes: Tensor, rotation: tuple[Tensor, Tensor], attend: _Attend) -> Tensor:
         hidden = self._decoder.embeddings(codes[None])[0].repeat(self.batch, 1)
-        rotation = self._cos[first:last], self._sin[first:last]
         # All in two dimensions (batch * rows, width): a row takes hundreds of operations, and each one less counts.
         for layer, memory in zip(self._decoder.layers, self._memories, strict=True):
-            hidden = hidden + self._attend_rows(layer.self_attention, memory, _norm(layer.pre_sa_norm, hidden), rotation)
+            hidden = hidden + self._attend_rows(layer.self_attention, memory, _norm(layer.pre_sa_norm, hidden), rotation, attend)
             heard = hidden[: len(codes)]
             heard += self._attend_text(layer.cross_attention, memory, _norm(layer.pre_ca_norm, heard))
             if memory.unguided is not None:
                 hidden[len(codes) :] += memory.unguided
             hidden += _feed_forward(layer.mlp, _norm(layer.pre_mlp_norm, hidden))
-        self.length = last
         logits: Tensor = self._model.logits_dense(_norm(self._decoder.norm, hidden[len(codes) - 1 :: len(codes)]))
         return logits
 
@@ -80,7 +115,7 @@ class DecoderLayers:
             memory.values[:, :, :rows].normal_()
         self.length = rows
 
-    def _attend_rows(self, attention: Any, memory: _Memory, given: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    def _attend_rows(self, attention: Any, memory: _Memory, given: Tensor, rotation: tuple[Tensor, Tensor], attend: _Attend) -> Tensor:
         heads, few = attention.num_heads, attention.num_key_value_heads
         # One product where fused_projections.py has made one matrix of the three.
         fused = getattr(attention, "qkv_proj", None)
@@ -91,17 +126,7 @@ class DecoderLayers:
         )
         mixed = mixed.view(self.batch, -1, heads + 2 * few, self._width)
         turned, values = _rotate(mixed[:, :, : heads + few], *rotation).transpose(1, 2), mixed[:, :, heads + few :].transpose(1, 2)
-        first, last = self.length, self.length + mixed.shape[1]
-        memory.keys[:, :, first:last] = turned[:, heads:]
-        memory.values[:, :, first:last] = values
-        out = F.scaled_dot_product_attention(
-            turned[:, :heads],
-            memory.keys[:, :, :last],
-            memory.values[:, :, :last],
-            is_causal=last - first > 1,
-            scale=1.0,
-            enable_gqa=heads > few,
-        )
+        out = attend(memory, turned[:, :heads], turned[:, heads:], values)
         added: Tensor = attention.o_proj(out.transpose(1, 2).reshape(len(given), -1))
         return added
 
@@ -113,6 +138,10 @@ class DecoderLayers:
         )  # fmt: skip
         heard: Tensor = attention.o_proj(out.transpose(1, 2).reshape(len(given), -1).to(given.dtype))
         return heard
+
+
+def _attend(asked: Tensor, keys: Tensor, values: Tensor, **how: Any) -> Tensor:
+    return F.scaled_dot_product_attention(asked, keys, values, scale=1.0, enable_gqa=asked.shape[1] > keys.shape[1], **how)
 
 
 def _norm(norm: Any, given: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from app.compat.planning.types import Row
 from app.engine.speech.codec import Codec
 from app.engine.text.voice_limits import VoiceLimits
 
@@ -17,3 +18,4 @@ class Dia:
     codec: Codec
     limits: VoiceLimits
     name: str
+    row: Row

@@ -66,7 +66,7 @@ class Speaker:
             return False
         if self._linears is not None:
             self._linears.keep(_kept_bytes(plan))
-        self._plan = plan
+        self._dia, self._plan = replace(self._dia, row=plan.row), plan
         return True
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") ->
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
-    dia = Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), name or folder.name)
+    dia = Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), name or folder.name, plan.row)
     return Speaker(dia, given, tuple(notes), linears)
 
 

@@ -61,7 +61,7 @@ class PartRun:
         self._dia, self._task, self._job = dia, task, job
         self._sounding = Sounding(dia.codec, job, task.index, beside)
         before = unfinished_part.find(job, task.index, task.key)
-        self._decoding = Decoding(dia.model, dia.device, _make_input(dia, task), before)
+        self._decoding = Decoding(dia.model, dia.device, _make_input(dia, task), before, dia.row)
         if before is not None and self._decoding.made and before.frames_sent:
             self._sounding.restore(self._decoding.get_codes(0, self._decoding.frames), before.frames_sent)
 

@@ -30,9 +30,7 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, asked:
     step = progress.step if progress is not None and progress.end is None else None
     return {
         "job": state.job,
-        "model": translate(say("strip.model", "{model}, {dtype}", model=title, dtype=state.plan.dtype), spoken)
-        if title and state.plan
-        else title,
+        "model": translate(name_model(title, state.plan), spoken) if title and state.plan else title,
         "doing": doing_text(state, progress, spoken),
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
@@ -41,6 +39,12 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, asked:
         "chunk": chunk_now_text(step, asked, spoken),
         "plan": stamp_plan(state),
     }
+
+
+def name_model(title: str, plan: Plan) -> Sentence:
+    if plan.row == "graph":
+        return say("strip.model-graph", "{model}, {dtype}, captured graph", model=title, dtype=plan.dtype)
+    return say("strip.model", "{model}, {dtype}", model=title, dtype=plan.dtype)
 
 
 def doing_text(state: EngineState, progress: Progress | None, spoken: Language) -> str:

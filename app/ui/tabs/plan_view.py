@@ -12,7 +12,7 @@ from app.sentence import Sentence, say
 from app.ui.page.translate import Language, translate
 from app.ui.page.views import View
 
-SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised")
+SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised", "row")
 
 
 def plan_view(plan: Plan, spoken: Language) -> View:
@@ -43,8 +43,9 @@ def plan_view(plan: Plan, spoken: Language) -> View:
 
 
 def _comes_first(reason: Reason) -> bool:
-    """Tell whether a person should see it at once; a device only where it is not used."""
-    return reason.field in SHOWN_FIRST and (reason.field != "device" or reason.sentence.key in MOVED_KEYS)
+    """Tell whether a person should see it at once; a device only where it is not used, rows of speech only where a graph makes them."""
+    unusual = {"device": reason.sentence.key in MOVED_KEYS, "row": reason.sentence.key == "row.graph"}
+    return reason.field in SHOWN_FIRST and unusual.get(reason.field, True)
 
 
 SOURCES: dict[str, Sentence] = {

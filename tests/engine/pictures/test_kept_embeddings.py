@@ -56,6 +56,23 @@ def test_a_batch_and_the_next_job_encode_once(family: str, folders: dict[str, Pa
     assert not torch.equal(decoded[1], decoded[-1])
 
 
+@pytest.mark.parametrize("family", tiny.MAKERS)
+def test_another_number_of_pictures_encodes_no_more(
+    family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    """One picture, then three in one call, against three in one call that were encoded for it."""
+    fresh, paints = load(folders[family]), load(folders[family])
+    fresh._embeddings.keep = lambda _pipe: None  # type: ignore[method-assign]
+    paint(fresh, tmp_path / "fresh", batch=3)
+    count = Count(paints)
+    paint(paints, tmp_path / "one")
+    once = count.calls
+    paint(paints, tmp_path / "three", batch=3)
+    assert count.calls == once
+    for alone, kept in zip(decoded[:3], decoded[4:], strict=True):
+        torch.testing.assert_close(kept, alone, rtol=1e-4, atol=1e-4)
+
+
 def test_weighted_words_are_kept_too(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints = load(folders["sd15"])
     count = Count(paints)
