@@ -35,8 +35,8 @@ from app.engine.process.recovery import Death
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
 from app.launcher import failure
-from app.sentence import Trouble, say
 from app.paths import home
+from app.sentence import Trouble, say
 from app.ui import live_view, routes, window
 from app.ui.page import views
 from app.ui.state import json_routes
