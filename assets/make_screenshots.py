@@ -21,6 +21,11 @@ FURTHER_PROMPTS = (
 SIZE = {"width": 1400, "height": 900}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 LONG_MS = 600_000
+NAME_NO_FOLDER = """() => {
+  const line = document.querySelector("#h-models .h-where");
+  if (line) line.textContent = line.textContent.replace(/in .+ [(]/, "in ~/.cache/huggingface/hub (");
+}"""
+"""Of whoever takes the pictures; the usual one instead."""
 
 
 def main(address: str) -> None:
@@ -37,9 +42,12 @@ def main(address: str) -> None:
                 make(page)
             for tab in TABS:
                 open_tab(page, tab)
+                if tab == "machine":
+                    unfold_tinkerers(page)
                 page.evaluate("scrollTo(0, 0)")
                 page.wait_for_timeout(2500)
-                shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+                page.evaluate(NAME_NO_FOLDER)
+                shot = Image.open(io.BytesIO(page.screenshot(full_page=tab == "machine"))).convert("RGB")
                 shot.save(target / f"{tab}-{scheme}.png", optimize=True)
             page.context.close()
         browser.close()
@@ -64,9 +72,16 @@ def make(page: Page) -> None:
     page.wait_for_selector("#h-words .h-badge:is(.right, .careful)")
     page.reload()  # so that the tab looks at the painter, which is loaded now
     open_tab(page, "machine")
-    page.click("#machine-more > button.label-wrap")  # the fold that holds Tune and its curve
+    unfold_tinkerers(page)
     page.click("#machine-tune")
     page.wait_for_selector("#h-curve polyline.speed")
+
+
+def unfold_tinkerers(page: Page) -> None:
+    """Open the fold that holds the plan, Tune and its curve."""
+    if not page.locator("#h-curve").count():
+        page.click("#machine-more > button.label-wrap")
+    page.wait_for_selector("#h-curve svg")
 
 
 def open_tab(page: Page, tab: str) -> None:

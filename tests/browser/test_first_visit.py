@@ -75,3 +75,25 @@ def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browse
     desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
     expect(page.locator("#paint-fit .h-check")).to_contain_text("GB are free")
     context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
+    desk, address = opened
+    desk.settings.put({"greeted": True})
+    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+    context = browser.new_context(locale="en-US", viewport={"width": width, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.add_init_script(WATCH)
+    page.goto(address)
+    page.wait_for_selector("#h-strip .h-machine:not(:empty)", state="attached")
+    page.wait_for_timeout(500)
+    before = page.evaluate("shifts.length")
+    page.evaluate("Hearth.openTab('machine')")  # a shift soon after a press is not counted
+    expect(page.locator("#h-words .h-facts li")).not_to_have_count(0)
+    expect(page.locator("#h-machines h2")).to_be_visible()
+    page.wait_for_timeout(500)
+    shifts = page.evaluate("shifts")[before:]
+    assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
+    context.close()

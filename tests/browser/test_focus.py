@@ -192,3 +192,9 @@ def test_arrows_home_and_end_go_from_tab_to_tab(page: Page) -> None:
     assert page.evaluate("document.activeElement.role !== 'tab' && !document.activeElement.closest('[role=tablist]')")
     page.click('[role=tablist] > [data-tab-id="shelf"]')
     page.wait_for_function(f"{reached}.join() === 'shelf'")
+
+
+def test_the_scroll_bar_is_in_the_pages_light(page: Page) -> None:
+    """The page's own is the root's, which is light of itself."""
+    dark = page.evaluate("document.body.classList.contains('dark')")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == ("dark" if dark else "normal")
