@@ -243,9 +243,7 @@ class JobsDesk:
 
 def read_grid(saved: Mapping[str, Any]) -> Grid | None:
     """Read a saved grid; None if its cells do not fit its sides."""
-    grid = Grid(
-        saved["across"], tuple(saved["columns"]), saved["down"], tuple(saved["rows"]), tuple(tuple(row) for row in saved["jobs"])
-    )
+    grid = Grid(saved["across"], tuple(saved["columns"]), saved["down"], tuple(saved["rows"]), tuple(tuple(row) for row in saved["jobs"]))
     fits = len(grid.jobs) == len(grid.rows) and all(len(row) == len(grid.columns) for row in grid.jobs)
     return grid if fits else None
 

@@ -53,12 +53,7 @@ def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Pers
     english = say("starter.english", "{name} reads English only. Describe the picture in English.", name=word_name(chosen.title))
     said = [*([english] if starter_words.is_not_english(prompt) else []), match.note, *match.reasons]
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {
-        "kind": kind,
-        "text": join(spoken, *leave_out_advice(person, *said)),
-        "cure": cure,
-        "captions": list(match.offered),
-    }
+    seen = {"kind": kind, "text": join(spoken, *leave_out_advice(person, *said)), "cure": cure, "captions": list(match.offered)}
     return {"problems": [seen], "marks": marks}
 
 
@@ -129,9 +124,11 @@ def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | Non
     words = views.shorten_text(jobs[0].request)
     if cells and {job.id for job in jobs} <= set(cells):
         done = sum(bool(results_view(desk, job)) for job in cells)
-        said = say("interrupted.grid", "A grid of {total} {total:picture|pictures} was interrupted: {done} done.", total=len(cells), done=done)
+        said = say(
+            "interrupted.grid", "A grid of {total} {total:picture|pictures} was interrupted: {done} done.", total=len(cells), done=done
+        )
     elif len(jobs) > 1:
-        said = say("interrupted.many", "{n} jobs were interrupted. The first: {text}", n=len(jobs), text=words)
+        said = say("interrupted.many", "{n} {n:job was|jobs were} interrupted. The first: {text}", n=len(jobs), text=words)
     else:
         said = say("interrupted.text", "This job was interrupted: {text}", text=words)
     return {"jobs": [job.id for job in jobs], "text": translate(said, spoken)}

@@ -106,7 +106,11 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
     own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use")
     return SpeakFields(
-        script, voice, settings, go, build_calls("speak.restore", "speak.redo", "speak.back", "speak.kept", "speak.noclip", "speak.noseed", *own)
+        script,
+        voice,
+        settings,
+        go,
+        build_calls("speak.restore", "speak.redo", "speak.back", "speak.kept", "speak.noclip", "speak.noseed", *own),
     )
 
 

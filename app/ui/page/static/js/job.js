@@ -66,7 +66,9 @@
 
   document.addEventListener("click", (event) => {
     const tab = event.target.closest?.("#speak-stop, #paint-stop")?.id;
-    if (tab) stopping.add(Hearth.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
+    if (!tab) return;
+    stopping.add(Hearth.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
+    Hearth.redraw(); // not with the next answer
   });
 
   // The keyboard shortcuts, named as on this system.
