@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 from starlette.middleware import Middleware
 
+from app.compat.planning.types import Choice
 from app.engine.files import picture_settings
+from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
 from app.ui import routes as page_routes
@@ -77,7 +80,7 @@ def enter(page: Page, words: str) -> None:
 def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: Path) -> None:
     picture = tmp_path / "kept.png"
     picture_settings.write(Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15")
-    with shared(desk) as (address, words, _):
+    with shared(desk) as (address, words, sharing):
         for light, language, title, width in (("dark", "en-US", "Password", 1280), ("light", "zh-CN", "密码", 390)):
             page = look(browser, address, light, language, width)
             expect(page.get_by_text(title).first).to_be_visible()
@@ -97,6 +100,14 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         assert strip and strip["height"] <= 44 and page.locator("#h-strip .h-model").is_hidden(), "on a phone one line, of what is theirs"
         heard = page.evaluate("gradio_config.dependencies.flatMap((each) => each.targets.map(([, event]) => event))")
         assert "paint.restore" in heard and "paint.start" not in heard, "which would ask for a file by its path"
+        job = desk.keeper.journal.queue(PictureRequest("a kiln"), Choice(), sharing.view()["guests"][0]["id"])
+        desk.keeper.journal.withdraw(job.id)
+        desk.keeper.shelf.keep(job, [shutil.copy(picture, tmp_path / "mine.png")], RunSummary("sd15"))
+        page.evaluate("Hearth.openTab('shelf')")
+        expect(page.locator(".h-creation .h-words")).to_have_text("a kiln")
+        expect(page.locator(".h-creation").get_by_role("button")).to_have_text(["Reuse settings", "Use as starting picture"])
+        page.get_by_role("button", name="Use as starting picture").click()
+        expect(page.locator(".h-force").locator("visible=true").locator("li").first).to_contain_text(re.compile("starting from .*kiln.png"))
         assert not refused, "the page asks for what guests may not have"
         assert not shut_out(page)
 

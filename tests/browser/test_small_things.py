@@ -147,6 +147,7 @@ def test_a_dropped_text_becomes_the_script(page: Page) -> None:
     page.fill(SCRIPT, "[S1] Before.")
     for where, content, words in (
         (SCRIPT, b"\xef\xbb\xbf[S1] Caf\xc3\xa9.\r\n[S2] Yes.\r\n", "[S1] Caf\u00e9.\n[S2] Yes."),
+        ("#h-strip", "[S1] \u6d77\u8fb9\u7684\u706f\u5854\u3002 Yes.".encode("gb18030"), "[S1] \u6d77\u8fb9\u7684\u706f\u5854\u3002 Yes."),
         ("#h-parts", "[S1] Wide.".encode("utf-16"), "[S1] Wide."),
         ("#h-strip", b"[S1] Caf\xe9, from an old Windows.", "[S1] Caf\u00e9, from an old Windows."),
     ):

@@ -81,6 +81,8 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     ended(opened)
     again = opened.jobs()[-1]["request"]
     assert again["only_parts"] == [1] and len(again["keep"]) == 2
+    expect(page.locator("#h-parts .h-number.right")).to_have_count(2)  # the part that was kept can still be played and redone
+    expect(page.locator("#h-parts .h-again").locator("visible=true")).to_have_count(2)
 
 
 @pytest.mark.parametrize(("tab", "field", "words"), [("speak", "speak-text", "(laughs)"), ("paint", "paint-prompt", "dragon")])

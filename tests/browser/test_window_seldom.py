@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.support.waiting import until
 from tests.support.window import Contexts, Open, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -83,7 +84,7 @@ def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
 def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
     go(page, "speak")
     strip = {"doing": "engine restarting", "model": "", "memory": None}
-    alter(page, strip=strip, interrupted=[{"id": "1", "text": "[S1] " + WORDS}])
+    alter(page, strip=strip, interrupted={"jobs": ["1"], "text": "[S1] " + WORDS})
     expect(page.locator("#h-interrupted")).to_be_visible()
     assert not shut_out(page)
     banner, strip_, card = (page.locator(each).first.bounding_box() for each in ("#h-interrupted", "#h-strip", "#h-rooms .h-card"))
@@ -102,7 +103,7 @@ def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
 def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) -> None:
     go(page, "speak")
     page.route("**/hearth/engine/*", lambda route: route.fulfill(json={"text": ""}))
-    alter(page, interrupted=[{"id": "1", "text": WORDS}], standing={"text": f"{WORDS} {WORDS}", "cure": "repair"})
+    alter(page, interrupted={"jobs": ["1"], "text": WORDS}, standing={"text": f"{WORDS} {WORDS}", "cure": "repair"})
     banner = page.locator("#h-interrupted")
     expect(banner).to_have_text(f"{WORDS} {WORDS}Try againRepairCopy report")
     assert not shut_out(page)
@@ -113,8 +114,15 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
             banner.get_by_role("button", name=name).click()
     alter(page, standing={"text": WORDS, "cure": ""})
     expect(banner).to_have_text(f"{WORDS}Copy report")
-    alter(page, interrupted=[{"id": "1", "text": WORDS}], standing=None)
+    alter(page, interrupted={"jobs": ["1"], "text": WORDS}, standing=None)
     expect(banner.get_by_role("button", name="Discard")).to_be_visible()
+    alter(page, interrupted={"jobs": ["1", "2"], "text": WORDS}, standing=None)
+    expect(banner).to_have_text(f"{WORDS}Resume allDiscard all")
+    resumed: list[str] = []
+    page.route("**/hearth/queue/*/go-on", lambda route: (resumed.append(route.request.url.split("/")[-2]), route.fulfill(json={}))[1])
+    banner.get_by_role("button", name="Resume all").click()
+    until(lambda: page.wait_for_timeout(50) is None and resumed == ["1", "2"])
+    page.unroute("**/hearth/queue/*/go-on")
     page.unroute("**/hearth/engine/*")
 
 

@@ -138,6 +138,39 @@ def test_a_painter_that_reads_english_only_says_so_before_it_paints(prompt: str,
         assert any(each["text"].startswith("入门画师只读得懂英语。") for each in problems) == told
 
 
+@pytest.mark.parametrize(("script_text", "read"), [("Anna: Hello.\nBen: Yes.", True), ("妈：Hello.\n小明：Yes.", False)])
+def test_names_that_are_skipped_are_not_said_to_be_read(script_text: str, read: bool, tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        problems = speak_view.script_view(desk, script_text, "starter-voice", OWNER, "zh")["problems"]
+        (named,) = [each["text"] for each in problems if each["cure"] == "voices"]
+        assert ("名字会被读出来" in named) == read
+        assert any("会跳过" in each["text"] for each in problems) != read
+
+
+def test_a_resumed_job_shows_what_is_finished_before_its_model_has_loaded(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        text = " (pause 0.2s) ".join(["[S1] Hello there, my friend."] * 3)
+        spoken, painted = (desk.jobs.begin(each, OWNER) for each in (SpeechRequest(text), PictureRequest("a tree", batch=3)))
+        texts = [each["text"] for each in speak_view.job_view(desk, spoken, "en")["parts"]]
+        for place, whole in ((0, True), (1, False)):
+            path = spoken_parts.sound_path(desk.keeper.folder(spoken), place)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = SpokenPart(texts[place], 1, "", 2.0, whole, np.zeros((3, 9), np.int16), path)
+            spoken_parts.save(part, np.zeros(100, np.float32), 16000)
+        desk.keeper.folder(painted).mkdir(parents=True)
+        Image.new("RGB", (8, 8)).save(desk.keeper.folder(painted) / "picture-1.png")
+        for job in (spoken, painted):
+            desk.keeper.journal.end(job, "interrupted")
+            desk.jobs.resume(job)
+        states = [each["state"] for each in speak_view.job_view(desk, spoken, "en")["parts"]]
+        assert states == ["done", *["waits"] * (len(texts) - 1)], "one that was cut off is spoken on"
+        assert [each["index"] for each in paint_view.job_view(desk, painted, "en")["parts"]] == [1]
+        told: list[object] = []
+        with desk.keeper.watch(spoken, told.append):
+            desk.keeper._board.post(spoken, desk.keeper.get_progress(spoken).parts[0])
+        assert not told, "the engine tells of it again"
+
+
 def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
     """By the shelf's own row: files of before do not say it where no model was named."""
     with desk_at(tmp_path) as desk:

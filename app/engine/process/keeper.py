@@ -26,6 +26,7 @@ from app.engine.process.deaths import measure_progress
 from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
+from app.engine.process.finished_parts import list_finished
 from app.engine.process.job_folder import LENT_OUT, show_preview, take_over, take_over_all, tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
@@ -225,6 +226,8 @@ class Keeper:
             with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
                 (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
+            for part in list_finished(self.home, known.request, self.folder(job)):  # seen before the model has loaded
+                self._board.post(job, part)
             try:
                 self.journal.resume(job)
             except sqlite3.Error:

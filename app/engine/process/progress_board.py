@@ -57,6 +57,8 @@ class ProgressBoard:
 
     def post(self, job: str, event: Event) -> None:
         with self._lock:
+            if event in self.get(job).parts:
+                return  # known since the job was resumed
             self._update(job, lambda progress: progress.add(event))
             for tell in self._watchers.get(job, ()):
                 tell(event)

@@ -69,12 +69,17 @@ class SpeechRun:
             self._spoken[index] = saved
             pace.record_finished(index, saved.frames)
             yield self._tell(index)
+        finished = all(index in self._spoken and self._spoken[index].whole for index in wanted)
+        if self._request.keep:  # a part that was to be redone stays as it was where a stop came before its first sound
+            for index in (each for each in wanted if each not in self._spoken):
+                self._spoken[index] = self._keep(index, parts[index])
+                yield self._tell(index)
         if not self._spoken:
             yield Stopped((), time.monotonic() - began_s)
             return
         target, seconds = yield from self._join(seed)
         elapsed_s = time.monotonic() - began_s
-        if all(index in self._spoken and self._spoken[index].whole for index in wanted):
+        if finished:
             rate = pace.made / pace.worked_s if pace.worked_s else 0.0
             yield Finished((str(target),), elapsed_s, rate, "frames", pace.meter.read().highest_bytes, seconds)
         else:

@@ -52,9 +52,7 @@ def check_upload(path: Path, weights: bool) -> None:
     if is_picture(path) or is_sound(path) or (weights and is_safetensors(path)):
         return
     if path.suffix.lower() in PROMISES | ({".safetensors"} if weights else set()):
-        raise Trouble(
-            say("upload.broken", "{name} is damaged, incomplete or not what its name says. Send another copy of it.", name=path.name)
-        )
+        raise Trouble(say("upload.broken", "{name} is damaged, incomplete or not what its name says. Choose another file.", name=path.name))
     kinds = "PNG, JPEG, WebP, WAV, FLAC, MP3, OGG" + (", safetensors" if weights else "")
     raise Trouble(say("upload.kind", "{name} cannot be used here. Send one of: {kinds}.", name=path.name, kinds=kinds))
 

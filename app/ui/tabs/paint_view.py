@@ -128,7 +128,7 @@ def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | Non
             "interrupted.grid", "A grid of {total} {total:picture|pictures} was interrupted: {done} done.", total=len(cells), done=done
         )
     elif len(jobs) > 1:
-        said = say("interrupted.many", "{n} jobs were interrupted. The first: {text}", n=len(jobs), text=words)
+        said = say("interrupted.many", "{n} {n:job was|jobs were} interrupted. The first: {text}", n=len(jobs), text=words)
     else:
         said = say("interrupted.text", "This job was interrupted: {text}", text=words)
     return {"jobs": [job.id for job in jobs], "text": translate(said, spoken)}

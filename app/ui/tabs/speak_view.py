@@ -10,6 +10,7 @@ from app.engine.models.forecast import estimate_seconds
 from app.engine.text import script
 from app.engine.text.named_speakers import NamedSpeakers, find_named
 from app.engine.text.script import ParsedScript
+from app.engine.text.script_characters import is_strange
 from app.engine.text.turns import ScriptPart
 from app.engine.text.unknown import Unknown, find_in_script
 from app.engine.text.voice_limits import VoiceLimits
@@ -101,21 +102,23 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
         seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
     view = check_view(found_out, limits, seconds, person, spoken)
     named = find_named(text)
-    view["problems"] += [named_view(text, named, spoken)] if named else []
+    view["problems"] += [named_view(text, named, limits, spoken)] if named else []
     return view | {"marks": unknown_view(text, find_in_script(text, limits))}
 
 
-def named_view(script_text: str, named: NamedSpeakers, spoken: Language) -> View:
+def named_view(script_text: str, named: NamedSpeakers, limits: VoiceLimits, spoken: Language) -> View:
     """Offer to give speakers who are named in the script a voice each."""
     first, second = (tuple(name for name, voice in named.voices.items() if voice == each) for each in (1, 2))
     if len(named.voices) == 2:
-        sentence = say("script.named", "{first} and {second} speak here. Now their names are read aloud.", first=first, second=second)
+        sentence = say("script.named", "{first} and {second} speak here.", first=first, second=second)
     else:
         sentence = say(
             "script.named-many",
-            "{count} {count:person speaks|people speak} here, with two voices: {first} would get the first, {second} the second. Now the names are read aloud.",
+            "{count} {count:person speaks|people speak} here, with two voices: {first} would get the first, {second} the second.",
             count=len(named.voices), first=first, second=second,
         )  # fmt: skip
+    read = not any(is_strange(sign, limits) for name in named.voices for sign in name)
+    told = [sentence, *([say("script.names-read", "Now the names are read aloud.")] if read else [])]
     places = [Unknown(begin, end) for begin, end, _ in named.tags]
     tags = [each | {"speaker": voice} for each, (_, _, voice) in zip(unknown_view(script_text, places), named.tags, strict=True)]
-    return {"kind": "note", "text": translate(sentence, spoken), "cure": "voices", "tags": tags}
+    return {"kind": "note", "text": join(spoken, *told), "cure": "voices", "tags": tags}

@@ -202,6 +202,20 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
         run(speakers["dia"], tmp_path / "wrong", text=LONG.replace("9", "ten").replace("sentence", "phrase"), only_parts=(0,), keep=keep)
 
 
+def test_a_redo_that_is_stopped_before_it_makes_a_sound_loses_nothing(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    first = [e for e in run(speakers["dia"], tmp_path / "first", text=LONG) if isinstance(e, Spoken)]
+    control = Control()
+    control.stop()
+    keep = tuple(part.path for part in first)
+    events = run(speakers["dia"], tmp_path / "again", control, text=LONG, seed=77, only_parts=(1,), keep=keep)
+    told = sorted(e.index for e in events if isinstance(e, Spoken))
+    assert isinstance(events[-1], Stopped) and told == list(range(len(first)))
+    whole = find_result(run(speakers["dia"], tmp_path / "first", text=LONG))
+    assert np.array_equal(sound.read(Path(events[-1].files[0]))[0], sound.read(whole)[0])
+    resumed = run(speakers["dia"], tmp_path / "again", text=LONG, seed=77, only_parts=(1,), keep=keep)
+    assert isinstance(resumed[-1], Finished) and next(e for e in resumed if isinstance(e, Spoken) and e.index == 1).seed == 78
+
+
 def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     plain = find_result(run(speakers["starter"], tmp_path / "plain", text="[S1] One two three. (pause 0.001s) Four five six."))
     paused = find_result(run(speakers["starter"], tmp_path / "paused", text="[S1] One two three. (pause 1.5s) Four five six. (pause 2s)"))

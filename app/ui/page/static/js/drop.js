@@ -14,7 +14,7 @@
       Hearth.openTab("paint");
       give(picture);
     } else if (files.length && document.querySelector("button#paint-go")?.offsetParent && !isText(files[0])) {
-      Hearth.inForce("paint", "refused", t("drop.no-picture", "{name} is not a picture. A file for a field belongs on that field.", { name: files[0].name }));
+      Hearth.inForce("paint", "refused", t("drop.no-picture", "{name} is not a picture. To use it in a field, drop it on that field.", { name: files[0].name }));
     } else if (files.length) {
       Hearth.openTab("speak");
       takeScript(files[0]);
@@ -51,11 +51,22 @@
     return words.length > most ? long : { words };
   }
 
-  // In UTF-8 or UTF-16, else as older Windows writes in this language; null where it is no text.
+  // Whether nearly all bytes that are no ASCII come in pairs, as of Chinese characters: in European texts they stand between letters.
+  function looksChinese(bytes) {
+    let paired = 0, alone = 0;
+    for (let at = 0; at < bytes.length; at++) {
+      if (bytes[at] < 0x80) continue;
+      if (bytes[at] > 0x80 && bytes[at] < 0xff && bytes[at + 1] > 0x80) [paired, at] = [paired + 2, at + 1];
+      else alone++;
+    }
+    return paired > 9 * alone;
+  }
+
+  // In UTF-8 or UTF-16, else as older Windows wrote Chinese or European languages; null where it is no text.
   function decode(bytes) {
     const wide = { "255,254": "utf-16le", "254,255": "utf-16be" }[bytes.slice(0, 2).join()];
-    const older = document.documentElement.lang.startsWith("zh") ? "gb18030" : "windows-1252";
-    for (const name of wide ? [wide] : ["utf-8", older]) {
+    const chinese = document.documentElement.lang.startsWith("zh") || looksChinese(bytes);
+    for (const name of wide ? [wide] : ["utf-8", ...(chinese ? ["gb18030"] : []), "windows-1252"]) {
       try {
         const words = new TextDecoder(name, { fatal: true }).decode(bytes);
         return /[\0-\x08\x0e-\x1f]/.test(words) ? null : words;

@@ -62,14 +62,16 @@
     notes.set(Hearth.state[kind]?.job, trouble ?? words);
   };
 
-  // Enable Stop only while a job runs or was just started.
+  // Enable Stop only while a job runs or was just started, and nobody has pressed it.
   for (const [tab, kind] of [["speak", "speech"], ["paint", "picture"]]) {
-    Hearth.area(`button#${Hearth.buttons[tab].stop}`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end)));
+    Hearth.area(`button#${Hearth.buttons[tab].stop}`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end) || stopping.has(state[kind].job)));
   }
 
   document.addEventListener("click", (event) => {
     const tab = event.target.closest?.("#speak-stop, #paint-stop")?.id;
-    if (tab) stopping.add(Hearth.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
+    if (!tab) return;
+    stopping.add(Hearth.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
+    Hearth.redraw(); // not with the next answer
   });
 
   // The keyboard shortcuts, named as on this system.

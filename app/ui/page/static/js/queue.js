@@ -126,7 +126,7 @@
   }
   async function letGo() {
     const { jobs } = Hearth.state.interrupted;
-    if (jobs.length > 1 && !(await Hearth.sure(t("interrupted.sure", "Discard {n} interrupted jobs? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
+    if (jobs.length > 1 && !(await Hearth.sure(t("interrupted.sure", "Discard {n} interrupted {n:job|jobs}? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
     for (const job of jobs) await post(job, "let-go");
   }
 

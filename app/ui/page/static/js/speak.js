@@ -36,7 +36,7 @@
     const blank = !box()?.value.trim(); // an empty script has no problems yet
     check.hidden = blank;
     check.firstElementChild.className = `h-badge ${view.level}`;
-    text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "check again"), wrong: t("check.wrong", "not ready") }[view.level]);
+    text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "ready, see the notes"), wrong: t("check.wrong", "not ready") }[view.level]);
     const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
     text(check.lastElementChild, view.about + eta);
     Hearth.problems(area.querySelector(".h-problems"), blank ? [] : view.problems);
