@@ -194,7 +194,7 @@ class Lending:
             case "run":
                 self._tasks.begin(message["id"], message["body"])
             case "stop":
-                self._tasks.stop(message["id"])
+                self._tasks.stop(message["id"], message["unwanted"])
             case "delivered":
                 self._tasks.clear(message["id"])
 

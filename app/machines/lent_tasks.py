@@ -39,21 +39,26 @@ class LentTasks:
         """`find_model`: what a model that the main machine names is called here. `tell`: to the machines process. `note` is called when
         a task begins, and with its end."""
         self._keeper, self._find_model, self._tell, self._note = keeper, find_model, tell, note
-        self._tasks, self._withdrawn = dict[str, str](), set[str]()
-        """What the engine does, and what is no longer wanted of it, by task."""
+        self._tasks, self._withdrawn, self._unwanted = dict[str, str](), set[str](), set[str]()
+        """What the engine does, what of it is to stop, and what of that nobody goes on with, by task."""
         self._latest, self._numbers = dict[str, int](), count(1)
         """The attempt at each task that has not ended: what an earlier one has to say is no longer asked for."""
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
 
     def begin(self, task: str, body: str) -> None:
-        self._withdrawn.discard(task)
+        for ended in (self._withdrawn, self._unwanted):
+            ended.discard(task)
         attempt = self._latest[task] = next(self._numbers)
         threading.Thread(target=self._run, args=(task, body, attempt), daemon=True).start()
 
-    def stop(self, task: str) -> None:
+    def stop(self, task: str, unwanted: bool = False) -> None:
+        """`unwanted`: by the main machine, so that nothing stays of it here; else this machine may get it again, and goes on."""
         if task in self._latest:
             self._withdrawn.add(task)
+            self._unwanted |= {task} if unwanted else set()
+        elif unwanted:
+            self.clear(task)
         if task in self._tasks:
             self._keeper.stop(self._tasks[task])
 
@@ -62,7 +67,7 @@ class LentTasks:
             self.stop(task)
 
     def clear(self, task: str) -> None:
-        """Delete what was made for a task that the other machine has by now: it is nothing for the owner of this one."""
+        """Delete what was made for a task that the other machine has by now or wants no more: it is nothing for the owner of this one."""
         shutil.rmtree(self._keeper.folder(name_lent(task)), ignore_errors=True)
 
     def forget_all(self) -> None:
@@ -83,6 +88,9 @@ class LentTasks:
             if self._latest.get(task) == attempt:
                 del self._latest[task]
                 self._withdrawn.discard(task)
+                if task in self._unwanted:
+                    self._unwanted.discard(task)
+                    self.clear(task)
 
     def _carry_out(self, task: str, body: str, attempt: int) -> None:
         """Have the engine carry out a task, when it is its turn."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
@@ -65,4 +66,33 @@ def test_nothing_is_kept_of_a_task_that_has_ended(tmp_path: Path) -> None:
         tasks.stop(str(number))
     kept = [value for value in vars(tasks).values() if isinstance(value, dict | set)]
     until(lambda: not any(kept))
-    assert len(kept) == 3
+    assert len(kept) == 4
+
+
+@pytest.mark.parametrize("running", [True, False])
+@pytest.mark.parametrize("unwanted", [True, False])
+def test_what_the_main_machine_wants_no_more_is_deleted(running: bool, unwanted: bool, tmp_path: Path) -> None:
+    """What goes back as the owner needs his machine stays: it may come again."""
+    folder, began, going = tmp_path / "job", threading.Event(), threading.Event()
+
+    def paint(job: str) -> Iterator[Event]:
+        folder.mkdir()
+        (folder / "picture-0.png").touch()
+        began.set()
+        assert going.wait(20)
+        yield Finished((), 1.0, 1.0, "steps", 0)
+
+    tasks, told = make(folder, paint)
+    tasks.begin("one", BODY)
+    assert began.wait(20)
+    if running:
+        tasks.stop("one", unwanted)
+        assert folder.exists(), "the engine is at it"
+    going.set()
+    assert told.get(timeout=20)["op"] == "end"
+    until(lambda: not any(value for value in vars(tasks).values() if isinstance(value, dict)))
+    if not running:
+        assert folder.exists(), "the main machine fetches it now"
+        tasks.stop("one", unwanted)
+    until(lambda: folder.exists() is not unwanted)
+    assert unwanted or (folder / "picture-0.png").is_file()

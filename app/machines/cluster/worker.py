@@ -56,7 +56,7 @@ class Errands:
     def _end(self, task: str, why: str) -> None:
         """Whatever comes first, the engine is either not begun with, or told to stop afterwards."""
         with self._lock:
-            self._pipe.tell("stop", id=task)
+            self._pipe.tell("stop", id=task, unwanted=why == "stopped")
             self._put({"op": why, "id": task})
 
     def ask(self, question: str, body: str) -> None:
