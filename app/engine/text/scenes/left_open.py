@@ -10,8 +10,6 @@ from typing import Any, Final
 from app.engine.text.scenes.scene import Group, Scene
 
 COLUMNS: Final = ("left", "middle", "right")
-FEW: Final = 2
-"""So many things have room for being big."""
 
 
 class Chooser:
@@ -30,8 +28,8 @@ def fill(scene: Scene, times: Sequence[str], unwanted: frozenset[str], grammar: 
     """Return the scene with what it leaves open chosen by the seed. `times` are those that fit a landscape whose time was not said."""
     chooser = Chooser(seed, unwanted, grammar)
     groups = tuple(_colour(chooser, place, group, scene) for place, group in enumerate(scene.groups))
-    if sum(group.count for group in groups) <= FEW:
-        groups = tuple(replace(each, size=each.size or chooser.choose(f"size {place}", ("", "big"))) for place, each in enumerate(groups))
+    if sum(group.count for group in groups) == 1:  # two big ones would grow together
+        groups = (replace(groups[0], size=groups[0].size or chooser.choose("size", ("", "big"))),)
     if not scene.ground:
         used = {group.colour or grammar["nouns"][group.kind]["natural"][0] for group in groups}
         free = [colour for colour in grammar["backgrounds"] if colour not in used]
