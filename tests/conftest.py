@@ -62,16 +62,18 @@ LONG = frozenset({*BY_THE_CLOCK, *LONGEST}) - {"test_house"} | {
 pair of fallbacks or try hundreds of prompts or texts."""
 
 
-ONE_WINDOW = frozenset(
-    {"test_window", "test_window_settings", "test_window_machine", "test_window_seldom", "test_window_looks", "test_window_words"}
+ONE_WINDOW = (
+    frozenset({"test_window", "test_window_looks", "test_window_words"}),
+    frozenset({"test_window_settings", "test_window_machine", "test_window_seldom"}),
 )
-"""Files that look at the same open Hearth: one worker has them all, so that it and its engine start once."""
+"""Files that look at the same open Hearth: one worker has all of a row, so that it and its engine start once. All six in one row
+would take as long as all other files together take the other workers."""
 
 
 class ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "one window" if Path(file).stem in ONE_WINDOW else file
+        return next((min(row) for row in ONE_WINDOW if Path(file).stem in row), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:

@@ -47,8 +47,10 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     plan = home.root / LIVES
     lives = json.loads(plan.read_text()) if plan.is_file() else []
     life = lives.pop(0) if lives else {}
-    if life:  # a full disk would cut the file off
-        plan.write_text(json.dumps(lives))
+    if life:  # whole or not at all: where it is killed meanwhile, or the disk is full, no engine after it could start
+        left = plan.with_suffix(".new")
+        left.write_text(json.dumps(lives))
+        left.replace(plan)
     if life.get("dies") == "start":
         die()
     told(pipe, Ready(Hardware(kind="cpu", name="light")))
