@@ -50,6 +50,8 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
     }
+    if progress is not None and progress.step is not None and progress.end is None:
+        answer["strip"]["eta_s"] = desk.others.estimate_left(state.job, progress.step)
     answer["machines"] = other_machines.machines_view(desk.others, spoken)
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:
