@@ -124,7 +124,7 @@ class Hub:
 
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
-        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, tasks=tasks)
+        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, left=machine.left, tasks=tasks)
         first = self._state.given[tasks[0]] if tasks else None
         if first is not None:
             found = replace(found, doing=first.portable.words, why=first.why, step=first.step)
@@ -252,7 +252,9 @@ class Hub:
             case "versions":
                 self._state.refused[message["machine"]] = explain_refusal(read_versions(), message["versions"])
             case "facts":
-                self._state.facts[message["machine"]] = read_facts(message["facts"])
+                facts = self._state.facts[message["machine"]] = read_facts(message["facts"])
+                if facts["left"]:
+                    self.register.note_left(message["machine"])
             case "answer":
                 self._answered(message["machine"], message["question"], message["answer"])
             case "placed":
