@@ -44,6 +44,8 @@ class HelpingMachine:
     """Why it was given that."""
     refused: Sentence | None = None
     """Why it may not come, as its versions are others."""
+    silent: bool = False
+    """It has said nothing of its tasks for too long."""
     left: bool = False
     """Its owner ended the pairing."""
     failed: Sentence | None = None

@@ -127,7 +127,8 @@ class Hub:
         found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, left=machine.left, tasks=tasks)
         first = self._state.given[tasks[0]] if tasks else None
         if first is not None:
-            found = replace(found, doing=first.portable.words, why=first.why, step=first.step)
+            silent = self.judged.is_silent(machine.id)
+            found = replace(found, doing=first.portable.words, why=first.why, step=first.step, silent=silent)
         found = replace(found, paused=facts.get("paused", False), done=self.judged.done[machine.id])
         found = replace(found, refused=self._state.refused.get(machine.id), failed=self.judged.failed.get(machine.id))
         named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
@@ -236,6 +237,8 @@ class Hub:
                 self._send(id_)
 
     def _hear(self, message: dict[str, Any]) -> None:
+        if message["op"] in ("placed", "event", "end"):
+            self.judged.hear(message["machine"])
         match message["op"]:
             case "listening":
                 self._state.port = message["port"]
