@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from app.engine.jobs.events import Step
 from app.sentence import Sentence
+
+FREE_MOST: Final = 64 << 40
+"""Bytes of memory that a machine may say are free; more is no figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,10 @@ class HelpingMachine:
     """Why it was given that."""
     refused: Sentence | None = None
     """Why it may not come, as its versions are others."""
+    silent: bool = False
+    """It has said nothing of its tasks for too long."""
+    left: bool = False
+    """Its owner ended the pairing."""
     failed: Sentence | None = None
     """Why nothing of its latest task could be used."""
 
@@ -52,10 +59,11 @@ def read_facts(given: object) -> dict[str, Any]:
     return {
         "paused": values.get("paused") is True,
         "card": str(values.get("card", ""))[:100],
-        "free_bytes": free_bytes if isinstance(free_bytes, int) else 0,
+        "free_bytes": free_bytes if isinstance(free_bytes, int) and 0 <= free_bytes <= FREE_MOST else 0,
         "fetches": values.get("fetches") is True,
         "fetching": str(values.get("fetching", ""))[:100],
         "fetched": min(1.0, max(0.0, fetched)) if isinstance(fetched, float) and fetched == fetched else 0.0,
+        "left": values.get("left") is True,
         "lack": lack if (lack := values.get("lack")) in ("no-room", "failed") else "",
         "models": [each[:100] for each in (models if isinstance(models, list | tuple) else ())[:1000] if isinstance(each, str)],
     }

@@ -124,10 +124,11 @@ class Hub:
 
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
-        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, tasks=tasks)
+        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, left=machine.left, tasks=tasks)
         first = self._state.given[tasks[0]] if tasks else None
         if first is not None:
-            found = replace(found, doing=first.portable.words, why=first.why, step=first.step)
+            silent = self.judged.is_silent(machine.id)
+            found = replace(found, doing=first.portable.words, why=first.why, step=first.step, silent=silent)
         found = replace(found, paused=facts.get("paused", False), done=self.judged.done[machine.id])
         found = replace(found, refused=self._state.refused.get(machine.id), failed=self.judged.failed.get(machine.id))
         named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
@@ -236,6 +237,8 @@ class Hub:
                 self._send(id_)
 
     def _hear(self, message: dict[str, Any]) -> None:
+        if message["op"] in ("placed", "event", "end"):
+            self.judged.hear(message["machine"])
         match message["op"]:
             case "listening":
                 self._state.port = message["port"]
@@ -252,7 +255,9 @@ class Hub:
             case "versions":
                 self._state.refused[message["machine"]] = explain_refusal(read_versions(), message["versions"])
             case "facts":
-                self._state.facts[message["machine"]] = read_facts(message["facts"])
+                facts = self._state.facts[message["machine"]] = read_facts(message["facts"])
+                if facts["left"]:
+                    self.register.note_left(message["machine"])
             case "answer":
                 self._answered(message["machine"], message["question"], message["answer"])
             case "placed":

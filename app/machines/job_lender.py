@@ -258,7 +258,7 @@ class JobLender:
 
 
 def is_at_work(machine: HelpingMachine) -> bool:
-    return machine.online and not machine.paused and not machine.resting
+    return machine.online and not (machine.paused or machine.resting or machine.silent)
 
 
 def is_able(machine: HelpingMachine, model: str) -> bool:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
+from typing import Final
 
 from app.engine.jobs.events import Event, Failed
 from app.sentence import Sentence, say
+
+SILENT_S: Final = 300.0
+"""A step takes seconds, loading a model a minute or two; who says nothing of its tasks for so long hangs, or is too slow to wait for."""
 
 
 class Judged:
@@ -16,6 +22,8 @@ class Judged:
         """Tasks that arrived whole since this machine's start, by machine."""
         self.failed: dict[str, Sentence] = {}
         """Why nothing of a machine's latest task can be used."""
+        self._heard_s: dict[str, float] = {}
+        """When a machine said something of its tasks."""
 
     def take(self, machine: str) -> None:
         self.done[machine] += 1
@@ -25,3 +33,15 @@ class Judged:
         """`end`: what it said itself."""
         said = end.sentence if isinstance(end, Failed) else say("helper.junk", "it sent something else than was asked for")
         self.failed[machine] = say("helper.failed", "its latest task came to nothing: {reason}", reason=said)
+
+    def hear(self, machine: str) -> None:
+        """Note that a machine said something of its tasks, or was given one."""
+        self._heard_s[machine] = time.monotonic()
+
+    def is_silent(self, machine: str) -> bool:
+        """Tell whether a machine that has tasks has said nothing of them for too long; keep that as its failure."""
+        silent = time.monotonic() - self._heard_s.get(machine, math.inf) > SILENT_S
+        if silent:
+            said = say("helper.silent", "it said nothing for {minutes} {minutes:minute|minutes}", minutes=round(SILENT_S / 60))
+            self.failed[machine] = say("helper.failed", "its latest task came to nothing: {reason}", reason=said)
+        return silent

@@ -23,7 +23,7 @@ from app.machines import brought
 from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
-from app.machines.lending_state import LendingState
+from app.machines.lending_state import LendingState, explain_pause
 from app.machines.lent_tasks import LentTasks
 from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
@@ -120,6 +120,7 @@ class Lending:
 
     def end(self) -> None:
         """End lending, and forget the other machine with all that it brought."""
+        self._send_facts(left=True)
         self.close()
         self._forget()
 
@@ -166,10 +167,11 @@ class Lending:
     def _apply_pause(self) -> None:
         state = self._keeper.state
         own = self._keeper.journal.has_live() or (bool(state.job) and not is_lent(state.job))
-        paused = own or self._by_owner or not state.ready or state.obstacle is not None
-        if paused != self.state.paused:
-            self._set(paused=paused)
-            self._tell("pause", paused=paused)
+        before, pause = self.state.paused, explain_pause(self._by_owner, own, state.obstacle, state.ready)
+        if pause != self.state.pause:
+            self._set(pause=pause)
+        if self.state.paused != before:
+            self._tell("pause", paused=self.state.paused)
             self._send_facts()
 
     def _hear(self, message: dict[str, Any]) -> None:
@@ -220,8 +222,9 @@ class Lending:
     def _answer(self, question: str, body: str) -> None:
         self._tell("answer", question=question, answer=self._foresight.answer(body))
 
-    def _send_facts(self) -> None:
-        """Tell the main machine what it may know of this one: its card, its memory, and the models that are here."""
+    def _send_facts(self, left: bool = False) -> None:
+        """Tell the main machine what it may know of this one: its card, its memory, and the models that are here. `left`: it does not come
+        back."""
         state, fetching = self._keeper.state, self._models.fetching
         facts = {
             "card": state.hardware.name if state.hardware else "",
@@ -232,6 +235,7 @@ class Lending:
             "fetching": fetching.name if fetching.under_way else "",
             "fetched": fetching.done_bytes / fetching.total_bytes if fetching.total_bytes else 0.0,
             "lack": fetching.lack,
+            "left": left,
         }
         self._tell("facts", facts=facts)
 

@@ -16,8 +16,8 @@ class LendingState:
     online: bool = False
     connecting: bool = True
     """For the first time since the start."""
-    paused: bool = False
-    """By the owner, while work of his own waits or runs, until the engine is ready, or while the disk is full."""
+    pause: Sentence | None = None
+    """Why it does nothing for the other machine."""
     doing: str = ""
     """The prompt or script of the task that runs now."""
     done: int = 0
@@ -32,6 +32,21 @@ class LendingState:
     """Share of that."""
     lacked: Sentence | None = None
     """Why the last one did not come."""
+
+    @property
+    def paused(self) -> bool:
+        return self.pause is not None
+
+
+def explain_pause(by_owner: bool, own_work: bool, obstacle: Sentence | None, ready: bool) -> Sentence | None:
+    """Say why this computer does nothing for the other one now; None if it may. `obstacle`: what keeps its engine from all work."""
+    if by_owner:
+        return say("lend.paused", "Not helping now: paused on this computer.")
+    if own_work:
+        return say("lend.own-work", "Not helping now: this computer's own work goes first.")
+    if obstacle is not None:
+        return say("lend.obstacle", "Not helping now: {reason}", reason=obstacle)
+    return None if ready else say("lend.starting", "Not helping yet: the engine is starting.")
 
 
 def describe_state(state: LendingState) -> Sentence:
@@ -52,8 +67,6 @@ def describe_state(state: LendingState) -> Sentence:
             name=state.main,
             percent=int(100 * state.fetched),
         )
-    if state.paused:
-        return say(
-            "lend.paused", "Not helping now: paused, or this computer's own work goes first, its engine is starting, or its disk is full."
-        )
+    if state.pause is not None:
+        return state.pause
     return say("lend.ready", "Ready to help {name}.", name=state.main)

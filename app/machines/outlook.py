@@ -10,6 +10,7 @@ from typing import Final, Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from app.duration import word_duration
+from app.engine.jobs.events import Step
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.helping_machine import HelpingMachine
 from app.machines.model_names import has_model, has_other_revision
@@ -75,6 +76,18 @@ def is_sooner(here: Outlook, there: Outlook | None, gone_s: float) -> bool:
 
 def add_loading(seconds: float, found: Outlook) -> float:
     return seconds + (0.0 if found.loaded else LOADING_S)
+
+
+def estimate_shared(step: Step, missing: int, others: Sequence[float | None]) -> float | None:
+    """Estimate how long a job takes whose pieces this machine and others make. `step`: of the engine here, which knows of no others.
+    `missing`: the pieces that are not there. `others`: seconds that each other machine needs for a piece; None: as long as this one."""
+    begun = step.at_once * step.done / max(1, step.total) if step.unit == "steps" else 0.0
+    own = step.parts - step.part - begun if step.unit == "steps" else step.parts * (1 - step.done / max(1, step.total))
+    if not step.eta_s or own <= 0:
+        return step.eta_s
+    own_s = step.eta_s / own
+    pieces_a_second = 1 / own_s + sum(1 / max(own_s if each is None else each, 1e-3) for each in others)
+    return min(step.eta_s, max(0.0, missing - begun) / pieces_a_second)
 
 
 def explain(outlook: Outlook | None) -> Sentence:

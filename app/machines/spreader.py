@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import Final
 
+from app.engine.jobs.events import Step
 from app.engine.models import catalog
 from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
@@ -13,7 +14,7 @@ from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub
 from app.machines.job_lender import JobLender, is_able, is_at_work
 from app.machines.known_models import KnownModels
-from app.machines.outlook import explain_staying, explain_unused
+from app.machines.outlook import estimate_shared, explain_staying, explain_unused
 from app.machines.pieces import find_pieces, is_drawn
 from app.machines.shared_job import SharedJob
 from app.sentence import Sentence
@@ -60,6 +61,14 @@ class Spreader:
             if said is not None:
                 return said
         return None
+
+    def estimate_left(self, job: str, step: Step) -> float | None:
+        """Estimate how long a running job still takes, with what other machines make of it. Any thread may call."""
+        running = self._running
+        if running is None or running.job.id != job:
+            return step.eta_s
+        said = [self._asking.find(job, each) for each in running.busy]
+        return estimate_shared(step, len(running.missing), [each.seconds if each is not None else None for each in said])
 
     def _watch(self) -> None:
         while not self._closing.is_set():

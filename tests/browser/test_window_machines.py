@@ -123,6 +123,8 @@ def test_two_windows_pair_and_work_together(two: tuple[tuple[Desk, str], tuple[D
     assert ours.evaluate("navigator.clipboard.readText()") == code
 
     field = place(theirs).get_by_role("textbox", name="The other computer's code")
+    place(theirs).get_by_role("button", name="Help", exact=True).click()
+    expect(place(theirs).get_by_role("alert")).to_contain_text("Type the code that the other computer shows")
     field.fill("nonsense")
     field.press("Enter")
     expect(place(theirs).get_by_role("alert")).to_contain_text("nonsense is not a code of Hearth's.")

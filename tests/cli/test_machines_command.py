@@ -37,7 +37,7 @@ def test_a_machine_is_added_without_a_window(window_open: bool, tmp_path: Path, 
         window.acquire()
     running = threading.Thread(target=lambda: ended.append(main(["machines", "add", "--home", str(place.root)])))
     running.start()
-    until(lambda: "hearth lend" in read())
+    until(lambda: "start.py lend" in read())
     code = next(line for line in "".join(said).splitlines() if "/" in line and " " not in line)
     member = join(parse_code(code), tmp_path / "helper" / "lending", "Box")
     running.join()
@@ -51,7 +51,7 @@ def test_a_machine_is_added_without_a_window(window_open: bool, tmp_path: Path, 
 def test_who_was_let_in_and_who_no_longer_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = home(tmp_path).create()
     register = Register(main_folder(place))
-    assert main(["machines", "--home", str(tmp_path)]) == 0 and "hearth machines add" in capsys.readouterr().out
+    assert main(["machines", "--home", str(tmp_path)]) == 0 and "start.py machines add" in capsys.readouterr().out
     for id_, name in (("1" * 32, "Box"), ("2" * 32, "Mac"), ("3" * 32, "Mac")):
         register.add(id_, name)
     assert main(["machines", "list", "--home", str(tmp_path)]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -11,8 +12,10 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
-from app.machines import side_process
+from app.machines import judged, side_process
 from app.machines.hub import Hub
+from app.machines.job_lender import is_at_work
+from app.machines.tasks.portable import Portable
 from app.paths import home
 from tests.support.waiting import LOADING_S, until
 
@@ -40,6 +43,29 @@ def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", port)):
         hub = Hub(place, "127.0.0.1")
         assert hub.port != port and is_listening(hub.port)
+        hub.close()
+
+
+def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub, id_ = Hub(home(tmp_path).create(), "127.0.0.1"), "1" * 32
+    try:
+        hub.register.add(id_, "box")
+        hub._state.online.add(id_)
+        assert is_at_work(hub.list_machines()[0])
+        hub.submit("t", Portable("{}", {}, "a ball"), [id_], lambda machine, event: None, lambda end: None)
+        hub._hear({"op": "placed", "id": "t", "machine": id_})
+        assert is_at_work(hub.list_machines()[0])
+        monkeypatch.setattr(judged, "SILENT_S", 0.05)
+        time.sleep(0.1)
+        hub._hear({"op": "facts", "machine": id_, "facts": {}})
+        (silent,) = hub.list_machines()
+        assert not is_at_work(silent) and silent.failed is not None and "it said nothing" in str(silent.failed)
+        hub._hear({"op": "event", "id": "t", "machine": id_, "event": None})
+        assert is_at_work(hub.list_machines()[0])
+        time.sleep(0.1)
+        hub.stop("t")
+        assert is_at_work(hub.list_machines()[0]), "what it does not have it need not speak of"
+    finally:
         hub.close()
 
 

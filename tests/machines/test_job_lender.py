@@ -20,7 +20,7 @@ from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.machines import job_lender
+from app.machines import job_lender, judged
 from app.machines.foresight import Foresight
 from app.machines.outlook import Outlook
 from app.machines.tasks import begun
@@ -225,3 +225,15 @@ def test_a_job_whose_machine_is_killed_goes_on_from_its_last_kept_step(main: Mai
         end_of(main, here)
         until(lambda: main.hub.list_machines()[0].online and not main.hub.list_machines()[0].paused, LOADING_S)
     pace(helper.home, step_s=0.01)
+
+
+@pytest.mark.slow
+def test_a_job_whose_machine_never_ends_it_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged, "SILENT_S", 2.0)
+    with open_main(tmp_path / "main") as main:
+        main.start_helper(tmp_path / "helper", module="tests.support.silent_helper")
+        pace(tmp_path / "main", step_s=0.5)
+        until(lambda: main.keeper.state.ready, LOADING_S)
+        here, away = submit(main, 1), submit(main, 2)
+        until(lambda: "its latest task came to nothing" in str(main.hub.list_machines()[0].failed), LOADING_S)
+        assert isinstance(end_of(main, here), Finished) and isinstance(end_of(main, away), Finished)

@@ -11,21 +11,52 @@ from types import SimpleNamespace
 import pytest
 
 from app.compat.machine.hardware import Hardware
+from app.compat.machine.meter import Reading
 from app.duration import word_duration
-from app.engine.jobs.events import Failed, Finished
+from app.engine.jobs.events import Failed, Finished, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt, to_json
 from app.machines import asking
 from app.machines.asking import Asking
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.model_names import read_id
-from app.machines.outlook import LOADING_S, Outlook, ask_about, explain, explain_unused, is_sooner, put_in_order, read_outlook
+from app.machines.outlook import (
+    LOADING_S,
+    Outlook,
+    ask_about,
+    estimate_shared,
+    explain,
+    explain_unused,
+    is_sooner,
+    put_in_order,
+    read_outlook,
+)
 from app.paths import home
 from app.sentence import Trouble, say
 
 GIB = 1 << 30
 PICTURE = PictureRequest("a ball", "starter-painter", steps=10)
 SPEECH = SpeechRequest("[S1] hello. good morning. " * 40, "starter-voice")
+
+
+@pytest.mark.parametrize(("at", "missing", "others", "left_s"), [
+    ((0, 0, 1), 8, [], 80.0), ((0, 0, 1), 8, [10.0, 10.0], 80 / 3), ((2, 5, 1), 4, [10.0], 17.5), ((0, 5, 4), 8, [10.0], 30.0),
+    ((0, 0, 1), 8, [None], 40.0), ((0, 0, 1), 8, [0.0], 0.008), ((6, 5, 1), 8, [], 15.0),
+])  # fmt: skip
+def test_the_time_left_of_a_shared_batch_counts_who_shares_it(
+    at: tuple[int, int, int], missing: int, others: list[float | None], left_s: float
+) -> None:
+    """Eight pictures of ten seconds each; `at`: picture, steps done of ten, pictures at once."""
+    part, done, together = at
+    eta_s = 10.0 * (8 - part - together * done / 10)
+    step = Step(done, 10, 1.0, "steps", eta_s, Reading(), part=part, parts=8, at_once=together)
+    assert estimate_shared(step, missing, others) == pytest.approx(left_s, rel=1e-3)
+
+
+def test_the_time_left_of_a_script_counts_who_shares_it() -> None:
+    step = Step(100, 400, 10.0, "frames", 30.0, Reading(), part=1, parts=4)
+    assert estimate_shared(step, 3, [10.0]) == pytest.approx(15.0)
+    assert estimate_shared(Step(0, 0, 0.0, "steps", None, Reading()), 3, [10.0]) is None
 
 
 def foresee(folder: Path, hardware: Hardware | None, loaded: str = "") -> Foresight:

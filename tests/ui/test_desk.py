@@ -26,12 +26,15 @@ from app.engine.files import spoken_parts
 from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Stopped
+from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.jobs.tasks import name_lent
 from app.engine.models import catalog
 from app.engine.models.chosen import keep_known_fields
 from app.engine.models.model import describe_need
 from app.engine.process import engine_life
 from app.engine.process.recovery import Death
+from app.engine.process.state import EngineState
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
 from app.launcher import failure
@@ -430,3 +433,9 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         told = views.blocker_view(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
         assert views.doing_text(desk.keeper.state, None, "en") == "paused"
+
+
+def test_the_strip_says_that_the_work_is_for_another_computer() -> None:
+    for job, doing in (("1", "starting"), (name_lent("1-0-1"), "starting, for another computer")):
+        state = EngineState(ready=True, job=job)
+        assert views.strip_view(state, Progress(), "", AUTO, "en")["doing"] == doing

@@ -140,6 +140,7 @@ def test_the_owner_of_a_helper_has_it_back_within_two_seconds(tmp_path: Path, li
             assert all(file.exists() for file in left) or end == helper.others.lend_no_more
             helper.others.pause(False)
         until(lambda: [file.exists() for file in left] == [False, False, True])
+        until(lambda: main.others.hub is not None and main.others.hub.list_machines()[0].left)
         main.keeper.stop(job)
     finally:
         close(main)

@@ -8,7 +8,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +28,10 @@ WRONG_MOST: Final = 20
 """Wrong secrets before the code ends: a person needs two or three tries, and 20 of 2 ** 80 find nothing."""
 WRONG_S: Final = 0.5
 """How long the answer to a wrong secret is held back."""
-AT_ONCE: Final = 8
-"""Conversations at the same time; others wait."""
+AT_ONCE, EACH_AT_ONCE = 16, 4
+"""Conversations at the same time, and those with one address; others are sent away, and may try again."""
+HELLO_S: Final = 3.0
+"""In which a stranger says its first word; who does not would take the place of others."""
 TICK_S: Final = 0.2
 
 
@@ -53,7 +56,8 @@ class Pairing:
         """`port`: where helpers find the main machine afterwards. `host`: what to listen on; empty: everywhere."""
         self._folder, self._register, self._name, self._port = folder, register, name, port
         self._host, self._shown_host, self._valid_s, self._clock = host, shown_host, valid_s, clock
-        self._lock, self._turns = threading.Lock(), threading.BoundedSemaphore(AT_ONCE)
+        self._lock, self._counting, self._talking = threading.Lock(), threading.Lock(), Counter[str]()
+        """The last: conversations, by address."""
         self._wrong = 0
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -89,31 +93,35 @@ class Pairing:
                     self._end(say("machines.code-over", "The code was not used within ten minutes and is no longer valid. Make a new one."))
                     return
                 with contextlib.suppress(TimeoutError, OSError):
-                    connection, _ = listener.accept()
-                    if self._turns.acquire(timeout=TICK_S):
-                        threading.Thread(target=self._serve, args=(connection, context), daemon=True).start()
+                    connection, peer = listener.accept()
+                    if self._begin(peer[0]):
+                        threading.Thread(target=self._serve, args=(connection, peer[0], context), daemon=True).start()
                     else:
                         connection.close()
 
-    def _serve(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        same = connection.dup()  # TLS takes the first one over
-        ends = threading.Timer(PATIENCE_S, _cut, [same])  # whoever sends a byte now and then meets no timeout of the socket's own
-        ends.daemon = True
-        ends.start()
-        try:
-            with connection, contextlib.suppress(Broken, OSError, ValueError):
-                connection.settimeout(TICK_S * 25)
-                with context.wrap_socket(connection, server_side=True) as secured:
-                    channel = Channel(secured)
-                    channel.send(self._talk(channel))
-        finally:
-            ends.cancel()
-            same.close()
-            self._turns.release()
+    def _begin(self, address: str) -> bool:
+        with self._counting:
+            free = self._talking[address] < EACH_AT_ONCE and self._talking.total() < AT_ONCE
+            self._talking[address] += free
+            return free
 
-    def _talk(self, channel: Channel) -> dict[str, Any]:
-        """Hold the conversation up to its last answer, which is returned."""
-        hello = channel.receive()
+    def _serve(self, connection: socket.socket, address: str, context: ssl.SSLContext) -> None:
+        same = connection.dup()  # TLS takes the first one over
+        try:
+            with contextlib.suppress(Broken, OSError, ValueError), contextlib.ExitStack() as closing:
+                closing.enter_context(connection)
+                with _cut_after(same, HELLO_S):
+                    channel = Channel(closing.enter_context(context.wrap_socket(connection, server_side=True)))
+                    hello = channel.receive()
+                with _cut_after(same, PATIENCE_S):
+                    channel.send(self._talk(channel, hello))
+        finally:
+            same.close()
+            with self._counting:
+                self._talking -= Counter([address])
+
+    def _talk(self, channel: Channel, hello: dict[str, Any]) -> dict[str, Any]:
+        """Hold the conversation from its first word up to its last answer, which is returned."""
         identity, versions = certificates.identity_in(self._folder), read_versions()
         authority = identity.authority.read_text()
         nonce = secrets.token_hex(NONCE_BYTES)
@@ -154,6 +162,18 @@ class Pairing:
         with self._lock:
             if self.state.code is not None:
                 self.state = PairingState(said=said)
+
+
+@contextlib.contextmanager
+def _cut_after(connection: socket.socket, seconds: float) -> Iterator[None]:
+    """Whoever sends a byte now and then meets no timeout of the socket's own."""
+    ends = threading.Timer(seconds, _cut, [connection])
+    ends.daemon = True
+    ends.start()
+    try:
+        yield
+    finally:
+        ends.cancel()
 
 
 def _cut(connection: socket.socket) -> None:

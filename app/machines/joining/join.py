@@ -64,6 +64,16 @@ def join(code: Code, folder: Path, name: str) -> Membership:
         _keep(attempt, membership)
         attempt.replace(folder)
         return membership
+    except ConnectionRefusedError as fault:
+        raise Trouble(
+            say(
+                "machines.nobody-there",
+                "Nobody takes a code at {host}:{port} now: this one was already used, its ten minutes are over, or Hearth was closed there. "
+                "Make a new one on the other computer.",
+                host=code.host,
+                port=code.port,
+            )
+        ) from fault
     except (Broken, OSError, ValueError) as fault:
         raise Trouble(
             say(

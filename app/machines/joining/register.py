@@ -25,6 +25,7 @@ class _Entry(TypedDict):
     name: str
     since_s: float
     resting: NotRequired[bool]
+    left: NotRequired[bool]
 
 
 class _File(TypedDict, total=False):
@@ -43,6 +44,8 @@ class Machine:
     since_s: float
     resting: bool = False
     """It gets no work until it is told otherwise."""
+    left: bool = False
+    """Its owner ended the pairing; it does not come back under this id."""
 
 
 def clean_name(name: object) -> str:
@@ -78,7 +81,7 @@ class Register:
     def _read(self) -> list[Machine]:
         entries = read_stored(self._file, _SCHEMA, 3).get("machines", {})
         return [
-            Machine(id_, clean_name(each["name"]), each["since_s"], each.get("resting", False))
+            Machine(id_, clean_name(each["name"]), each["since_s"], each.get("resting", False), each.get("left", False))
             for id_, each in entries.items()
             if _ID.fullmatch(id_)
         ]
@@ -97,6 +100,9 @@ class Register:
 
     def let_rest(self, id_: str, resting: bool) -> None:
         self._change(lambda machines: [dataclasses.replace(each, resting=resting) if each.id == id_ else each for each in machines])
+
+    def note_left(self, id_: str) -> None:
+        self._change(lambda machines: [dataclasses.replace(each, left=True) if each.id == id_ else each for each in machines])
 
     def _change(self, how: Any) -> None:
         with self._lock:

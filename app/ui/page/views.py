@@ -17,6 +17,7 @@ from app.compat.planning.types import AUTO, Chunk, Plan
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.tasks import is_lent
 from app.engine.process.state import EngineState, Sample
 from app.engine.text.unknown import Unknown
 from app.sentence import Sentence, Trouble, say
@@ -28,10 +29,13 @@ View = dict[str, Any]
 def strip_view(state: EngineState, progress: Progress | None, title: str, asked: Chunk, spoken: Language) -> View:
     """Return the strip on every tab; an idle one only says that it is ready. `asked`: the chunk size in force."""
     step = progress.step if progress is not None and progress.end is None else None
+    doing = doing_text(state, progress, spoken)
     return {
         "job": state.job,
         "model": translate(name_model(title, state.plan), spoken) if title and state.plan else title,
-        "doing": doing_text(state, progress, spoken),
+        "doing": translate(say("strip.lent", "{doing}, for another computer", doing=doing), spoken)
+        if state.job and is_lent(state.job)
+        else doing,
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
         "memory": strip_memory(state) if state.ready else None,

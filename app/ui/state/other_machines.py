@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from app.disk_faults import word_fault
+from app.engine.jobs.events import Step
 from app.engine.models.downloads import Downloads
 from app.engine.process.keeper import Keeper
 from app.extras import require_machines
@@ -116,6 +117,10 @@ class OtherMachines:
     def explain_unused(self, machine: HelpingMachine) -> Sentence | None:
         """Say why a machine has nothing of what runs or waits here."""
         return machine.refused or (self.spreader.explain_unused(machine) if self.spreader is not None else None)
+
+    def estimate_left(self, job: str, step: Step) -> float | None:
+        """Estimate how long a running job still takes."""
+        return self.spreader.estimate_left(job, step) if self.spreader is not None else step.eta_s
 
     def _start_hub(self) -> None:
         from app.machines.hub import Hub

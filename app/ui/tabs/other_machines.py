@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
@@ -105,13 +107,18 @@ def using_view(hub: Hub, others: OtherMachines, spoken: Language) -> View:
     if state is not None and state.code is not None:
         words = str(state.code)
         code = {"text": words, "qr": draw_qr(f"hearth://{words}"), "left_s": max(0.0, state.until_s - time.monotonic())}
+    machines = tell_apart(hub.list_machines())
     return {
         "code": code,
         "said": translate(state.said, spoken) if state is not None and state.said is not None else "",
-        "machines": [
-            machine_view(each, others.name_model(each.fetching), others.explain_unused(each), spoken) for each in hub.list_machines()
-        ],
+        "machines": [machine_view(each, others.name_model(each.fetching), others.explain_unused(each), spoken) for each in machines],
     }
+
+
+def tell_apart(machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
+    """Add to names that several machines have how their ids begin, as `machines remove` takes them."""
+    named = Counter(each.name for each in machines)
+    return [replace(each, name=f"{each.name} ({each.id[:8]})") if named[each.name] > 1 else each for each in machines]
 
 
 def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None, spoken: Language) -> View:
@@ -137,11 +144,13 @@ def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None,
 
 def describe_work(machine: HelpingMachine, fetched: str) -> Sentence:
     """Say what a machine that may help does now."""
+    if machine.left:
+        return say("helper.left", "has stopped helping; a new code lets it help again")
     if not machine.online:
         return say("helper.offline", "not reachable now")
     if machine.doing:
         return say("helper.doing", "working on: {words}", words=" ".join(machine.doing.split())[:WORDS_SHOWN])
-    if machine.fetching:
+    if machine.fetching and fetched:
         return say("helper.fetching", "fetching {model}: {percent} %", model=fetched, percent=int(100 * machine.fetched))
     if machine.resting:
         return say("helper.resting", "gets no work")

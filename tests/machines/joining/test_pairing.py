@@ -22,6 +22,7 @@ from app.machines.joining.frames import MESSAGE_BYTES, Channel
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.register import Register
 from app.sentence import Trouble
+from tests.support.waiting import until
 
 VERSIONS = {"Hearth": "1.0", "Python": "3.11", "dask": "2026.8.0", "distributed": "2026.8.0"}
 Open = Callable[..., tuple[Pairing, Code]]
@@ -235,9 +236,45 @@ def test_connections_held_open_end_by_themselves(opened: Open, tmp_path: Path, m
         each.close()
 
 
+def test_silent_connections_of_one_address_keep_nobody_out(opened: Open, tmp_path: Path) -> None:
+    _, code = opened()
+    silent = list[socket.socket]()
+    try:
+        for _ in range(60):
+            silent.append(socket.create_connection((code.host, code.port), source_address=("127.0.0.2", 0)))
+    except OSError:
+        pytest.skip("this system has one loopback address only")
+    began_s = time.monotonic()
+    join.join(code, tmp_path / "box", "Box")
+    assert time.monotonic() - began_s < endpoint.HELLO_S, "it waited until they were sent away"
+    for each in silent:
+        each.close()
+
+
+def test_what_strangers_hold_is_given_back(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "HELLO_S", 0.2)
+    pairing, code = opened()
+    silent = [socket.create_connection((code.host, code.port)) for _ in range(endpoint.EACH_AT_ONCE)]
+    until(lambda: pairing._talking.total() == endpoint.EACH_AT_ONCE)
+    for each in silent:
+        each.settimeout(10)
+        assert each.recv(1) == b""
+        each.close()
+    until(lambda: pairing._talking.total() == 0)
+
+
+def test_a_used_code_is_told_as_such(opened: Open, tmp_path: Path) -> None:
+    pairing, code = opened()
+    join.join(code, tmp_path / "box", "Box")
+    assert pairing._thread is not None
+    pairing._thread.join()
+    with pytest.raises(Trouble, match="already used"):
+        join.join(code, tmp_path / "other", "Other")
+
+
 def test_who_sends_a_byte_now_and_then_holds_no_turn(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time for the socket; all of them together do not."""
-    monkeypatch.setattr(endpoint, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(endpoint, "HELLO_S", 1.0)
     _, code = opened()
     slow, ended = [socket.create_connection((code.host, code.port)) for _ in range(AT_ONCE)], threading.Event()
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import queue
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +18,14 @@ from app.compat.machine.meter import Reading
 from app.engine.files import sound
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Step, Stopped, Unloaded
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.process.delivery import find_limits
 from app.engine.text import voices
+from app.machines.lent_tasks import LentTasks
 from app.machines.tasks.event_json import SENT, from_json, to_json
 from app.machines.tasks.portable import note_speaker, pack, unpack
+from app.paths import home
 from app.sentence import Sentence, Trouble, say
+from tests.support.waiting import WAIT_S
 
 WORDS = say("test.words", "{name} waits for {inner}.", name="x", inner=say("test.inner", "{count} {count:other|others}", count=3))
 EVENTS: list[Event] = [
@@ -73,11 +80,31 @@ def test_who_spoke_a_voice_travels_with_it(spoken_by: str | None, tmp_path: Path
     assert "Mine" in clip.with_suffix(".json").read_text(), "it wrote where no clip came"
 
 
-def test_a_ready_voice_is_each_machines_own() -> None:
-    ready = voices.list_ready_voices()[0].prompt
-    packed = pack(SpeechRequest("s", model="starter-voice", voice=ready))
-    (sha256,) = packed.files
-    assert voices.find_ready_clip(sha256) == Path(ready.path) and voices.find_ready_clip("0" * 64) is None
+@pytest.mark.parametrize("kind", ["ready", "saved"])
+def test_a_helper_can_follow_a_voice_that_its_model_spoke(kind: str, tmp_path: Path) -> None:
+    """The starter voice refuses all others (voice.not-own)."""
+    prompt = voices.list_ready_voices()[0].prompt
+    if kind == "saved":
+        clip = tmp_path / "mine.ogg"
+        clip.write_bytes(Path(prompt.path).read_bytes() + b" ")
+        clip.with_suffix(".json").write_bytes(Path(prompt.path).with_suffix(".json").read_bytes())
+        prompt = VoicePrompt(str(clip), prompt.transcript)
+    packed = pack(SpeechRequest("s", model="starter-voice", voice=prompt))
+    helper, given = home(tmp_path / "helper").create(), queue.SimpleQueue[Any]()
+    keeper = SimpleNamespace(
+        home=helper,
+        folder=lambda job: tmp_path / job,
+        run_lent=lambda task, request: given.put(request) or task,  # type: ignore[func-returns-value]
+        follow=lambda job: iter([Stopped((), 1.0)]),
+    )
+    tasks = LentTasks(keeper, str, lambda *_, **__: None, lambda *_: None)  # type: ignore[arg-type]
+    for sha256, file in packed.files.items():
+        tasks._files.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, tasks._files / sha256)
+    tasks.begin("t", packed.body)
+    voice = given.get(timeout=WAIT_S).voice
+    assert voices.parse_transcript(voice, find_limits(helper, "starter-voice"))
+    assert (voice.path == voices.list_ready_voices()[0].prompt.path) == (kind == "ready"), "a ready voice is known by where it lies"
 
 
 @pytest.mark.parametrize("change", [

@@ -58,7 +58,7 @@
     text(part("label span"), t("machines.use", "Use other computers"));
     part(".h-use").addEventListener("change", (event) => act(event.target.checked ? "use" : "use-not"));
     text(part(".h-none"), t("machines.none", "No other computer helps yet."));
-    text(part(".h-code > p"), t("machines.code-how", "On the other computer, open Hearth's Machine tab and enter this code under \"Help another computer\", or run: hearth lend CODE"));
+    text(part(".h-code > p"), t("machines.code-how", "On the other computer, open Hearth's Machine tab and enter this code under \"Help another computer\", or run in its folder: python3 start.py lend CODE"));
     part(".h-code").setAttribute("aria-label", t("machines.code", "Code for one computer"));
     part(".h-qr").setAttribute("aria-label", t("machines.qr", "QR code of the code"));
     const [copy, withdraw] = part(".h-code").querySelectorAll("button");
@@ -74,7 +74,12 @@
     text(part(".h-lend button"), t("machines.help", "Help"));
     part(".h-lend").addEventListener("submit", async (event) => {
       event.preventDefault();
-      if (code.value.trim() && (await act("lend", { code: code.value }))) code.value = "";
+      if (!code.value.trim()) {
+        trouble = t("machines.no-code", "Type the code that the other computer shows: its Machine tab, \"Add a computer\".");
+        code.focus();
+        return Hearth.redraw();
+      }
+      if (await act("lend", { code: code.value })) code.value = "";
     });
     text(part(".h-fetch + span"), t("machines.fetch", "Fetch the models that it uses, while 10 GB stay free here"));
     part(".h-fetch").addEventListener("change", (event) => act(event.target.checked ? "fetch" : "fetch-not"));
