@@ -262,6 +262,7 @@ def test_what_is_left_open_is_chosen_by_the_seed_and_what_is_said_stays() -> Non
         ("a cat", "yellow background, orange", "yellow|orange"),
         ("green hills with a house and a rainbow", "", "sunset|clouds"),
         ("the sea with a moon", "", "sunset|by day"),
+        ("the sea with a boat and a sun", "", "clouds"),
         ("a green tree", "", "green background"),
         ("a desert with a horse", "", "brown horse"),
         ("a red circle at the left on a white background", "", "right|middle|pink"),

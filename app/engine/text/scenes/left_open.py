@@ -35,8 +35,13 @@ def fill(scene: Scene, times: Sequence[str], unwanted: frozenset[str], grammar: 
         free = [colour for colour in grammar["backgrounds"] if colour not in used]
         return replace(scene, groups=groups, background=scene.background or chooser.choose("background", free))
     time = chooser.choose("time", times) or scene.time
-    weather = scene.weather or (chooser.choose("sky", ("", "clouds")) if time != "night" else "")
+    covered = time == "night" or any(_flies(group, grammar) for group in groups)  # clouds would hide stars, a sun or a bird
+    weather = scene.weather or ("" if covered else chooser.choose("sky", ("", "clouds")))
     return replace(scene, groups=_spread(chooser, groups), time=time, weather=weather)
+
+
+def _flies(group: Group, grammar: Mapping[str, Any]) -> bool:
+    return "sky" in grammar["nouns"][group.kind]["zones"]
 
 
 def _colour(chooser: Chooser, place: int, group: Group, scene: Scene) -> Group:
@@ -48,7 +53,7 @@ def _colour(chooser: Chooser, place: int, group: Group, scene: Scene) -> Group:
 
 def _spread(chooser: Chooser, groups: tuple[Group, ...]) -> tuple[Group, ...]:
     """Put a thing without a place, alone on the ground or in the sky, into a column."""
-    skies = ["sky" in chooser.grammar["nouns"][group.kind]["zones"] for group in groups]
+    skies = [_flies(group, chooser.grammar) for group in groups]
     return tuple(
         replace(each, place=each.place or chooser.choose(f"place {sky}", COLUMNS)) if each.count == skies.count(sky) == 1 else each
         for each, sky in zip(groups, skies, strict=True)
