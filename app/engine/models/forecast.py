@@ -129,8 +129,8 @@ def _scale_side(side: int, part: float, settings: ModelSettings) -> int:
 
 
 def list_alike(past: Iterable[Creation], plan: Plan) -> list[Creation]:
-    """List what was made on the device that the plan uses."""
-    names = ("device", "runs_on")
+    """List what was made as the plan would: on its device, in its precision, with its weights. Rows of an older Hearth may lack some."""
+    names = ("device", "runs_on", "dtype", "quantised", "offload")
     return [each for each in past if all(each.plan.get(name) in (None, getattr(plan, name)) for name in names)]
 
 

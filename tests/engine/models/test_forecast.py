@@ -128,6 +128,15 @@ def test_what_another_card_did_says_nothing_here() -> None:
     assert seconds(PictureRequest("a"), replace(elsewhere, plan={"device": "cuda", "runs_on": "cuda"})) is not None
 
 
+def test_what_ran_in_another_precision_says_nothing_of_this_one() -> None:
+    """float16 chosen by hand was promised 28 s, measured in float32, and took five minutes."""
+    plan = forecast(PictureRequest("a"), SD15, machine("gtx-1060"), Choice(dtype="float16"), {}).plan
+    assert plan is not None
+    wide, half, old = (made(2.0, {}, device="cuda", **more) for more in ({"dtype": "float32"}, {"dtype": "float16"}, {}))
+    moved = made(2.0, {}, device="cuda", dtype="float16", offload="sequential")
+    assert list_alike([wide, half, old, moved], plan) == [half, old]
+
+
 @pytest.mark.parametrize("gib", [0.25, 1, 2, 3, 4, 6])
 @pytest.mark.parametrize("name", ["rtx-3060", "gtx-1060", "m1-8gb", "cpu"])
 @pytest.mark.parametrize(
