@@ -15,7 +15,7 @@ pytestmark = needs_chromium
 
 FACTS = {
     "job": "7", "doing": "speaking part 3 of 9", "rate": "88 frames/s", "eta_s": 90, "model": "Dia", "machine": "A machine, folded GQA",
-    "memory": {"now": 2**30, "highest": 2**31, "limit": 2**33, "swap": 2**30},
+    "memory": {"now": 2**30, "highest": 2**31, "limit": 2**33, "total": 2**33, "swap": 2**30},
 }  # fmt: skip
 LIVE = """(facts) => {
   const asked = window.fetch;

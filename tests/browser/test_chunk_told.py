@@ -41,6 +41,7 @@ MEMORY = {
     "process": 3 * GIB,
     "device": 5 * GIB,
     "allocated": 4 * GIB,
+    "total": 6 * GIB,
 }
 BUSY = {
     "job": "x", "model": "Stable Diffusion XL, float16", "doing": "painting picture 2 of 4, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 754,
@@ -175,4 +176,38 @@ def test_the_charts_mark_each_move_of_the_slider_and_each_fallback(page: Page) -
     assert figures >= 4 and page.locator("#h-charts line.mark").count() == 3 * figures
     assert page.locator("#h-charts figure").first.locator(".h-ticks i").all_text_contents() == ["1", "2", "3"]
     assert not shut_out(page)
+    show(page)
+
+
+NARROW = """() => {
+  const apart = (all) => all.map((each) => each.getBoundingClientRect()).every((box, i, boxes) => !i || box.left >= boxes[i - 1].right + 4);
+  const labels = [...document.querySelectorAll("#h-curve svg text:not(.axis):not(.swap)")];
+  const of = (all) => all.map((each) => each.textContent);
+  const past = (each) => each.getBoundingClientRect().right > each.closest("figure").getBoundingClientRect().right + 1;
+  const captions = [...document.querySelectorAll("#h-charts figcaption span, #h-charts figcaption b")].filter((each) => each.offsetParent);
+  return {
+    apart: apart(labels), sizes: of(labels), marked: of(labels.filter((each) => each.classList.contains("here"))), cut: of(captions.filter(past)),
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_sizes_and_figures_have_room_on_a_phone(page: Page, desk: Desk, width: int) -> None:
+    """The sizes ran into each other, the peak was cut off, and 64 was marked while 77 was in force."""
+    before = page.viewport_size
+    assert before
+    go(page, "machine")
+    show(page, charts=[{"rate": 2.0, "unit": "steps", "marks": [], **MEMORY} for _ in range(60)])
+    page.set_viewport_size({"width": width, "height": 800})
+    choose(page, "#machine-model", BY_ID["pixart-sigma" if width == 390 else "sdxl"].title)  # another one: the curve is drawn anew
+    exact = page.locator("#machine-exact").locator("input, textarea")
+    for size, marked in (("77", []), ("64", ["64"]), ("2048", ["2048"]), ("", ["auto"])):
+        exact.fill(size)
+        exact.press("Enter")
+        until(lambda size=size: page.wait_for_timeout(20) is None and str(desk.keeper.chunk) == (size or AUTO))
+        until(lambda marked=marked: page.wait_for_timeout(50) is None and page.evaluate(NARROW)["marked"] == marked)
+        seen = page.evaluate(NARROW)
+        assert seen["apart"] and not seen["cut"], seen
+        assert len(seen["sizes"]) == 9 if width == 1280 else 4 <= len(seen["sizes"]) < 9
+    page.set_viewport_size(before)
     show(page)

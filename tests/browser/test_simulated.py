@@ -31,13 +31,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 @pytest.mark.parametrize(
     ("language", "here", "there"),
     [
-        ("en-US", "of this computer", f"On the simulated {CARD.name}:"),
-        ("zh-CN", "\u8fd9\u53f0\u7535\u8111", f"\u5728\u6a21\u62df\u7684 {CARD.name} \u4e0a"),
+        ("en-US", "of this computer", f"That is the memory of the simulated {CARD.name}."),
+        ("zh-CN", "\u8fd9\u53f0\u7535\u8111", f"\u8fd9\u662f\u6a21\u62df\u7684 {CARD.name} \u7684\u5185\u5b58"),
     ],
 )
 def test_memory_says_whose_it_is(language: str, here: str, there: str, browser: Browser, opened: tuple[Desk, str]) -> None:
     desk, address = opened
-    reading = Reading(process_bytes=GIB, highest_bytes=2 * GIB, limit_bytes=16 * GIB)
+    reading = Reading(process_bytes=GIB, highest_bytes=2 * GIB, limit_bytes=9 * GIB, system_bytes=16 * GIB)
     context = browser.new_context(locale=language, viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)

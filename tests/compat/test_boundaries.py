@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.decide import decide
-from app.compat.planning.memory_formulas import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, SCRATCH_BYTES, part_bytes
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, SCRATCH_BYTES, TIGHT, part_bytes
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.types import Choice, Dtype, ModelPart, Need, Plan, Precision, Reason
 from app.sentence import say
@@ -32,19 +33,20 @@ def because(plan: Plan, field: str) -> Reason:
     ],
 )
 def test_weights_stay_wide_to_the_last_byte_that_fits(name: str, need: Need, share: int, half: str) -> None:
-    """Unified memory may be filled by the weights, a card's own by half; a voice, which reads all of them for each row, may fill both."""
-    wide_bytes = 400_000_000 * 4 + SCRATCH_BYTES[need.kind]
+    """Unified memory may be filled by the weights to 85%, a card's own to half; a voice, which reads all of them for each row, may fill
+    both."""
+    wide_bytes = 400_000_000 * 4 + SCRATCH_BYTES[need.kind] + SCORES_AT_LEAST
+    enough = share * wide_bytes if share > 1 else math.ceil(wide_bytes / TIGHT)
     found = [
-        decide(replace(MACHINES[name], free_bytes=share * wide_bytes - less), need, Choice(dtype="float32")).precision[0].storage
-        for less in (0, share)
+        decide(replace(MACHINES[name], free_bytes=enough - less), need, Choice(dtype="float32")).precision[0].storage for less in (0, share)
     ]
     assert found == ["float32", half]
 
 
 def test_a_voices_caches_are_counted_in_float32_too() -> None:
     need, cache_bytes = replace(VOICE, cache_bytes=100 * MIB), 2 * 100 * MIB
-    wide_bytes = 400_000_000 * 4 + SCRATCH_BYTES["speech"] + cache_bytes
-    found = [decide(replace(MACHINES["cpu"], free_bytes=wide_bytes - less), need, Choice(dtype="float32")) for less in (0, 1)]
+    enough = math.ceil((400_000_000 * 4 + SCRATCH_BYTES["speech"] + SCORES_AT_LEAST + cache_bytes) / TIGHT)
+    found = [decide(replace(MACHINES["cpu"], free_bytes=enough - less), need, Choice(dtype="float32")) for less in (0, 1)]
     assert [plan.precision[0].storage for plan in found] == ["float32", "bfloat16"]
 
 
@@ -55,23 +57,24 @@ def test_the_budget_sentence_holds_the_budget(name: str, free_mib: int) -> None:
     sentence = because(plan, "budget_bytes").sentence
     assert dict(sentence.values)["mib"] == plan.budget_bytes // MIB
     assert f"{plan.budget_bytes // MIB} MiB" in str(sentence)
-    assert plan.budget_bytes <= min(max(free_mib * MIB // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
+    quarter = int(TIGHT * free_mib * MIB) // 4
+    assert plan.budget_bytes <= min(max(quarter, SCORES_AT_LEAST), SCORES_AT_MOST)
     if sentence.key == "budget.quarter":
-        assert plan.budget_bytes == min(free_mib * MIB // 4, SCORES_AT_MOST)
+        assert plan.budget_bytes == min(quarter, SCORES_AT_MOST)
         assert f"at most {SCORES_AT_MOST // MIB}." in str(sentence)
     if sentence.key == "budget.least":
-        assert free_mib * MIB // 4 < plan.budget_bytes == SCORES_AT_LEAST
+        assert quarter < plan.budget_bytes == SCORES_AT_LEAST
 
 
 def test_the_caches_leave_the_budget_a_quarter_of_the_rest() -> None:
     cpu, cache_mib = replace(MACHINES["cpu"], free_bytes=4000 * MIB), 100
-    found = [decide(cpu, Need(kind="speech", cache_bytes=mib * MIB), Choice(dtype="float32")).budget_bytes for mib in (0, cache_mib)]
+    found = [decide(cpu, replace(VOICE, cache_bytes=mib * MIB), Choice(dtype="float32")).budget_bytes for mib in (0, cache_mib)]
     assert found[0] - found[1] == 2 * cache_mib * MIB // 4, "the cache is counted in half precision"
 
 
 def test_a_quarter_that_is_just_the_least_is_called_a_quarter() -> None:
-    cpu = MACHINES["cpu"]
-    keys = [because(decide(replace(cpu, free_bytes=4 * SCORES_AT_LEAST - less)), "budget_bytes").sentence.key for less in (0, 4)]
+    cpu, enough = MACHINES["cpu"], math.ceil(4 * SCORES_AT_LEAST / TIGHT)
+    keys = [because(decide(replace(cpu, free_bytes=enough - less)), "budget_bytes").sentence.key for less in (0, 4)]
     assert keys == ["budget.quarter", "budget.least"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -16,7 +17,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict, Verdicts
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import next_fallback
-from app.compat.planning.memory_formulas import GIB, held_bytes, needed_bytes, peak_bytes, vae_bytes, weights_bytes
+from app.compat.planning.memory_formulas import GIB, held_bytes, needed_bytes, peak_bytes, usable_bytes, vae_bytes, weights_bytes
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason, Vae
 from app.engine.models.catalog import BY_ID
@@ -139,7 +140,7 @@ def test_dia_on_each_machine(name: str) -> None:
         plan.explicit_mask,
         plan.kernels,
     )
-    assert not plan.warnings and plan.offload == "none" and plan.quantised == "none"
+    assert not plan.warnings and plan.offload == "none" and plan.quantised == ("int8" if name == "m1-8gb" else "none")
     assert plan.zero_masked_rows == (MACHINES[name].kind == "mps")
     assert plan.pad_value == plan.expand_mask == (name in ("m1-8gb", "m2-16gb"))
     codec = plan.of("codec")
@@ -205,11 +206,11 @@ def test_a_voice_that_broke_in_half_multiplies_in_float32() -> None:
 
 def test_as_many_layers_as_fit_stay_on_the_card() -> None:
     """The others are sent for each row; after memory ran out, half as many stay."""
-    small, large = (replace(MACHINES["gtx-1660"], free_bytes=mib << 20, packages=()) for mib in (3496, 3596))
+    small, large = (replace(MACHINES["gtx-1660"], free_bytes=mib << 20, packages=()) for mib in (4120, 4220))
     plan, more = decide(small, DIA), decide(large, DIA)
     kept = plan.precision[0].kept_bytes
-    assert plan.offload == "group" and kept > 1.5 * GIB and more.precision[0].kept_bytes - kept == 100 << 20
-    assert peak_bytes(DIA, plan) <= small.free_bytes < peak_bytes(DIA, plan) + (64 << 20)
+    assert plan.offload == "group" and kept > 1.5 * GIB and more.precision[0].kept_bytes - kept == 85 << 20
+    assert peak_bytes(DIA, plan) <= usable_bytes(small) < peak_bytes(DIA, plan) + (128 << 20)
     assert held_bytes(DIA, plan) == kept and said(plan, "offload").sentence.key == "offload.kept"
     ran_out = decide(small, DIA, verdicts=learnt("offload", RunFailure("memory", 3)))
     assert kept // 2 - (1 << 20) <= ran_out.precision[0].kept_bytes <= kept // 2
@@ -228,7 +229,9 @@ def test_a_voice_too_large_for_a_card_speaks_on_the_processor() -> None:
     assert (plan.device, plan.dtype, plan.offload) == ("cpu", "float32", "none")
     assert {each.device for each in plan.precision} == {"cpu"}
     assert said(plan, "device").sentence.key == "device.small"
-    assert "1.5 GiB of the card even if its layers are sent for each row, and 1.4 GiB are free" in str(said(plan, "device").sentence)
+    assert "1.6 GiB of the card even if its layers are sent for each row, more than 85% of the 1.4 GiB free" in str(
+        said(plan, "device").sentence
+    )
     assert objections(plan, "device", "cuda") == ["device.small"]
     assert peak_bytes(DIA, plan) < SMALL_CARD.ram_bytes // 2
 
@@ -240,7 +243,7 @@ def test_a_voice_too_large_for_a_card_speaks_on_the_processor() -> None:
         ({"free_bytes": 2 * GIB}, DIA, Choice()),
         ({"ram_bytes": 6 * GIB}, DIA, Choice()),
         ({}, DIA, Choice(offload="sequential")),
-        ({"packages": ("bitsandbytes",)}, DIA, Choice()),
+        ({"packages": ("bitsandbytes",), "free_bytes": 1750 << 20}, DIA, Choice()),
         ({}, need_of(BY_ID["starter-voice"]), Choice()),
     ],
     ids=["a picture goes in pieces", "it fits", "the computer is small too", "asked for", "packed it fits", "a small voice"],
@@ -282,7 +285,7 @@ def test_a_codec_steps_aside_where_speech_needs_the_room() -> None:
 
 def test_offload_follows_what_is_free() -> None:
     card = MACHINES["rtx-3060"]
-    taken = [decide(replace(card, free_bytes=int(gib * GIB)), XL).offload for gib in (11, 6, 2.5)]
+    taken = [decide(replace(card, free_bytes=int(gib * GIB)), XL).offload for gib in (11, 7, 2.5)]
     assert taken == ["none", "model", "group"]
     mac = decide(MACHINES["m1-8gb"], XL)
     assert mac.offload == "model" and mac.warnings  # parts are unloaded, and even so it is tight
@@ -320,7 +323,7 @@ def test_quantised_follows_the_table() -> None:
     assert decide(MACHINES["m3-max-64gb"], also).quantised == "none"
     assert decide(MACHINES["cpu"], also).quantised == "gguf"
     assert decide(MACHINES["gtx-1660"], speech).quantised == "bnb-nf4"
-    assert [decide(MACHINES[name], speech).quantised for name in ("cpu", "m2-16gb", "m1-8gb")] == ["int8", "int8", "int4"]
+    assert [decide(MACHINES[name], speech).quantised for name in ("cpu", "m2-16gb", "m1-8gb")] == ["int8", "int4", "int4"]
     assert "quantised.package" in objections(decide(replace(MACHINES["t4"], packages=()), also), "quantised", "bnb-nf4")
     metal = [
         "quantised.bnb-int8-metal" in objections(decide(MACHINES[name], also), "quantised", "bnb-int8")
@@ -371,10 +374,10 @@ def test_packed_weights_are_refused_where_torch_has_no_quick_kernel_or_fails() -
 def test_weights_are_made_smaller_because_they_do_not_fit_as_they_are(name: str, model: str, free: float) -> None:
     """It once was said that there is no AWQ or GGUF file: true, and no reason to make anything smaller."""
     need = need_of(BY_ID[model])
-    plan = decide(replace(MACHINES[name], free_bytes=int(free * GIB)), need)
+    plan = decide(replace(MACHINES[name], free_bytes=math.ceil(free * GIB)), need)
     reason = said(plan, "quantised")
     assert plan.quantised == "bnb-nf4" and reason.sentence.key == "quantised.heavy"
-    assert f"{free} GiB are free" in str(reason.sentence)
+    assert f"more than 85% of the {free} GiB free" in str(reason.sentence)
     (none,) = [each for each in plan.rejected if (each.field, each.option) == ("quantised", "none")]
     assert none.objections == (reason,)
 

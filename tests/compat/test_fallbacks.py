@@ -19,16 +19,18 @@ from app.compat.planning import decide as decide_module
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import FALLBACKS, SMALLEST_CHUNK, Fallback, choices, describe_failure, learned, next_fallback, running
 from app.compat.planning.memory_formulas import (
-    BYTES,
     COPIES_OF_SCORES,
     GIB,
     MIB,
+    TIGHT,
     gib,
     needed_bytes,
     peak_bytes,
     resident_bytes,
+    round_apart,
     scores_bytes,
     vae_bytes,
+    work_bytes,
 )
 from app.compat.planning.metal import parts_on
 from app.compat.planning.offload_fields import SMALLEST
@@ -331,10 +333,15 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
 
 
 def beside(plan: Plan, asked: Need, free: int) -> int:
-    """What is free beside the model: its weights and its caches are taken off. On a Mac, of the parts whose attention this plan is for."""
+    """What is left of 85% beside the model: its weights, its caches and its work are taken off. On a Mac, of the parts whose attention
+    this plan is for."""
     parts = parts_on([each.path for each in (plan, *plan.others) if each.path], plan.path, asked)
-    weights = max((resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) for part in parts), default=0)
-    return free - weights - asked.cache_bytes * BYTES[plan.dtype] // 2
+    taken = (
+        resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) + work_bytes(asked, part, how, plan.quantised)
+        for part, how in zip(asked.parts, plan.precision, strict=True)
+        if part in parts
+    )
+    return int(TIGHT * free) - max(taken, default=0)
 
 
 def objected(plan: Plan) -> Iterator[tuple[str, Sentence]]:
@@ -350,10 +357,10 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
     match sentence.key:
         case "offload.swap" | "offload.full" if option:
             needed = needed_bytes(asked, plan.precision, plan.quantised, option, SMALLEST)  # type: ignore[arg-type]
-            assert said["gib"] == gib(needed) and said["free"] == gib(free) and needed > free
+            assert (said["gib"], said["free"]) == round_apart(needed, free) and needed > int(TIGHT * free)
         case "vae.room" if option and vae:
             tile = 0 if option == "whole" else int(option)
-            room = free - resident_bytes(asked, plan.precision, plan.quantised, plan.offload, vae[0])
+            room = int(TIGHT * free) - resident_bytes(asked, plan.precision, plan.quantised, plan.offload, vae[0])
             assert said["gib"] == gib(vae_bytes(asked.width, asked.height, vae[1].compute, Vae(True, tile)))
             assert said["room"] == gib(max(0, room))
         case "chunk_q.budget" if option:
@@ -508,7 +515,10 @@ def test_where_the_weights_did_not_fit_only_what_holds_them_otherwise_is_tried()
 def test_a_tile_is_smaller_than_the_picture() -> None:
     tiles = [plan.vae.tile_pixels for fallback, plan in fallen_back("rtx-3060", NEEDS["sd15"], "memory") if "tile" in fallback]
     assert tiles == [256]
-    assert [plan.vae.tile_pixels for fallback, plan in fallen_back("rtx-3060", NEEDS["sdxl"], "memory") if "tile" in fallback] == [512, 256]
+    assert [plan.vae.tile_pixels for fallback, plan in fallen_back("m3-max-64gb", NEEDS["sdxl"], "memory") if "tile" in fallback] == [
+        512,
+        256,
+    ]
 
 
 def test_every_fallback_has_a_sentence_of_its_own() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
+from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.plan_words import FIELDS, word_value
-from app.compat.planning.types import Plan
 from app.engine.models.catalog import BY_ID
-from app.engine.models.planned import make_plan
+from app.engine.models.fit import FITS
+from app.engine.models.forecast import judge
+from app.engine.models.model import Model
+from app.engine.models.planned import find_need, make_plan
 from app.paths import home
 from app.sentence import in_words
 
@@ -27,12 +30,14 @@ def _row(machine: Hardware) -> tuple[str, ...]:
         f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB",
         machine.torch,
         *(str(in_words(word_value(plan, field))) for field in ATTENTION_FIELDS),
-        *(_fit(make_plan(home(), machine, BY_ID[each], itself=True)) for each in SHOWN),
+        *(_fit(machine, BY_ID[each]) for each in SHOWN),
     )
 
 
-def _fit(plan: Plan) -> str:
-    """Describe in a few words how a model fits the machine."""
+def _fit(machine: Hardware, model: Model) -> str:
+    """Describe in a few words how a model fits the machine, with the window's own verdict."""
+    plan = make_plan(home(), machine, model, itself=True)
+    fit, _ = judge(peak_bytes(find_need(home(), machine, model, itself=True), plan), free_bytes(machine))
     kept = {each.storage for each in plan.precision if each.role in ("speech", "denoiser")}
     words = [f"weights in {', '.join(sorted(kept))}"]
     if plan.quantised != "none":
@@ -41,4 +46,4 @@ def _fit(plan: Plan) -> str:
         words.append(str(in_words(word_value(plan, "offload"))))
     if plan.vae.tile_pixels:
         words.append(str(in_words(word_value(plan, "vae"))))
-    return "; ".join([*words, "tight"] if plan.warnings else words)
+    return "; ".join(words if fit == "fits" else [*words, str(FITS[fit])])

@@ -28,7 +28,7 @@ from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
-from app.engine.jobs.tasks import name_lent
+from app.engine.jobs.tasks import SelfTest, Tune, name_lent
 from app.engine.models import catalog
 from app.engine.models.chosen import keep_known_fields
 from app.engine.models.model import describe_need
@@ -64,6 +64,18 @@ def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Pa
         desk.jobs.stop("speech", OWNER)
         assert desk.jobs.find_current("speech", OWNER) == last, "with nothing left, the last one stays to be seen"
         assert isinstance(desk.jobs.find_progress("speech", OWNER).end, Stopped)  # type: ignore[union-attr]
+
+
+def test_a_self_test_makes_way_for_a_job(tmp_path: Path) -> None:
+    """A picture once waited 13 minutes behind one, as number 1 in the queue. Tune, which takes seconds, is let finish."""
+    with desk_at(tmp_path) as desk:
+        desk.measuring.start(SelfTest())
+        desk.jobs.begin(PictureRequest("a tree"), OWNER)
+        until(lambda: not desk.measuring.is_running(), 5)
+        assert isinstance(desk.keeper.get_progress(desk.measuring.job).end, Stopped)
+        desk.measuring.start(Tune("starter-painter"))
+        desk.jobs.begin(PictureRequest("a house"), OWNER)
+        assert desk.measuring.is_running()
 
 
 def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:

@@ -16,13 +16,15 @@ from app.engine.jobs.messages import Beat
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
+from app.engine.process.state import EngineState
 from app.sentence import say
 from app.ui.live_view import owner_view
-from app.ui.page.views import chunk_now_text, chunk_text, machine_text
+from app.ui.page.views import chunk_now_text, chunk_text, machine_text, strip_memory
 from app.ui.state.person import OWNER
 from tests.support.guests import desk_at
 
 CARD = machine("gtx-1060")
+GIB = 1 << 30
 SD15 = describe_need(find("sd15"))
 
 
@@ -59,6 +61,23 @@ def test_the_line_below_the_slider_names_both() -> None:
     step = Step(1, 20, 2.0, "steps", 9.0, Reading(), ran=Ran("chunked", 64, 1024))
     assert chunk_now_text(step, 512, "en") == "Requested: 512. The largest call processes 64 of 1024 queries at a time."
     assert chunk_now_text(step, AUTO, "en").startswith("Requested: automatic.")
+
+
+@pytest.mark.parametrize(("free_gib", "device_gib"), [(15.3, None), (8.4, None), (4.0, 1.0), (2.0, 1.0)])
+def test_a_total_is_a_total(free_gib: float, device_gib: float | None) -> None:
+    """It was what is used plus what is free: "0.7 of 16 GB" became 9.1 on a computer of 24, as other programs came and went."""
+    device = None if device_gib is None else int(device_gib * GIB)
+    used = GIB if device is None else device
+    reading = Reading(process_bytes=GIB, device_bytes=device, limit_bytes=used + int(free_gib * GIB), system_bytes=24 * GIB)
+    real = dataclasses.replace(CARD, pretended="")
+    assert strip_memory(EngineState(hardware=real, reading=reading))["total"] == (24 * GIB if device is None else real.memory_bytes)
+
+
+def test_speech_takes_one_query_at_a_time_in_all_places() -> None:
+    """The strip said so beside "46 of 46 queries", the script read at once before the first row. A call that was split is told."""
+    read, split = (Step(1, 20, 2.0, "frames", 9.0, Reading(), ran=ran) for ran in (Ran("whole", 46, 46), Ran("chunked", 64, 300)))
+    assert chunk_text(decide(CARD, SD15, Choice()), read, AUTO, "en") == "one query at a time" and chunk_now_text(read, AUTO, "en") == ""
+    assert chunk_text(decide(CARD, SD15, Choice()), split, 64, "en") == "chunk 64" and "64 of 300" in chunk_now_text(split, 64, "en")
 
 
 def test_a_dead_engines_speed_time_and_row_do_not_stand_on(tmp_path: Path) -> None:

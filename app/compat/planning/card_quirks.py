@@ -42,7 +42,7 @@ CARDS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "pascal-fp16", (Where(("cuda",), capability_from=(6, 1), capability_before=(6, 2)),),
-        say("quirk.pascal-fp16", "This card computes float16 slowly, at times far slower than float32, so models compute in float32."),
+        say("quirk.pascal-fp16", "This card computes float16 slowly, at times far slower than float32."),
         "ComfyUI's and Forge's should_use_fp16", against=("dtype/float16",), fatal=False,
     ),
     Quirk(

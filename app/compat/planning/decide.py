@@ -10,7 +10,7 @@ from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.attention_fields import decide_attention
 from app.compat.planning.fallbacks import before_each_fallback, learned
-from app.compat.planning.memory_formulas import BYTES, free_bytes, gib, needed_bytes, resident_bytes
+from app.compat.planning.memory_formulas import BYTES, free_bytes, needed_bytes, resident_bytes, too_much, usable_bytes, work_bytes
 from app.compat.planning.metal import metal_paths, need_path, parts_on
 from app.compat.planning.options import (
     LEARNED_HERE,
@@ -82,7 +82,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     row = decide_row(situation, dtype, weights["quantised"], weights["offload"])
     paths = metal_paths(hardware)
     path = need_path(paths, situation.need)
-    beside = {each: _beside(situation, weights, dtype, parts_on(paths, each, situation.need)) for each in (path, *paths)}
+    beside = {each: _beside(situation, weights, parts_on(paths, each, situation.need)) for each in (path, *paths)}
     attention, attention_decisions = decide_attention(situation, path, dtype, beside[path])
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in situation.rows for pair in row.sets))
     decisions |= (
@@ -218,14 +218,15 @@ def _object_to_small_card(situation: Situation) -> list[Objection]:
         return []
     dtype: Dtype = decide_dtype(situation).option  # type: ignore[assignment]
     made, _ = decide_weights(situation, dtype, hardware.kind, unfolds=False)
-    needed, free = needed_bytes(need, made["precision"], made["quantised"], made["offload"], made["vae"]), free_bytes(hardware)
+    needed = needed_bytes(need, made["precision"], made["quantised"], made["offload"], made["vae"])
     halves = sum(part.parameters for part in need.parts) * BYTES["bfloat16"]
-    if needed <= free or halves > free_bytes(as_processor(hardware)):
+    if needed <= usable_bytes(hardware) or halves > free_bytes(as_processor(hardware)):
         return []
     words = say(
         "device.small",
-        "The voice needs {gib} GiB of the card even if its layers are sent for each row, and {free} GiB are free, so it computes on the processor.",
-        gib=gib(needed), free=gib(free),
+        "The voice needs {gib} GiB of the card even if its layers are sent for each row, more than 85% of the {free} GiB free, so it "
+        "computes on the processor.",
+        **too_much(needed, hardware),
     )  # fmt: skip
     return [Objection(words)]
 
@@ -258,11 +259,15 @@ def _decide_environment(situation: Situation) -> FieldDecision:
     return FieldDecision("environment", reason)
 
 
-def _beside(situation: Situation, weights: Mapping[str, Any], dtype: Dtype, parts: tuple[ModelPart, ...]) -> int:
-    """Return the memory left beside weights and caches while the largest of these parts runs."""
-    need, how = situation.need, (weights["precision"], weights["quantised"], weights["offload"])
-    resident = max((resident_bytes(need, *how, each) for each in parts), default=0)
-    return free_bytes(situation.hardware) - resident - need.cache_bytes * BYTES[dtype] // 2
+def _beside(situation: Situation, weights: Mapping[str, Any], parts: tuple[ModelPart, ...]) -> int:
+    """Return the memory left for scores beside weights, caches and working memory while the largest of these parts runs."""
+    need, how, quantised = situation.need, weights["precision"], weights["quantised"]
+    taken = (
+        resident_bytes(need, how, quantised, weights["offload"], part) + work_bytes(need, part, its, quantised)
+        for part, its in zip(need.parts, how, strict=True)
+        if part in parts
+    )
+    return usable_bytes(situation.hardware) - max(taken, default=0)
 
 
 def _moved(where: FieldDecision) -> tuple[Reason, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Final
 
@@ -25,7 +26,7 @@ MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
 TIGHT: Final = 0.85
-"""Share of the free memory; above it other programs slow down."""
+"""Share of the free memory; above it other programs slow down. A plan passes it only where no leaner way is left."""
 SCRATCH_BYTES: Final = {"attention": 64 * MIB, "speech": 256 * MIB, "picture": 512 * MIB}
 """Estimate for one step's activations and the smallest score budget; forecast.py learns the true value."""
 SCORES_AT_MOST: Final = GIB
@@ -104,20 +105,32 @@ def resident_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quan
 
 
 def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, vae: Vae) -> int:
-    """Return the most memory that the device holds at once."""
-    most = 0
+    """Return the most memory that the device holds at once, with the least for scores."""
+    return _peak(need, precision, quantised, offload, vae, SCORES_AT_LEAST)
+
+
+def _peak(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, vae: Vae, scores: int) -> int:
+    most = scores if not need.parts else 0
     for part, how in zip(need.parts, precision, strict=True):
         if how.device == "cpu" and any(each.device != "cpu" for each in precision):
             continue
-        work = SCRATCH_BYTES[need.kind]
-        if part.role == "vae":
-            work = vae_bytes(need.width, need.height, how.compute, vae)
-        if part.role == "speech":
-            work += need.cache_bytes * BYTES[how.compute] // 2
-            if quantised == "none" and how.storage != (how.linear or how.compute):
-                work += part.widest * BYTES[how.compute]  # the buffer in which layers are widened
+        decoding = vae_bytes(need.width, need.height, how.compute, vae) if part.role == "vae" else 0
+        work = max(decoding, work_bytes(need, part, how, quantised) + scores)
         most = max(most, resident_bytes(need, precision, quantised, offload, part) + work)
     return most
+
+
+def work_bytes(need: Need, part: ModelPart, how: Precision, quantised: Quantised) -> int:
+    """Return the working memory and caches of one part beside its attention's scores. A VAE's attention comes long before its
+    largest layers."""
+    if part.role == "vae":
+        return 0
+    work = SCRATCH_BYTES[need.kind]
+    if part.role == "speech":
+        work += need.cache_bytes * BYTES[how.compute] // 2
+        if quantised == "none" and how.storage != (how.linear or how.compute):
+            work += part.widest * BYTES[how.compute]  # the buffer in which layers are widened
+    return work
 
 
 def weights_bytes(need: Need, plan: Plan) -> int:
@@ -136,18 +149,35 @@ def held_bytes(need: Need, plan: Plan) -> int:
 
 def peak_bytes(need: Need, plan: Plan) -> int:
     """Forecast the peak: weights, caches and working memory, with scores at the plan's limit."""
-    base = needed_bytes(need, plan.precision, plan.quantised, plan.offload, plan.vae)
     rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
     rows, keys = min(rows, plan.chunk_most or rows), min(need.keys, plan.chunk_k or need.keys)
     scores = scores_bytes(need.batch, need.heads, rows, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
     # A chunk set by hand is used whatever is free; fused kernels store no scores and need no more than the rest.
     kept = plan.chunk_q != AUTO and not keeps_no_scores(plan.kernels, plan.path)
-    return base + (scores if kept else min(scores, plan.budget_bytes))
+    scores = scores if kept else min(scores, plan.budget_bytes)
+    return _peak(need, plan.precision, plan.quantised, plan.offload, plan.vae, scores)
 
 
 def free_bytes(hardware: Hardware) -> int:
     """Return the memory to plan with; assume a small machine if it is unknown."""
     return hardware.free_bytes or hardware.limit_bytes or hardware.memory_bytes or 4 * GIB
+
+
+def usable_bytes(hardware: Hardware) -> int:
+    """Return the memory within which a plan prefers the better way: what is free, less a share for other programs. So more
+    free memory never makes a plan that fits into one that is tight."""
+    return int(TIGHT * free_bytes(hardware))
+
+
+def too_much(needed: int, hardware: Hardware) -> dict[str, float]:
+    """Return what is needed, which is too much, and what is free in GiB, as sentences name them."""
+    most, free = round_apart(needed, free_bytes(hardware))
+    return {"gib": most, "free": free}
+
+
+def round_apart(needed: int, free: int) -> tuple[float, float]:
+    """Round what is needed up and what is free down, in GiB: never "needs 10.8, but only 10.8 are free"."""
+    return math.ceil(needed * 10 / GIB) / 10, math.floor(free * 10 / GIB) / 10
 
 
 def gib(size_bytes: int) -> float:

@@ -10,11 +10,12 @@ from app.compat.planning.memory_formulas import (
     SCRATCH_BYTES,
     SMALLEST_TILE_PIXELS,
     TILE_PIXELS,
-    free_bytes,
     gib,
     needed_bytes,
     part_bytes,
     resident_bytes,
+    too_much,
+    usable_bytes,
     vae_bytes,
 )
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, decide_field
@@ -26,7 +27,6 @@ SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 
 def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, unfolds: bool = False) -> FieldDecision:
     """`unfolds`: see Vae."""
-    free = free_bytes(situation.hardware)
     names: tuple[Offload, ...] = ("none", "model", "group", "sequential")
     options = (
         Option("none", say("offload.none", "Everything stays on the device: it fits.")),
@@ -37,12 +37,12 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
     unified, more = situation.hardware.unified, dict[str, list[Objection]]()
     for name in names:
         needed = needed_bytes(situation.need, how, quantisation, name, replace(SMALLEST, unfolds=unfolds))
-        sizes = {"gib": gib(needed), "free": gib(free)}
+        sizes = too_much(needed, situation.hardware)
         if unified:
-            words = say("offload.swap", "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.", **sizes)
+            words = say("offload.swap", "It needs {gib} GiB, more than 85% of the {free} GiB free.", **sizes)
         else:
-            words = say("offload.full", "It needs {gib} GiB, and the card has {free} GiB free.", **sizes)
-        more[name] = [Objection(words)] if needed > free else []
+            words = say("offload.full", "It needs {gib} GiB, more than 85% of the card's {free} GiB free.", **sizes)
+        more[name] = [Objection(words)] if needed > usable_bytes(situation.hardware) else []
     if unified:
         words = say("offload.unified", "Device and processor share one memory here: moving layers between them frees nothing.")
         more["group"].append(Objection(words, fatal=True))
@@ -62,7 +62,7 @@ def keep_layers(
     if voice is None or moved.option != "group" or quantisation != "none":
         return how, moved
     spare = SCRATCH_BYTES["speech"] // 2  # for attention's scores, which get a quarter of what is left
-    room = free_bytes(situation.hardware) - needed_bytes(need, how, quantisation, "group", SMALLEST) - spare
+    room = usable_bytes(situation.hardware) - needed_bytes(need, how, quantisation, "group", SMALLEST) - spare
     if any("offload/none" in each.fallback.against for each in situation.learned):
         room //= 2  # memory ran out although all of it should have fit
     whole = part_bytes(*voice, quantisation)
@@ -90,9 +90,9 @@ def decide_vae(
         nothing = Option("whole", say("vae.nothing", "No picture is decoded here."))
         return Vae(), decide_field(situation, "vae", (nothing,), None)
     part, each = found
-    room = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
+    room = usable_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     # Memory freed by offloading after a failed run is not for larger tiles.
-    before = free_bytes(situation.hardware) - resident_bytes(
+    before = usable_bytes(situation.hardware) - resident_bytes(
         need, how, quantisation, _unmoved(situation, how, quantisation, offloading, unfolds), part
     )
     options = [Option("whole", say("vae.whole", "The picture is decoded in one piece: it fits."))]

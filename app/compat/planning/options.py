@@ -145,7 +145,8 @@ def _because(
         if f"{field}/{taken.name}" in row.against and row.concerns(situation.need, dtype):
             return Reason(field, retired_sentence(row), MEASURED_HERE)
     better = options[: options.index(taken)]
-    broke = next((each for option in reversed(better) for each in against[option.name] if each.source == LEARNED_HERE), None)
+    others = [each for each in options if each is not taken] if against[taken.name] else better
+    broke = next((each for option in reversed(others) for each in against[option.name] if each.source == LEARNED_HERE), None)
     if broke is not None:
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:

@@ -7,7 +7,7 @@ from typing import Final, get_args
 
 from app.compat.machine.hardware import Hardware, Kind
 from app.compat.machine.verdicts import Subject
-from app.compat.planning.memory_formulas import BYTES, SCRATCH_BYTES, free_bytes, gib, needed_bytes
+from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, too_much, usable_bytes
 from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
@@ -72,15 +72,16 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
     computed = [_compute(situation, part, dtype) for part in situation.need.parts]
     linear = _linear(situation, dtype)
     halves = linear is not None and linear.option == "float16"
-    storing = linear if linear is not None and halves else _storage(situation, dtype)
-    made = []
-    for part, (compute, _) in zip(situation.need.parts, computed, strict=True):
-        narrow = compute == dtype and part.role in ("text", "denoiser", "speech")
-        stored: Dtype = storing.option if narrow else compute  # type: ignore[assignment]
-        made.append(Precision(part.name, part.role, stored, compute, device, "float16" if halves and part.role == "speech" else None))
+    wide = [
+        Precision(part.name, part.role, compute, compute, device, "float16" if halves and part.role == "speech" else None)
+        for part, (compute, _) in zip(situation.need.parts, computed, strict=True)
+    ]
+    storing = linear if linear is not None and halves else _storage(situation, dtype, wide)
+    stored: Dtype = storing.option  # type: ignore[assignment]
+    made = [replace(how, storage=stored) if how.compute == dtype and how.role in ("text", "denoiser", "speech") else how for how in wide]
     wrong_codec = object_to_codec(situation) if any(how.role == "codec" and device != "cpu" for how in made) else []
-    if wrong_codec or needed_bytes(situation.need, tuple(made), "none", "none", Vae()) > free_bytes(situation.hardware):
-        made = [replace(how, device="cpu") if how.role == "codec" else how for how in made]  # wrong on the device, or no memory for it
+    if wrong_codec or needed_bytes(situation.need, tuple(made), "none", "none", Vae()) > usable_bytes(situation.hardware):
+        made = _without_codec(made)  # wrong on the device, or no memory for it
     aside = tuple(Rejected("precision", f"codec: {device}", as_reasons("precision", wrong_codec)) for _ in wrong_codec[:1])
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
@@ -145,27 +146,31 @@ def _linear(situation: Situation, dtype: Dtype) -> FieldDecision | None:
     return decide_field(situation, "linear", options, "float16", {"float16": against})
 
 
-def _storage(situation: Situation, dtype: Dtype) -> FieldDecision:
-    """Decide whether to store weights narrower than they are computed with, to fit or to load sooner."""
+def _without_codec(made: list[Precision]) -> list[Precision]:
+    return [replace(how, device="cpu") if how.role == "codec" else how for how in made]
+
+
+def _storage(situation: Situation, dtype: Dtype, made: list[Precision]) -> FieldDecision:
+    """Decide whether to store weights narrower than they are computed with, to fit or to load sooner. `made`: in full width."""
     half: Dtype = "bfloat16" if situation.hardware.kind == "cpu" else "float16"
     names: tuple[Dtype, ...] = (dtype, half) if dtype == "float32" else (dtype,)
     options = [Option(name, say("storage.same", "Weights are kept in {dtype}.", dtype=name)) for name in names]
     if dtype != "float32":
         return decide_field(situation, "storage", options, dtype)
-    need, free = situation.need, free_bytes(situation.hardware)
-    wide = sum(part.parameters for part in need.parts) * BYTES[dtype] + SCRATCH_BYTES[need.kind]
+    need, hardware = situation.need, situation.hardware
+    needed = needed_bytes(need, tuple(_without_codec(made)), "none", "none", Vae(True, SMALLEST_TILE_PIXELS))
+    usable = usable_bytes(hardware)
     more: list[Objection] = []
     if need.kind == "speech":
-        wide += need.cache_bytes * BYTES[dtype] // 2
         words = say("storage.scratch",
-            "In float32 it would need {gib} GiB, and {free} GiB are free, so weights are stored in half precision; "
+            "In float32 it would need {gib} GiB, more than 85% of the {free} GiB free, so weights are stored in half precision; "
             "each layer is widened in one buffer as it computes.",
-            gib=gib(wide), free=gib(free))  # fmt: skip
-        more = [Objection(words)] if wide > free else []
+            **too_much(needed, hardware))  # fmt: skip
+        more = [Objection(words)] if needed > usable else []
     # Widening costs a picture next to nothing: a layer computes for long.
-    elif wide > free // (1 if situation.hardware.unified else 2):
+    elif needed > min(usable, free_bytes(hardware) // (1 if hardware.unified else 2)):
         words = say("storage.tight",
             "Weights of {gib} GiB in float32 leave too little memory, so they are stored in half precision and widened layer by layer.",
-            gib=gib(wide))  # fmt: skip
+            gib=gib(needed))  # fmt: skip
         more = [Objection(words)]
     return decide_field(situation, "storage", options, dtype, {"float32": more})

@@ -7,7 +7,7 @@ from typing import Final
 
 from app.compat.machine.hardware import Kind
 from app.compat.machine.verdicts import Subject
-from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
+from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, gib, needed_bytes, part_bytes, too_much, usable_bytes
 from app.compat.planning.options import MEASURED_HERE, FieldDecision, Objection, Option, Situation, decide_field, failed_sentence
 from app.compat.planning.precision_fields import SMALL_MODEL
 from app.compat.planning.types import Dtype, Need, Offload, Precision, Quantised, Vae
@@ -107,11 +107,12 @@ def _without_packing(situation: Situation, name: Quantised, how: tuple[Precision
     verdict = situation.verdicts.get(Subject.path(f"quantised/{name}", _find_dtype(how)))
     if verdict is not None and not verdict.passed:
         yield Objection(failed_sentence(name, verdict), MEASURED_HERE, fatal=True)
-    needed, free = needed_bytes(situation.need, how, "int8", "none", _SMALLEST), free_bytes(situation.hardware)
-    if name == "int8" and needed > free:
+    needed = needed_bytes(situation.need, how, "int8", "none", _SMALLEST)
+    if name == "int8" and needed > usable_bytes(situation.hardware):
         words = say(
-            "quantised.packed-heavy", "8-bit weights need {gib} GiB, but only {free} GiB are free.", gib=gib(needed), free=gib(free)
-        )
+            "quantised.packed-heavy", "8-bit weights need {gib} GiB, more than 85% of the {free} GiB free.",
+            **too_much(needed, situation.hardware),
+        )  # fmt: skip
         yield Objection(words)
 
 
@@ -156,11 +157,12 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
     if situation.hardware.unified:
         allowed = allowed[:2]
     least = min(needed_bytes(situation.need, how, "none", offload, _SMALLEST) for offload in allowed)
-    free = free_bytes(situation.hardware)
     total = sum(part_bytes(part, each, "none") for part, each in zip(situation.need.parts, how, strict=True))
-    if least > free:
-        sizes = {"gib": gib(least), "free": gib(free)}
-        words = say("quantised.heavy", "The unquantised weights need at least {gib} GiB, but only {free} GiB are free.", **sizes)
+    if least > usable_bytes(situation.hardware):
+        words = say(
+            "quantised.heavy", "The unquantised weights need at least {gib} GiB, more than 85% of the {free} GiB free.",
+            **too_much(least, situation.hardware),
+        )  # fmt: skip
         return [Objection(words)]
     ram_bytes = situation.hardware.ram_bytes
     if not situation.hardware.unified and ram_bytes and total > ram_bytes * 3 // 4:

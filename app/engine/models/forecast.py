@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.memory_formulas import TIGHT, free_bytes, peak_bytes
+from app.compat.planning.memory_formulas import TIGHT, free_bytes, gib, peak_bytes, round_apart
 from app.compat.planning.types import AUTO, Choice, Chunk, Offload, Plan, Quantised
 from app.engine.jobs import quicker
 from app.engine.jobs.creation import Creation
@@ -64,14 +64,15 @@ def make_forecast(
 
 
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
-    gigabytes = {"peak": round(peak / GIB, 1), "free": round(free / GIB, 1)}
+    gigabytes = {"peak": gib(peak), "free": gib(free)}
     if peak <= TIGHT * free:
-        return "fits", say("forecast.fits", "Needs about {peak} GB at its peak; {free} GB are free.", **gigabytes)
+        return "fits", say("forecast.fits", "Takes about {peak} of the {free} GB that are free.", **gigabytes)
     if peak <= free:
         return "tight", say(
             "forecast.tight", "Needs about {peak} GB at its peak; {free} GB are free. Closing other programs helps.", **gigabytes
         )
-    return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", **gigabytes)
+    needed, there = round_apart(peak, free)
+    return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", peak=needed, free=there)
 
 
 def find_cures(
@@ -128,8 +129,8 @@ def _scale_side(side: int, part: float, settings: ModelSettings) -> int:
 
 
 def list_alike(past: Iterable[Creation], plan: Plan) -> list[Creation]:
-    """List what was made on the device that the plan uses."""
-    names = ("device", "runs_on")
+    """List what was made as the plan would: on its device, in its precision, with its weights. Rows of an older Hearth may lack some."""
+    names = ("device", "runs_on", "dtype", "quantised", "offload")
     return [each for each in past if all(each.plan.get(name) in (None, getattr(plan, name)) for name in names)]
 
 

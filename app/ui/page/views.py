@@ -131,7 +131,14 @@ def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None =
 
 def strip_memory(state: EngineState) -> View:
     """Return the memory in use. It is this computer's also where the machine is simulated: then the page says whose it is."""
-    return memory_view(state.reading) | {"stands_in": bool(state.hardware and state.hardware.pretended)}
+    reading, hardware = state.reading, state.hardware
+    stands_in = bool(hardware and hardware.pretended)
+    total = reading.limit_bytes
+    if reading.device_bytes is None:
+        total = reading.system_bytes or total
+    elif hardware is not None and not hardware.unified and not stands_in:
+        total = hardware.memory_bytes  # the limit is what other programs leave of it, and changes with them
+    return memory_view(reading) | {"stands_in": stands_in, "total": total}
 
 
 def memory_view(reading: Reading) -> View:
@@ -157,7 +164,7 @@ def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None
 def chunk_text(plan: Plan, step: Step | None, asked: Chunk, spoken: Language) -> str:
     """Word the chunk of the last step's largest call, before the first step the planned one; and the size asked for, where it is another."""
     ran = step.ran if step is not None else None
-    if ran is not None and ran.queries == 1:
+    if ran is not None and (ran.queries == 1 or _reads_script(step)):
         return text("strip.decode", "one query at a time", spoken)
     if ran is None:
         rows, least = plan.chunk_q, asked
@@ -174,9 +181,14 @@ def chunk_text(plan: Plan, step: Step | None, asked: Chunk, spoken: Language) ->
     return translate(sentence, spoken)
 
 
+def _reads_script(step: Step | None) -> bool:
+    """Tell whether the step's largest call only read a script at once: speech itself takes one query at a time."""
+    return step is not None and step.unit == "frames" and step.ran is not None and step.ran.rows >= step.ran.queries
+
+
 def chunk_now_text(step: Step | None, asked: Chunk, spoken: Language) -> str:
     """Word what the slider asks for and what the last step's largest call took."""
-    if step is None or step.ran is None or step.ran.queries < 2:
+    if step is None or step.ran is None or step.ran.queries < 2 or _reads_script(step):
         return ""
     sentence = say(
         "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} {queries:query|queries} at a time.",

@@ -45,7 +45,7 @@ class Desk:
         self.models = ModelsDesk(self.keeper, self.settings)
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
-        self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine)
+        self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.others = OtherMachines(self.keeper, self.settings, self.downloads)
         self.downloads.recall(self.models.list_all())

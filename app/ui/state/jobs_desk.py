@@ -28,6 +28,7 @@ from app.ui.state import retry_smaller
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
 from app.ui.state.machine_desk import MachineDesk
+from app.ui.state.measuring_desk import MeasuringDesk
 from app.ui.state.models_desk import ModelsDesk
 from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
@@ -60,6 +61,7 @@ class JobsDesk:
     settings: Settings
     models: ModelsDesk
     machine: MachineDesk
+    measuring: MeasuringDesk
     latest: dict[tuple[str, str], str] = field(default_factory=dict)
     """(person, kind) -> the job that tab shows; a tab opened later picks it up."""
     grids: dict[str, Grid] = field(default_factory=dict)
@@ -88,6 +90,7 @@ class JobsDesk:
             except Trouble as trouble:
                 cure = self.models.resolve_cure(trouble.cure)
                 raise Trouble(trouble.sentence, *trouble.objections, cure=cure) from trouble
+        self.measuring.give_way()
         self.latest[person.name, kind_of(request)] = job.id
         return job.id
 
@@ -229,6 +232,7 @@ class JobsDesk:
         """Resume an interrupted job and show it in its tab again."""
         known = self.keeper.journal.get(job)
         self.keeper.resume(job)
+        self.measuring.give_way()
         self.latest[known.owner, kind_of(known.request)] = job
 
     def is_waiting(self, job: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.jobs.tasks import MaintenanceTask
+from app.engine.jobs.tasks import MaintenanceTask, SelfTest
 from app.engine.process.keeper import Keeper
 
 
@@ -23,6 +23,11 @@ class MeasuringDesk:
 
     def is_running(self) -> bool:
         return bool(self.job) and self.keeper.get_progress(self.job).end is None
+
+    def give_way(self) -> None:
+        """End a self-test, which takes minutes, because somebody's job waits. What it has found is kept."""
+        if self.kind == SelfTest.__name__:
+            self.stop()
 
     def stop(self) -> None:
         if self.is_running():

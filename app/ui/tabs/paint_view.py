@@ -154,7 +154,12 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     )
     alike = list_alike(past, found.plan) if found.plan is not None else ()
     if hardware.pretended:
-        named = say("forecast.simulated", "On the simulated {machine}: {forecast}", machine=hardware.name, forecast=found.sentence)
+        named = say(
+            "forecast.simulated",
+            "{forecast} That is the memory of the simulated {machine}.",
+            machine=hardware.name,
+            forecast=found.sentence,
+        )
         found = dataclasses.replace(found, sentence=named)
     seconds, few_steps = estimate_seconds(request, model, alike, plan=found.plan), compare_few_steps(request, model)
     return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken)

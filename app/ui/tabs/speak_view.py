@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from app.compat.planning.types import Plan
 from app.duration import word_duration
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search
-from app.engine.models.forecast import estimate_seconds
+from app.engine.models.forecast import estimate_seconds, list_alike
+from app.engine.models.model import Model
 from app.engine.text import script
 from app.engine.text.named_speakers import NamedSpeakers, find_named
 from app.engine.text.script import ParsedScript
@@ -14,7 +18,7 @@ from app.engine.text.script_characters import is_strange
 from app.engine.text.turns import ScriptPart
 from app.engine.text.unknown import Unknown, find_in_script
 from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import say
+from app.sentence import Trouble, say
 from app.ui.page.translate import Language, join, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
@@ -99,11 +103,20 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
     if chosen and desk.keeper.state.hardware:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
         past = desk.keeper.shelf.find(Search(kind="speech", model=chosen.id, most=8))
-        seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
+        plan = _plan_next(desk, chosen, person)
+        alike = list_alike(past, plan) if plan is not None else ()
+        seconds = estimate_seconds(SpeechRequest(text), chosen, alike, frames) if text.strip() else None
     view = check_view(found_out, limits, seconds, person, spoken)
     named = find_named(text)
     view["problems"] += [named_view(text, named, limits, spoken)] if named else []
     return view | {"marks": unknown_view(text, find_in_script(text, limits))}
+
+
+def _plan_next(desk: Desk, model: Model, person: Person) -> Plan | None:
+    """Plan the next speech; None where there is no plan, which the job itself reports."""
+    with suppress(Trouble):
+        return desk.machine.plan_next(model.id, desk.machine.read_choice(person))
+    return None
 
 
 def named_view(script_text: str, named: NamedSpeakers, limits: VoiceLimits, spoken: Language) -> View:

@@ -128,6 +128,15 @@ def test_what_another_card_did_says_nothing_here() -> None:
     assert seconds(PictureRequest("a"), replace(elsewhere, plan={"device": "cuda", "runs_on": "cuda"})) is not None
 
 
+def test_what_ran_in_another_precision_says_nothing_of_this_one() -> None:
+    """float16 chosen by hand was promised 28 s, measured in float32, and took five minutes."""
+    plan = forecast(PictureRequest("a"), SD15, machine("gtx-1060"), Choice(dtype="float16"), {}).plan
+    assert plan is not None
+    wide, half, old = (made(2.0, {}, device="cuda", **more) for more in ({"dtype": "float32"}, {"dtype": "float16"}, {}))
+    moved = made(2.0, {}, device="cuda", dtype="float16", offload="sequential")
+    assert list_alike([wide, half, old, moved], plan) == [half, old]
+
+
 @pytest.mark.parametrize("gib", [0.25, 1, 2, 3, 4, 6])
 @pytest.mark.parametrize("name", ["rtx-3060", "gtx-1060", "m1-8gb", "cpu"])
 @pytest.mark.parametrize(
@@ -166,7 +175,7 @@ def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
         plan = forecast(request, model, card(64, name), as_it_is, {}).plan
         assert plan is not None
         whole = peak_bytes(describe_need(model), plan) / GIB
-        for gib in (whole * percent / 100 for percent in range(40, 100, 2)):
+        for gib in (whole * percent / 100 for percent in range(20, 100, 2)):
             found = forecast(request, model, card(gib, name), as_it_is, {})
             offered = [cure for cure in found.cures if cure.sentence.key.startswith("cure.offload")]
             assert len(offered) <= 1 and all(cure.choice.offload != "none" for cure in offered)
@@ -202,7 +211,7 @@ def test_the_memory_that_is_free_now_is_of_the_right_device(kind: Any, reading: 
 
 def test_a_machine_that_does_not_say_what_is_free_is_taken_for_a_small_one() -> None:
     silent = replace(machine("cpu"), free_bytes=0, limit_bytes=0, memory_bytes=0)
-    assert "4.0 GB are free" in str(forecast(PictureRequest("a"), SD15, silent, Choice(), {}).sentence)
+    assert "of the 4.0 GB that are free" in str(forecast(PictureRequest("a"), SD15, silent, Choice(), {}).sentence)
 
 
 def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:

@@ -1,7 +1,7 @@
 // Machine: the plan with its reasons, the chunk curve, the live charts, the self-test.
 (() => {
   const { t, text, el, list, gb, ask } = Hearth;
-  let model = "", as = "", asked = "", stamp = "", view = null, checked = null, testing = false;
+  let model = "", as = "", asked = "", stamp = "", view = null, checked = null, testing = false, stopped = null;
 
   Hearth.look_at = (nextModel, nextAs) => {
     [model, as] = [nextModel ?? model, nextAs ?? ""];
@@ -42,12 +42,13 @@
     drawSelftest();
   }
 
-  // How far the check of this machine is; then what came of it.
+  // How far the check of this machine is; then what came of it. Of a self-test that was stopped, no more is told than it has asked.
   const checking = () => Boolean(!testing && checked?.total && checked.done < checked.total);
   function drawBadge(badge) {
     const { right, total } = view.selftest;
-    badge.className = `h-badge ${checking() || !total ? "" : right === total ? "right" : "careful"}`;
+    badge.className = `h-badge ${checking() || !total || (stopped && right === total) ? "" : right === total ? "right" : "careful"}`;
     if (checking()) return text(badge, t("machine.checking", "checking this machine while idle: {done} of {total}", checked));
+    if (stopped) return text(badge, t("machine.part-tested", "self-test stopped at {done} of {asked}; {right} of {total} right so far", { ...stopped, right, total }));
     text(badge, total ? t("machine.tested", "checked: {right} of {total} right", { right, total }) : t("machine.untested", "not checked yet"));
   }
 
@@ -101,10 +102,13 @@
     const fastest = Math.min(...known.map(([, s]) => s));
     const speed = known.map(([i, s]) => `${x(i)},${y(fastest / s)}`).join(" ");
     const over = curve.points.findIndex((p) => p.bytes > curve.budget);
-    const near = (size) => (size == null ? -1 : curve.points.reduce((best, p, i) => (Math.abs(Math.log2(p.chunk / size)) < Math.abs(Math.log2(curve.points[best].chunk / size)) ? i : best), 0));
-    const at = near(curve.at), chosen = near(curve.chunk); // what runs, and what was asked for
+    // What runs may lie between two sizes, each of which is twice the one before; of a size that is asked for none but the same is marked.
+    const at = curve.at == null ? -1 : Math.min(curve.points.length - 1, Math.max(0, Math.log2(curve.at / curve.points[0].chunk)));
+    const log_at = at < 0 ? 0 : logs[Math.floor(at)] + (at % 1) * (logs[Math.ceil(at)] - logs[Math.floor(at)]);
+    const chosen = curve.chunk == null ? 0 : 1 + curve.points.findIndex((p) => p.chunk === curve.chunk) || -1;
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
-    const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
+    const every = W / sizes.length < 48 ? 2 : 1; // on a phone every second size has room, the marked one among them
+    const marks = sizes.map((size, i) => ((i - Math.max(0, chosen)) % every ? "" : `<text class="${i === chosen ? "here" : ""}" x="${i ? (i < sizes.length - 1 ? x(i - 1) : W) : 0}" y="${H - 4}" text-anchor="${i ? (i < sizes.length - 1 ? "middle" : "end") : "start"}">${size}</text>`)).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
     // On the left the memory of each line, on the right the time that a call takes there.
     const mib = (share) => `${megabytes(2 ** (low + share * (high - low)))} MiB`;
@@ -114,13 +118,13 @@
     const points = curve.points.map((p) => `${p.chunk}${t("word.colon", ": ")}${megabytes(p.bytes)} MiB`);
     const label = Hearth.sentences([t("curve.label", "Memory and speed by chunk size:"), points.join(t("word.comma", ", "))]);
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
-    element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>${view.simulated ? `<p class="h-pretended">${esc(t("curve.simulated", "Memory and speed of the simulated {machine}", { machine: view.simulated }))}</p>` : ""}
+    element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>${view.simulated ? `<p class="h-pretended">${esc(t("curve.simulated", "Memory of the simulated {machine}. Speed is measured on this computer, which stands in for it.", { machine: view.simulated }))}</p>` : ""}
       <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MiB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
       <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed; on the right, the time of a call") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
       ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="12">${t("curve.over", "over the limit")}</text>` : ""}
       ${axis}<polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
-      ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
+      ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((log_at - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
 
   document.addEventListener("click", (event) => event.target.closest?.(".h-knee button") && Hearth.call("machine.knee"));
@@ -222,7 +226,7 @@
     const left = { done, total, time: Hearth.time(measuring.eta_s) };
     const counted = measuring.eta_s ? t("measuring.done-left", "{done} of {total}, about {time} left", left) : t("measuring.done", "{done} of {total}", left);
     const under_way = total ? counted : t("measuring.waits", "waiting for the engine");
-    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? Hearth.sentences(measuring.said.map((each) => each.text));
+    const closing = { failed: end?.text, stopped: total ? t("measuring.stopped-at", "stopped at {done} of {total}", { done, total }) : t("measuring.stopped", "stopped") }[end?.kind] ?? Hearth.sentences(measuring.said.map((each) => each.text));
     text(element.querySelector("p"), end ? closing : under_way);
     text(element.querySelector(".h-heard"), end ? closing : "");
   });
@@ -233,6 +237,8 @@
     const was = checking();
     checked = now_checked;
     testing = measuring?.kind === "SelfTest" && !measuring.end;
+    const ends = measuring?.kind === "SelfTest" && measuring.end?.kind === "stopped" && measuring.total;
+    stopped = ends ? { done: measuring.done, asked: measuring.total } : null;
     if (view?.words && checking()) drawBadge(element.querySelector(".h-badge"));
     else if (was) asked = ""; // what was found may have changed the plan
     if (!model) model = element.dataset.model ?? "";

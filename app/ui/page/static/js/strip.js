@@ -6,9 +6,9 @@
     <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
     <span class="h-swap"></span><span class="h-machine"></span>`;
 
-  Hearth.memory = ({ now, highest, limit, stands_in }) => {
-    const figures = { now: gb(now), highest: gb(highest), limit: gb(limit) };
-    return stands_in ? t("strip.memory-here", "{now} of {limit} GB of this computer, peak {highest}", figures) : t("strip.memory-text", "{now} of {limit} GB, peak {highest}", figures);
+  Hearth.memory = ({ now, highest, total, stands_in }) => {
+    const figures = { now: gb(now), highest: gb(highest), total: gb(total) };
+    return stands_in ? t("strip.memory-here", "{now} of {total} GB of this computer, peak {highest}", figures) : t("strip.memory-text", "{now} of {total} GB, peak {highest}", figures);
   };
 
   // Facts of a server that does not answer are old: nothing is told of it.
@@ -29,11 +29,11 @@
     if (memory) {
       text(part("memory-word"), t("strip.memory", "memory"));
       const bar = part("bar");
-      const share = Math.min(1, memory.now / memory.limit || 0);
+      const share = Math.min(1, memory.now / memory.total || 0);
       bar.firstElementChild.style.transform = `scaleX(${share.toFixed(3)})`;
-      bar.lastElementChild.style.left = `${(Math.min(1, memory.highest / memory.limit || 0) * 100).toFixed(1)}%`;
-      bar.classList.toggle("h-full", share > 0.9);
-      bar.setAttribute("aria-valuemax", gb(memory.limit));
+      bar.lastElementChild.style.left = `${(Math.min(1, memory.highest / memory.total || 0) * 100).toFixed(1)}%`;
+      bar.classList.toggle("h-full", memory.now > 0.9 * memory.limit); // what other programs leave
+      bar.setAttribute("aria-valuemax", gb(memory.total));
       bar.setAttribute("aria-valuenow", gb(memory.now));
       bar.setAttribute("aria-label", t("strip.memory", "memory"));
       text(part("memory-text"), Hearth.memory(memory));
