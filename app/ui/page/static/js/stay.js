@@ -10,10 +10,16 @@
 
   addEventListener("pagehide", () => {
     sessionStorage.setItem(TAB, Hearth.tabInView() ?? "");
-    sessionStorage.setItem(FORCE, JSON.stringify(Hearth.told));
+    const told = (tab) => Object.entries(Hearth.told[tab]).filter(([, value]) => !isEmpty(value));
+    const now = Object.keys(CALLS).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(told(tab)) }]); // a tab that was never opened told nothing
+    sessionStorage.setItem(FORCE, JSON.stringify(Object.fromEntries(now)));
   });
+  // A tab that somebody opens meanwhile stays.
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.('button[role="tab"]')) opened = true;
+  }, true);
   Hearth.area("#h-rooms", () => {
-    if (!opened && Hearth.tabInView()) opened = Hearth.openTab(tab) ?? true;
+    if (!opened && Hearth.tabInView()) Hearth.openTab(tab);
   });
 
   // The starting picture and its mask are too large for the session's storage.
@@ -55,6 +61,7 @@
   const isEmpty = (value) => value == null || value === "" || value.length === 0;
   Hearth.kept = (tab, names) => {
     const values = before[tab] ?? {};
+    Object.assign(Hearth.told[tab], values); // another reload may come before the fields tell
     delete before[tab]; // once: later calls bring a picture alone
     return names.map((name) => (isEmpty(values[name]) ? AS_IT_IS : values[name]));
   };
