@@ -73,7 +73,7 @@ def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browse
     page.wait_for_timeout(1500)  # whatever asks for a forecast as the tab opens has its answer
     assert page.locator("#paint-fit .h-check").count() == 0
     desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
-    expect(page.locator("#paint-fit .h-check")).to_contain_text("GB are free")
+    expect(page.locator("#paint-fit .h-check")).to_contain_text("GB that are free")
     context.close()
 
 

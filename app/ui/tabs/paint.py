@@ -207,9 +207,8 @@ def connect_owner(tab: PaintTab) -> None:
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
     changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch, own.quicker)]
-    weighed = fields.asked - {fields.start.image}
-    gr.on(changes, tab.forecast, weighed, fields.model.forecast, **LATEST)
-    # Once something was made, how long it takes is known.
-    hear(fields.calls, "paint.forecast", tab.forecast, weighed, fields.model.forecast, **LATEST)
+    # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
+    asks = [*changes, script_event(fields.calls, "paint.forecast")]
+    gr.on(asks, tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
     hear(fields.calls, "paint.start", tab.start_from, None, [fields.start.image, fields.start.drawer, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

@@ -26,9 +26,10 @@ ANCHORED = ("match", "fullmatch")
 CALLS = {"compile", "match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 COMPUTED = {
     "app/compat/planning/quirk.py", "app/compat/planning/quirk_table.py", "app/engine/pipelines/placement.py", "app/launcher/pip_command.py",
-    "app/graphics_cards.py", "app/launcher/machine_facts.py", "app/private_words.py",
+    "app/graphics_cards.py", "app/launcher/machine_facts.py", "app/private_words.py", "app/engine/text/starter_words.py",
 }  # fmt: skip
-"""Files whose patterns are columns of Hearth's own tables, over names of cards, layers and pip's own lines, or this user's names."""
+"""Files whose patterns are columns of Hearth's own tables, over names of cards, layers and pip's own lines, or this user's names, or
+words of a prompt, escaped."""
 LETTERS = 8192
 SLOWEST_S = 0.03
 """For LETTERS letters. A linear pattern takes a tenth of a millisecond, a quadratic one a hundred."""
