@@ -26,7 +26,7 @@ from assets.starter.training.pictures.text import full_sketch, tokens_of
 
 DROPPED = 0.1
 DETAIL = 5.0
-THINGS = 2.0
+THINGS = 5.0
 TOWARDS_NOISE = 0.75
 QUARTERS = 4
 Source = Callable[[np.random.Generator, int], tuple[Tensor, Tensor, Tensor]]
