@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
@@ -22,8 +23,11 @@ def build_calls(*calls: Call) -> gr.HTML:
 
 
 def script_event(through: gr.HTML, call: Call) -> Callable[..., Any]:
-    """Return the event of a call, to which handlers are connected."""
-    return getattr(through, call)  # type: ignore[no-any-return]
+    """Return the event of a call, to which handlers are connected. It says of itself what `gr.on` asks of the events it puts together."""
+    event: Any = getattr(through, call)
+    functools.update_wrapper(event, event.func)
+    event.__self__ = through
+    return cast(Callable[..., Any], event)
 
 
 def hear(through: gr.HTML, call: Call, handler: Callable[..., Any] | None, inputs: Any, outputs: Any, **how: Any) -> Any:
