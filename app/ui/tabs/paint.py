@@ -22,7 +22,7 @@ from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
-from app.ui.tabs.script_calls import hear, read_number, script_event
+from app.ui.tabs.script_calls import hear, join_event, read_number, script_event
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
@@ -208,7 +208,7 @@ def connect_owner(tab: PaintTab) -> None:
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
     changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch, own.quicker)]
     # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
-    asks = [*changes, script_event(fields.calls, "paint.forecast")]
+    asks = [*changes, join_event(fields.calls, "paint.forecast")]
     gr.on(asks, tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
     hear(fields.calls, "paint.start", tab.start_from, None, [fields.start.image, fields.start.drawer, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

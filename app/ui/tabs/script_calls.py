@@ -23,8 +23,13 @@ def build_calls(*calls: Call) -> gr.HTML:
 
 
 def script_event(through: gr.HTML, call: Call) -> Callable[..., Any]:
-    """Return the event of a call, to which handlers are connected. It says of itself what `gr.on` asks of the events it puts together."""
-    event: Any = getattr(through, call)
+    """Return the event of a call, to which handlers are connected."""
+    return getattr(through, call)  # type: ignore[no-any-return]
+
+
+def join_event(through: gr.HTML, call: Call) -> Callable[..., Any]:
+    """Return the event of a call that `gr.on` connects together with others. It says of itself what `gr.on` asks of each."""
+    event: Any = script_event(through, call)
     functools.update_wrapper(event, event.func)
     event.__self__ = through
     return cast(Callable[..., Any], event)
