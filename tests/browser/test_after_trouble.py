@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.both_servers import served
-from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
+from tests.support.window import go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -36,13 +36,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module", params=[("light", "en-US", 1280), pytest.param(("dark", "zh-CN", 390), marks=pytest.mark.slow)])
 def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
     scheme, locale, width = request.param
-    context = browser.new_context(locale=locale, color_scheme=scheme, viewport={"width": width, "height": 800})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(address)
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    yield page
-    context.close()
+    with open_page(browser, address, locale=locale, color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
+        yield page
 
 
 def show(page: Page, **state: Any) -> None:

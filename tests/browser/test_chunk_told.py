@@ -17,7 +17,7 @@ from app.ui.state.desk import Desk
 from app.ui.tabs.curve_view import find_place
 from tests.support.both_servers import served
 from tests.support.waiting import until
-from tests.support.window import WAIT_MS, choose, go, needs_chromium, shut_out
+from tests.support.window import choose, go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -80,13 +80,8 @@ def desk(light: tuple[Desk, str]) -> Iterator[Desk]:
 @pytest.fixture(scope="module", params=[("light", 1280), ("dark", 390)])
 def page(request: pytest.FixtureRequest, browser: Browser, light: tuple[Desk, str]) -> Iterator[Page]:
     scheme, width = request.param
-    context = browser.new_context(locale="en-US", color_scheme=scheme, viewport={"width": width, "height": 800})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(light[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    yield page
-    context.close()
+    with open_page(browser, light[1], locale="en-US", color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
+        yield page
 
 
 def show(page: Page, **state: Any) -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.palette import PALETTE
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
-from tests.support.window import SETTLED, WAIT_MS, go, needs_chromium, unfold
+from tests.support.window import SETTLED, go, needs_chromium, open_page, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -45,15 +45,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 
 @pytest.fixture(scope="module", params=["light", pytest.param("dark", marks=pytest.mark.slow)])
 def page(request: pytest.FixtureRequest, browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    context = browser.new_context(
-        locale="en-US", viewport={"width": 1280, "height": 900}, reduced_motion="reduce", color_scheme=request.param
-    )
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(opened[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    yield page
-    context.close()
+    with open_page(
+        browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 900}, reduced_motion="reduce", color_scheme=request.param
+    ) as page:
+        yield page
 
 
 def ember(page: Page) -> str:

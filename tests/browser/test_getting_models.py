@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
 from tests.support.waiting import until
-from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
+from tests.support.window import go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -30,13 +30,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    context = browser.new_context(locale="en-US", viewport={"width": 390, "height": 800})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(opened[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    yield page
-    context.close()
+    with open_page(browser, opened[1], locale="en-US", viewport={"width": 390, "height": 800}) as page:
+        yield page
 
 
 def test_a_download_is_agreed_to_where_the_person_is(page: Page, opened: tuple[Desk, str]) -> None:

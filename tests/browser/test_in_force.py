@@ -18,7 +18,7 @@ from app.engine.jobs.request import PictureRequest, Request
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
 from tests.support.waiting import until
-from tests.support.window import WAIT_MS, go, needs_chromium, shut_out, unfold
+from tests.support.window import go, needs_chromium, open_page, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -33,14 +33,9 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 
 @pytest.fixture
 def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(opened[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    go(page, "paint")
-    yield page
-    context.close()
+    with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}) as page:
+        go(page, "paint")
+        yield page
 
 
 def chips(page: Page) -> Locator:

@@ -20,7 +20,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.both_servers import served
-from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
+from tests.support.window import go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -37,13 +37,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 
 @pytest.fixture
 def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800}, reduced_motion="reduce", color_scheme="light")
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(opened[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    yield page
-    context.close()
+    with open_page(
+        browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}, reduced_motion="reduce", color_scheme="light"
+    ) as page:
+        yield page
 
 
 SPOKEN = """(speech) => {

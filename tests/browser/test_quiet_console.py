@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
 from tests.support.waiting import until
-from tests.support.window import WAIT_MS, go, needs_chromium, unfold
+from tests.support.window import go, needs_chromium, open_page, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -35,13 +35,8 @@ def written(page: Page) -> list[str]:
 
 @pytest.fixture
 def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(opened[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    yield page
-    context.close()
+    with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 900}) as page:
+        yield page
 
 
 def test_a_junk_lora(page: Page, written: list[str], tmp_path: Path) -> None:
@@ -55,29 +50,20 @@ def test_a_junk_lora(page: Page, written: list[str], tmp_path: Path) -> None:
     assert not written
 
 
-def test_a_path_without_a_model(page: Page, written: list[str]) -> None:
-    go(page, "models")
-    page.locator("#h-models .h-add input").fill("/nowhere/at all")
+@pytest.mark.parametrize(
+    ("tab", "field", "typed", "place", "words"),
+    [
+        ("models", "#h-models .h-add input", "/nowhere/at all", "#h-models [role=alert]", "/nowhere/at all"),
+        ("machine", "#h-machines .h-lend input[type=text]", "not a code", "#h-machines [role=alert]", "code"),
+        ("machine", "#machine-exact input, #machine-exact textarea", "many", "#machine-message", "'many' is not a valid chunk size."),
+    ],
+    ids=["a path without a model", "a code of no computer", "a chunk size that is none"],
+)
+def test_what_cannot_be(page: Page, written: list[str], tab: str, field: str, typed: str, place: str, words: str) -> None:
+    go(page, tab)
+    page.locator(field).fill(typed)
     page.keyboard.press("Enter")
-    expect(page.locator("#h-models [role=alert]").locator("visible=true")).to_contain_text("/nowhere/at all")
-    page.wait_for_timeout(300)
-    assert not written
-
-
-def test_a_code_of_no_computer(page: Page, written: list[str]) -> None:
-    go(page, "machine")
-    page.locator("#h-machines .h-lend input[type=text]").fill("not a code")
-    page.keyboard.press("Enter")
-    expect(page.locator("#h-machines [role=alert]").locator("visible=true")).to_contain_text("code")
-    page.wait_for_timeout(300)
-    assert not written
-
-
-def test_a_chunk_size_that_is_none(page: Page, written: list[str]) -> None:
-    go(page, "machine")
-    page.fill("#machine-exact input, #machine-exact textarea", "many")
-    page.keyboard.press("Enter")
-    expect(page.locator("#machine-message")).to_contain_text("'many' is not a valid chunk size.")
+    expect(page.locator(place).locator("visible=true")).to_contain_text(words)
     page.wait_for_timeout(300)
     assert not written
 

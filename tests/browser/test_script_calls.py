@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.both_servers import served
 from tests.support.waiting import until
-from tests.support.window import WAIT_MS, go, needs_chromium
+from tests.support.window import go, needs_chromium, open_page
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -35,14 +35,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
-    context = browser.new_context(locale="en-US", permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(address)
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    page.wait_for_selector("#speak-go")  # the tab may come after the strip
-    yield page
-    context.close()
+    with open_page(browser, address, locale="en-US", permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.wait_for_selector("#speak-go")  # the tab may come after the strip
+        yield page
 
 
 def carried(page: Page) -> list[Any]:

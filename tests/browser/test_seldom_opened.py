@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from app.engine.files import sound
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
-from tests.support.window import WAIT_MS, choose, go, needs_chromium, shut_out, unfold
+from tests.support.window import choose, go, needs_chromium, open_page, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -29,15 +29,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 @pytest.fixture
 def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
     """A phone."""
-    context = browser.new_context(
-        locale="en-US", viewport={"width": 390, "height": 800}, reduced_motion="reduce", has_touch=True, is_mobile=True
-    )
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(opened[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    yield page
-    context.close()
+    with open_page(
+        browser, opened[1], locale="en-US", viewport={"width": 390, "height": 800}, reduced_motion="reduce", has_touch=True, is_mobile=True
+    ) as page:
+        yield page
 
 
 SHOWN = "place => getComputedStyle(document.querySelector(place), '::after').content"

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
-from tests.support.window import WAIT_MS, go, needs_chromium, shut_out, unfold, while_it_waits
+from tests.support.window import go, needs_chromium, open_page, shut_out, unfold, while_it_waits
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -36,17 +36,12 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    context = browser.new_context(locale="zh-CN", viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.goto(opened[1])
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
-    go(page, "speak")
-    unfold(page, "\u7528\u5f55\u97f3\u521b\u5efa\u58f0\u97f3")
-    page.wait_for_selector(CLIP, state="attached")
-    page.evaluate(SEEN)
-    yield page
-    context.close()
+    with open_page(browser, opened[1], locale="zh-CN", viewport={"width": 1280, "height": 900}, reduced_motion="reduce") as page:
+        go(page, "speak")
+        unfold(page, "\u7528\u5f55\u97f3\u521b\u5efa\u58f0\u97f3")
+        page.wait_for_selector(CLIP, state="attached")
+        page.evaluate(SEEN)
+        yield page
 
 
 def clip() -> bytes:

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,18 @@ def contexts(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield kept
     for each in kept.kept.values():
         each.close()
+
+
+@contextmanager
+def open_page(browser: Browser, address: str, **options: Any) -> Iterator[Page]:
+    """A page in a context of its own, once its strip says what Hearth is doing."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(address)
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    yield page
+    context.close()
 
 
 Visit = Callable[..., Page]
