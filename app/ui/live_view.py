@@ -9,7 +9,7 @@ from typing import Final
 
 from app import notices
 from app.compat.machine.chunk_curve import SIZES
-from app.compat.planning.types import AUTO
+from app.compat.planning.types import Choice
 from app.engine.jobs.events import Failed, Note
 from app.engine.jobs.owners import is_guest
 from app.engine.jobs.progress import Progress
@@ -22,7 +22,7 @@ from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, leave_out_advice, redact_for
-from app.ui.state.person import Person
+from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
 from app.ui.tabs.curve_view import find_place
 
@@ -41,7 +41,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
     answer: Live = {
         "strip": views.strip_view(
-            state, progress, translate(word_name(name_model(_find_loaded(state, progress))), spoken), desk.keeper.chunk, spoken
+            state, progress, translate(word_name(name_model(_find_loaded(state, progress))), spoken), desk.machine.read_choice(OWNER), spoken
         ),
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
@@ -76,7 +76,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     """Show a guest their own work and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
-    strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", AUTO, spoken)
+    strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", Choice(), spoken)
     queue = desk.jobs.list_queue(person)
     if queue and not own:
         strip["doing"] = translate(say("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)

@@ -83,7 +83,7 @@ def test_what_is_chosen_by_hand_is_planned_and_runs(tinkerer: Page, opened: Open
     exactly(page, "64")
     until(lambda: page.locator("#h-strip .h-machine").inner_text().endswith("expanded GQA, chunk 64"))
     expect(page.locator("#h-charts .h-marks")).to_contain_text("chunk size 64")
-    assert (chosen(page, "chunk of queries"), chosen(page, "kernels")) == ("64", "math")
+    until(lambda: (chosen(page, "chunk of queries"), chosen(page, "kernels")) == ("64", "math"))
 
     choose(page, "#machine-gqa", "automatic")
     kernels(page)

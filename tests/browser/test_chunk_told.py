@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from app.compat.machine.chunk_curve import SIZES, Curve, Point, keep_curve
 from app.compat.planning.types import AUTO
@@ -141,6 +141,25 @@ def test_a_size_between_two_places_moves_the_slider_and_stays(page: Page, desk: 
     go(page, "paint")
     expect(page.locator("#h-tuning b")).to_have_text("300")
     expect(page.locator("#h-tuning input")).to_have_value(str(find_place(300)))
+
+
+def test_an_earlier_plan_does_not_cover_a_later_one(page: Page, desk: Desk) -> None:
+    """The answer for one size came after the answer for the next, and the wrong size stayed marked."""
+    go(page, "machine")
+    choose(page, "#machine-model", BY_ID["sdxl"].title)
+    expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sdxl")
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/hearth/machine?*", lambda route: held.append((route, route.fetch())))
+    for size in (64, 512):
+        before = len(held)
+        desk.machine.set_chunk(size)
+        until(lambda before=before: page.wait_for_timeout(20) is None and len(held) > before)
+    for route, answer in reversed(held):
+        route.fulfill(response=answer)
+        expect(page.locator("#h-curve text.here")).to_have_text("512")
+        page.wait_for_timeout(300)
+    page.unroute("**/hearth/machine?*")
+    expect(page.locator("#h-curve text.here")).to_have_text("512")
 
 
 def test_the_curve_has_numbers_on_its_axes(page: Page, desk: Desk) -> None:

@@ -450,4 +450,12 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
 def test_the_strip_says_that_the_work_is_for_another_computer() -> None:
     for job, doing in (("1", "starting"), (name_lent("1-0-1"), "starting, for another computer")):
         state = EngineState(ready=True, job=job)
-        assert views.strip_view(state, Progress(), "", AUTO, "en")["doing"] == doing
+        assert views.strip_view(state, Progress(), "", Choice(), "en")["doing"] == doing
+
+
+def test_the_plan_is_drawn_anew_after_each_choice_also_of_another_window() -> None:
+    state = EngineState(ready=True, job="")
+    choices = (Choice(), Choice(chunk=64), Choice(chunk=77), Choice(gqa="expanded"))
+    stamps = [views.strip_view(state, Progress(), "", each, "en")["plan"] for each in choices]
+    assert len({*stamps}) == len(choices)
+    assert stamps[1] == views.strip_view(state, Progress(), "", Choice(chunk=64), "en")["plan"]

@@ -13,7 +13,7 @@ import soundfile
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.compat.planning.types import AUTO, Chunk, Plan
+from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
@@ -26,8 +26,8 @@ from app.ui.page.translate import Language, join, text, translate
 View = dict[str, Any]
 
 
-def strip_view(state: EngineState, progress: Progress | None, title: str, asked: Chunk, spoken: Language) -> View:
-    """Return the strip on every tab; an idle one only says that it is ready. `asked`: the chunk size in force."""
+def strip_view(state: EngineState, progress: Progress | None, title: str, choice: Choice, spoken: Language) -> View:
+    """Return the strip on every tab; an idle one only says that it is ready. `choice`: what the owner forced, and the chunk size in force."""
     step = progress.step if progress is not None and progress.end is None else None
     doing = doing_text(state, progress, spoken)
     return {
@@ -39,9 +39,9 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, asked:
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
         "memory": strip_memory(state) if state.ready else None,
-        "machine": machine_text(state.hardware, state.plan if state.job else None, step, asked, spoken),
-        "chunk": chunk_now_text(step, asked, spoken),
-        "plan": stamp_plan(state),
+        "machine": machine_text(state.hardware, state.plan if state.job else None, step, choice.chunk, spoken),
+        "chunk": chunk_now_text(step, choice.chunk, spoken),
+        "plan": stamp_plan(state, choice),
     }
 
 
@@ -197,11 +197,12 @@ def chunk_now_text(step: Step | None, asked: Chunk, spoken: Language) -> str:
     return translate(sentence, spoken)
 
 
-def stamp_plan(state: EngineState) -> str:
-    """Return a value that changes when the Machine tab must redraw its plan: another job or fallback, half a GiB more or less free."""
-    if state.job:
-        return f"{state.job} {hash(state.plan):x}"
-    return str(state.hardware.free_bytes >> 29) if state.hardware is not None else ""
+def stamp_plan(state: EngineState, choice: Choice) -> str:
+    """Return a value that changes when the Machine tab must redraw its plan.
+
+    It changes with the choice, with the job and its fallbacks, and with each half GiB of free memory."""
+    free = state.hardware.free_bytes >> 29 if state.hardware is not None else None
+    return f"{hash((choice, state.job, state.plan if state.job else free)):x}"
 
 
 GQA_WORDS = {

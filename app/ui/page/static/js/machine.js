@@ -1,7 +1,7 @@
 // Machine: the plan with its reasons, the chunk curve, the live charts, the self-test.
 (() => {
   const { t, text, el, list, gb, ask } = Hearth;
-  let model = "", as = "", asked = "", stamp = "", view = null, checked = null, testing = false, stopped = null;
+  let model = "", as = "", asked = "", stamp = "", turn = 0, view = null, checked = null, testing = false, stopped = null;
 
   Hearth.look_at = (nextModel, nextAs) => {
     [model, as] = [nextModel ?? model, nextAs ?? ""];
@@ -18,13 +18,18 @@
     return navigator.clipboard.write([new ClipboardItem({ "text/plain": report.then((text) => new Blob([text], { type: "text/plain" })) })]);
   };
 
+  // Only the last question's answer is drawn: an earlier one may come after it.
+  const wanted = () => `${model} ${as} ${stamp}`;
   async function refresh() {
-    asked = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${stamp}`;
+    const mine = ++turn;
+    asked = wanted();
     try {
-      view = await ask(`hearth/machine?model=${encodeURIComponent(model)}&as=${encodeURIComponent(as)}`);
+      const answer = await ask(`hearth/machine?model=${encodeURIComponent(model)}&as=${encodeURIComponent(as)}`);
+      if (mine !== turn) return;
+      view = answer;
       draw();
     } catch {
-      asked = "";
+      if (mine === turn) asked = "";
     }
   }
 
@@ -248,8 +253,7 @@
     }
     stamp = strip.plan;
     const end = measuring?.end ? JSON.stringify(measuring.end) : "";
-    const now = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${strip.plan}`;
-    if (now !== asked || (end && end !== ended) || (!view?.words && strip.machine)) refresh();
+    if (wanted() !== asked || (end && end !== ended) || (!view?.words && strip.machine)) refresh();
     ended = end;
   });
 })();
