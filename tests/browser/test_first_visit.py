@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, expect
 from app.compat.machine.hardware import Hardware
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
-from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
+from tests.support.waiting import until
+from tests.support.window import WAIT_MS, go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -75,6 +76,30 @@ def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browse
     desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
     expect(page.locator("#paint-fit .h-check")).to_contain_text("GB that are free")
     context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
+    """The samples, what the prompt was read as and the forecast came one after the other, and pushed down what is below them."""
+    desk, address = opened
+    desk.settings.put({"greeted": True, "drafts": {"paint-prompt": "a red house by the sea"}})
+    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
+    with open_page(browser, address, locale="en-US", viewport={"width": width, "height": 800}) as page:
+        page.add_init_script(WATCH)
+        go(page, "paint")
+        for again in (False, True):
+            expect(page.locator("#h-samples button").first).to_be_visible()
+            expect(page.locator("#h-prompt li").first).to_be_visible()
+            expect(page.locator("#paint-fit .h-check")).to_be_visible()
+            if not again:
+                high = page.locator("#h-prompt").evaluate("each => each.offsetHeight")
+                page.reload()
+        page.wait_for_timeout(500)
+        shifts = page.evaluate("shifts")
+        assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
+        page.fill("#paint-prompt textarea", "")
+        page.keyboard.press("Tab")
+        until(lambda: page.wait_for_timeout(20) is None and page.locator("#h-prompt").evaluate("each => each.offsetHeight") < high)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

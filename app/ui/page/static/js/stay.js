@@ -1,6 +1,6 @@
 // What a reload, as by a switch of the language, does not take away: the tab in view, and what is in force for the next start.
 (() => {
-  const TAB = "hearth_tab", FORCE = "hearth_force", WINDOW = "hearth_window", DAY_MS = 86_400_000;
+  const TAB = "hearth_tab", FORCE = "hearth_force", WINDOW = "hearth_window", ROOM = "hearth_room", DAY_MS = 86_400_000;
   const CALLS = { speak: "speak.kept", paint: "paint.kept" };
   const AS_IT_IS = { __type__: "update" }, OPEN = { __type__: "update", open: true };
   const before = JSON.parse(sessionStorage.getItem(FORCE) ?? "{}"), tab = sessionStorage.getItem(TAB);
@@ -13,7 +13,15 @@
     const told = (tab) => Object.entries(Hearth.told[tab]).filter(([, value]) => !isEmpty(value));
     const now = Object.keys(CALLS).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(told(tab)) }]); // a tab that was never opened told nothing
     sessionStorage.setItem(FORCE, JSON.stringify(Object.fromEntries(now)));
+    sessionStorage.setItem(ROOM, JSON.stringify({ width: innerWidth, heights: LATE.map((id) => [id, document.getElementById(id)?.offsetHeight]) }));
   });
+
+  // What is filled in late has the height that it had, until somebody touches the page: nothing below it jumps.
+  const LATE = ["h-samples", "h-prompt", "paint-fit"];
+  const room = JSON.parse(sessionStorage.getItem(ROOM) ?? "{}"), style = document.createElement("style");
+  if (room.width === innerWidth) style.textContent = room.heights.filter(([, high]) => high).map(([id, high]) => `#${id} { min-height: ${high}px; }`).join(" ");
+  document.head.append(style);
+  for (const touch of ["pointerdown", "keydown"]) document.addEventListener(touch, () => style.remove(), { once: true, capture: true });
   // A tab that somebody opens meanwhile stays.
   document.addEventListener("click", (event) => {
     if (event.target.closest?.('button[role="tab"]')) opened = true;
