@@ -135,9 +135,11 @@ def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page,
     expect(note).to_be_hidden()  # it asks for what is there
 
 
+@pytest.mark.parametrize("later", [False, True])
 def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
-    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:
+    """`later`: another tab is in view as the page loads, and Paint is opened only then."""
     page.fill("#paint-prompt textarea", "a boat")
     unfold(page, "Settings")
     page.fill("#paint-seed input", "77")
@@ -156,8 +158,15 @@ def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     page.mouse.up()
     expect(chips(page).first).to_contain_text("changing only the painted area")
     page.wait_for_function("new Promise((done) => setTimeout(done, 300, true))")  # the store has taken it
+    if later:
+        go(page, "shelf")
     page.click('[data-h-act="language"]')
     expect(page.locator("html")).to_have_attribute("lang", re.compile("^zh"))
+    if later:
+        expect(page.locator("#h-shelf")).to_be_visible()
+        page.reload()
+        expect(page.locator("#h-strip .h-doing")).not_to_be_empty()
+        go(page, "paint")
     expect(page.locator("#paint-go")).to_be_visible()
     expect(chips(page)).to_have_count(2)
     expect(chips(page).first).to_contain_text("b.png")
