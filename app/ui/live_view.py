@@ -41,7 +41,11 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
     answer: Live = {
         "strip": views.strip_view(
-            state, progress, translate(word_name(name_model(_find_loaded(state, progress))), spoken), desk.machine.read_choice(OWNER), spoken
+            state,
+            progress,
+            translate(word_name(name_model(_find_loaded(state, progress))), spoken),
+            desk.machine.read_choice(OWNER),
+            spoken,
         ),
         "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),

@@ -24,7 +24,9 @@ ROUNDS = 3
 SOUND_MOST_S = 2.0
 """From a click on Speak to the first sound, once the voice is loaded."""
 PICTURE_MOST_S = 4.0
-SCRIPT = " (pause 0.3s) ".join(["[S1] It is warm today. [S2] And the sea is calm. [S1] Then we go out with the boat, and come back in the evening."] * 4)
+SCRIPT = " (pause 0.3s) ".join(
+    ["[S1] It is warm today. [S2] And the sea is calm. [S1] Then we go out with the boat, and come back in the evening."] * 4
+)
 """Long enough that a quiet machine does not have all of it before the page offers to listen."""
 PROMPT = "a red boat on the sea"
 CACHES = Path("/proc/sys/vm/drop_caches")

@@ -6,6 +6,7 @@ import json
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from app.engine.files import picture_settings
-from app.engine.jobs.request import PictureRequest, Request
+from app.engine.jobs.request import Lora, PictureRequest, Request
 from app.ui.state.desk import Desk
-from tests.support.both_servers import served
+from tests.support.both_servers import keep_creation, served
 from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page, shut_out, unfold
 
@@ -110,6 +111,30 @@ def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: t
     page.get_by_label("LoRA weights").press_sequentially(", 0.7")  # Gradio takes for a person's what comes by keys
     expect(trouble).to_have_count(0)
     chips(page).get_by_role("button", name="Remove").click()
+    expect(chips(page)).to_have_count(0)
+
+
+def test_reuse_brings_the_loras_whose_files_are_here(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = opened[0]
+    unfold(page, "Settings")
+    page.locator("#paint-settings input[type=file]").set_input_files(lora(tmp_path / "ink.safetensors"))
+    page.get_by_label("LoRA weights").fill("0.7")
+    page.fill("#paint-prompt textarea", "a boat in ink")
+    expect(chips(page)).to_have_text(re.compile("^with LoRA ink.safetensors"))
+    made = asked(page, desk, monkeypatch)
+    (ink,) = made.loras
+    gone = replace(made, loras=(ink, Lora(str(lora(tmp_path / "elsewhere.safetensors")), 0.3)))
+    number = keep_creation(desk, gone, "ink.png").id
+    chips(page).get_by_role("button", name="Remove").click()
+    expect(chips(page)).to_have_count(0)
+    page.evaluate("number => Hearth.call('paint.restore', { creation: number })", number)
+    expect(chips(page).first).to_have_text(re.compile("^with LoRA ink.safetensors"))
+    expect(page.get_by_label("LoRA weights")).to_have_value("0.7")
+    expect(page.locator("#paint-message")).to_contain_text("Choose the LoRAs elsewhere yourself")
+    assert asked(page, desk, monkeypatch).loras == (ink,)
+    chips(page).get_by_role("button", name="Remove: settings of an earlier creation").click()
     expect(chips(page)).to_have_count(0)
 
 

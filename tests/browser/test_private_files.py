@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import pytest
 from PIL import Image
 
 from app.engine.jobs.request import FORMATS
@@ -62,7 +61,7 @@ def test_what_leaves_the_machine_names_no_folder_of_it(visit: Visit, opened: Ope
     until(lambda: page.wait_for_timeout(50) is None and len(opened.rows("SELECT id FROM creations")) >= 2, LOADING_S)
 
     with httpx.Client(base_url=opened.address, timeout=LOADING_S, headers={"Origin": opened.address.rstrip("/")}) as program:
-        made = {id_: kind for id_, kind in opened.rows("SELECT id, kind FROM creations")}
+        made: dict[int, str] = dict(opened.rows("SELECT id, kind FROM creations"))
         files: dict[str, bytes] = {"zip": program.get("hearth/export", params={"ids": ",".join(map(str, made))}).content}
         for id_, kind in made.items():
             for form in FORMATS if kind == "speech" else [""]:

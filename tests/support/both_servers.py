@@ -14,8 +14,8 @@ from PIL import Image
 
 from app.compat.machine.hardware import Hardware
 from app.engine.files import sound
-from app.engine.jobs.creation import RunSummary
-from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.creation import Creation, RunSummary
+from app.engine.jobs.request import Request, SpeechRequest
 from app.ui import launch, share, single_instance
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk
@@ -60,13 +60,18 @@ def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
 def keep_creations(desk: Desk) -> None:
     """Put one sound and one picture on the shelf."""
     for name in ("a.wav", "b.png"):
-        job = desk.keeper.journal.queue(SpeechRequest("hello"), desk.machine.read_choice(OWNER))
-        desk.keeper.journal.withdraw(job.id)
-        folder = desk.keeper.folder(job.id)
-        folder.mkdir(parents=True)
-        if name == "a.wav":
-            sound.write(folder / name, np.zeros(16_000, np.float32), 16_000)
-        else:
-            Image.new("RGB", (8, 8)).save(folder / name)
-        made = RunSummary(model="", seconds=0.0, rate=0.0, unit="", elapsed_s=0.0, highest_bytes=0, whole=True, plan="{}")
-        desk.keeper.shelf.keep(job, [str(folder / name)], made)
+        keep_creation(desk, SpeechRequest("hello"), name)
+
+
+def keep_creation(desk: Desk, request: Request, name: str) -> Creation:
+    job = desk.keeper.journal.queue(request, desk.machine.read_choice(OWNER))
+    desk.keeper.journal.withdraw(job.id)
+    folder = desk.keeper.folder(job.id)
+    folder.mkdir(parents=True)
+    if name.endswith(".wav"):
+        sound.write(folder / name, np.zeros(16_000, np.float32), 16_000)
+    else:
+        Image.new("RGB", (8, 8)).save(folder / name)
+    made = RunSummary(model="", seconds=0.0, rate=0.0, unit="", elapsed_s=0.0, highest_bytes=0, whole=True, plan="{}")
+    (kept,) = desk.keeper.shelf.keep(job, [str(folder / name)], made)
+    return kept

@@ -14,7 +14,7 @@ from gradio.components import Component
 from app.engine.files import picture_settings
 from app.engine.files.foreign_settings import list_by_hand
 from app.engine.files.made_from import read_request
-from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
@@ -128,16 +128,21 @@ class PaintTab:
             found = read_request(self.desk.jobs.find_creation(number, who(request)))
             if not isinstance(found, PictureRequest):
                 raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
-            return self._restore(found, list_by_hand(found), request)
+            uploads = (self.desk.keeper.home.scratch / "uploads").resolve()  # Gradio hands out nothing from elsewhere
+            there = tuple(each for each in found.loras if Path(each.path).is_file() and Path(each.path).resolve().is_relative_to(uploads))
+            lost = tuple(each for each in found.loras if each not in there)
+            return self._restore(found, list_by_hand(dataclasses.replace(found, loras=lost)), request, there)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
 
-    def _restore(self, found: PictureRequest, notes: Sequence[Sentence], request: gr.Request) -> list[Any]:
-        """Give values for the restored fields, and notes on what could not be restored."""
+    def _restore(self, found: PictureRequest, notes: Sequence[Sentence], request: gr.Request, loras: Sequence[Lora] = ()) -> list[Any]:
+        """Give values for the restored fields, and notes on what could not be restored. `loras`: those whose files are here."""
         model, missing = self.shared.find_model_again(found.model)
+        files, weights = [each.path for each in loras], ", ".join(f"{each.weight:g}" for each in loras)
         return [
             found.prompt, found.negative, found.seed, model, found.width, found.height, found.steps, found.guidance,
-            found.scheduler or "", found.batch, found.upscale, found.strength, found.quicker, explain_restored([*missing, *notes], request),
+            found.scheduler or "", found.batch, found.upscale, found.strength, found.quicker, files or None, weights,
+            explain_restored([*missing, *notes], request),
         ]  # fmt: skip
 
     def start_from(self, carried: Any, request: gr.Request) -> tuple[Any, Any, str]:
@@ -171,7 +176,7 @@ def connect(tab: PaintTab) -> None:
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.reuse.click(tab.last_seed, None, own.seed, **QUICK)
-    reused = [own.seed, *fields.saved.values()]
+    reused = [own.loras, own.weights, own.seed, *fields.saved.values()]
     tell_reusing("paint", reused, script_event(fields.calls, "paint.restore"), fields.dropped.upload)
     reuse = hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     drop = fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)

@@ -97,13 +97,14 @@ class PaintFields:
     @property
     def restored(self) -> list[Component]:
         """The fields that an earlier picture fills again."""
-        return [self.prompt.prompt, self.prompt.negative, self.settings.seed, *self.saved.values()]
+        own = self.settings
+        return [self.prompt.prompt, self.prompt.negative, own.seed, *self.saved.values(), own.loras, own.weights]
 
     @property
     def asked(self) -> set[Block]:
         """The fields that a request is made from."""
         grid = (self.grid.across, self.grid.across_values, self.grid.down, self.grid.down_values)
-        return {*self.restored, self.model.size, self.start.image, self.settings.loras, self.settings.weights, *grid}
+        return {*self.restored, self.model.size, self.start.image, *grid}
 
 
 def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
