@@ -27,7 +27,7 @@ from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model
 from app.machines.outlook import Outlook, explain, is_sooner
 from app.machines.pieces import Pieces, find_pieces
-from app.machines.results import is_speech
+from app.machines.results import PART_MOST_S, is_speech
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
@@ -48,6 +48,8 @@ class _Away:
     since_s: float
     here: Outlook
     """What this machine says of it."""
+    longest_s: float
+    """Of its sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,10 @@ class JobLender:
             self._hub.stop(task)
 
         if self._keeper.lend_out(job.id, request.model, stop) is not None:
-            self._away[job.id] = _Away(task, machine, time.monotonic(), self._foresee(request))
+            parsed = script.parse_script(request.text, find_limits(self._keeper.home, request.model))
+            longest_s, count = len(parsed.parts) * PART_MOST_S + parsed.seconds, len(parsed.parts)
+            self._away[job.id] = _Away(task, machine, time.monotonic(), self._foresee(request), longest_s)
             why = explain(self._asking.find(job.id, machine))
-            count = len(script.parse_script(request.text, find_limits(self._keeper.home, request.model)).parts)
             self._hub.submit(
                 task, portable, [machine], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why,
                 lambda name, path: self._hold(job.id, task, path, folder / name) if begun.is_name(name, count) else None,
@@ -228,9 +231,11 @@ class JobLender:
                 begun.keep(path, target)
 
     def _take(self, job: Job, end: TaskEnd) -> None:
-        self._away.pop(job.id, None)
+        away = self._away.pop(job.id, None)
         known = self._hub.register.find(end.machine)
-        if isinstance(end.event, Finished) and is_result(job.request, end):
+        if away is None:
+            return
+        if isinstance(end.event, Finished) and is_result(job.request, end, away.longest_s):
             self._hub.judged.take(end.machine)
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
         else:
@@ -271,7 +276,7 @@ def can_travel(request: Request) -> bool:
     return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))
 
 
-def is_result(request: Request, end: TaskEnd) -> bool:
+def is_result(request: Request, end: TaskEnd, longest_s: float) -> bool:
     """Tell whether the files are the whole script that was asked for."""
     named = isinstance(request, SpeechRequest) and [path.suffix for path in end.files.values()] == [f".{request.format}"]
-    return named and all(map(is_speech, end.files.values()))
+    return named and all(is_speech(path, longest_s) for path in end.files.values())

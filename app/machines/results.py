@@ -11,15 +11,15 @@ from PIL import Image
 from app.engine.files import sound, spoken_parts
 from app.sentence import Trouble
 
-SIDE_MOST: Final = 16_384
-"""Pixels; four times the largest picture that may be asked for."""
+SIDE_MOST: Final = 4096
+"""Pixels of the largest picture that may be asked for: a small file can become gigabytes where it is shown."""
 PART_MOST_S: Final = 300.0
 """The decoder's longest run is 36 s."""
 ABOUT_BYTES: Final = 4 << 20
 
 
 def is_picture(path: Path) -> bool:
-    """Tell whether a file from elsewhere is a whole PNG of a sensible size."""
+    """Tell whether a file from elsewhere is a whole PNG no larger than any that is painted here."""
     try:
         with Image.open(path, formats=("PNG",)) as picture:
             fits = max(picture.size) <= SIDE_MOST
@@ -47,11 +47,11 @@ def is_sound(path: Path) -> bool:
     return take is not None and take.whole and take.frames > 0 and 0 < about.duration <= PART_MOST_S
 
 
-def is_speech(path: Path) -> bool:
-    """Tell whether a whole script from elsewhere is sound."""
+def is_speech(path: Path, longest_s: float) -> bool:
+    """Tell whether a whole script from elsewhere is sound, and as long as its parts can be at most."""
     try:
         about = soundfile.info(str(path))
         sound.require_usual(path, about.channels, about.samplerate)
     except (OSError, Trouble, soundfile.LibsndfileError):
         return False
-    return bool(about.frames > 0)
+    return 0 < about.duration <= longest_s

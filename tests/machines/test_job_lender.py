@@ -213,14 +213,16 @@ def test_a_job_whose_machine_is_killed_goes_on_from_its_last_kept_step(main: Mai
         until(lambda: not main.hub.list_machines()[0].online, LOADING_S)
         if again:
             shutil.rmtree(helper.home / "scratch" / "jobs")  # another machine would not have its own either
+            main.helpers[0] = helper = start(helper.home)
         else:
             pace(main.keeper.home.root, step_s=0.1)
             main.keeper.stop(here)
-        main.helpers[0] = helper = start(helper.home)
         end = end_of(main, there)
         assert isinstance(end, Finished) and len(end.files) == 1
         folder = helper.home if again else main.keeper.home.root
         assert (f"from-{kept}", seed) in {(word, which) for word, which, _ in read_made(folder)}, read_made(folder)[-5:]
+        if not again:
+            main.helpers[0] = helper = start(helper.home)
         main.keeper.stop(here)
         end_of(main, here)
         until(lambda: main.hub.list_machines()[0].online and not main.hub.list_machines()[0].paused, LOADING_S)

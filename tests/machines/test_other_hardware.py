@@ -23,9 +23,9 @@ from tests.support.waiting import LOADING_S, until
 pytestmark = pytest.mark.slow
 
 HARDWARE = ("m1-8gb", "gtx-1060", "cpu")
-FITS = {"starter-painter": {*HARDWARE}, "sdxl": {"cpu"}, "pixart-sigma": {"gtx-1060"}}
-"""On whom a picture fits: a Mac of 8 GB has too little for both, SDXL's 5.4 GB are more than the card has free, and only for the card
-PixArt's text encoder, 11 GB in full precision, is kept in half precision."""
+FITS = {"starter-painter": {*HARDWARE}, "sdxl": {"cpu", "gtx-1060"}, "pixart-sigma": {"gtx-1060"}}
+"""On whom a picture fits: a Mac of 8 GB has too little for both, the card gets the layers in groups and takes either, and PixArt's text
+encoder is 11 GB in the full precision that a processor keeps it in."""
 
 
 def put_models(folder: Path) -> None:

@@ -22,6 +22,9 @@ from app.machines.helping_machine import HelpingMachine
 from app.machines.model_names import read_id
 from app.machines.outlook import (
     LOADING_S,
+    LONGEST_S,
+    UNKNOWN_S,
+    WAITED_MOST_S,
     Outlook,
     ask_about,
     estimate_shared,
@@ -214,6 +217,12 @@ def test_nobody_is_chosen_before_it_has_answered_or_was_silent_for_a_while(monke
         (Outlook("fits", False, 10.0), Outlook("fits", True, 100.0), 75.0, False),
         (Outlook("fits", True), Outlook("fits", True, 100.0), 1000.0, False),
         (Outlook("no", True, 1.0), Outlook("fits", True, 100.0), 1000.0, False),
+        (Outlook(seconds=None), None, UNKNOWN_S - 1, False),
+        (Outlook(seconds=None), None, UNKNOWN_S + 1, True),
+        (Outlook(seconds=None), Outlook(seconds=9000.0, loaded=True), 17_999.0, False),
+        (Outlook(seconds=None), Outlook(seconds=9000.0, loaded=True), 18_001.0, True),
+        (Outlook(seconds=None), Outlook(seconds=LONGEST_S / 2), WAITED_MOST_S + 1, True),
+        (Outlook("no"), None, WAITED_MOST_S + 1, False),
     ],
 )
 def test_who_would_be_done_sooner(here: Outlook, there: Outlook | None, gone_s: float, sooner: bool) -> None:

@@ -114,6 +114,8 @@ def test_only_one_whole_picture_is_taken(tmp_path: Path) -> None:
     (tmp_path / "other.png").write_bytes((tmp_path / "picture-0.png").read_bytes()[:40])
     right, broken = tmp_path / "picture-0.png", tmp_path / "other.png"
     assert asked.take(2, {"picture-0.png": right}) == {"picture-2.png": right}
+    Image.new("1", (5000, 1)).save(tmp_path / "bomb.png")
+    assert asked.take(2, {"picture-0.png": tmp_path / "bomb.png"}) is None
     assert asked.take(2, {"other.png": broken}) is None and asked.take(2, {"a.png": right, "b.png": right}) is None
 
 
@@ -122,7 +124,8 @@ def test_a_whole_script_has_to_be_sound(tmp_path: Path) -> None:
     sound.write(path, np.zeros(800, np.float32), 8000)
     end = TaskEnd("task", "machine", Finished((), 1.0, 1.0, "frames", 0), {"speech.wav": path})
     request = SpeechRequest("[S1] hello.", format="wav")
-    assert results.is_speech(path) and is_result(request, end) and not is_result(replace(request, format="flac"), end)
+    assert is_result(request, end, 1.0) and not is_result(replace(request, format="flac"), end, 1.0)
+    assert not is_result(request, end, 0.05), "hours of silence are a small file"
     for content in (b"", b"<html>", path.read_bytes()[:20], b"\x89PNG"):
         path.write_bytes(content)
-        assert not results.is_speech(path) and not is_result(request, end)
+        assert not results.is_speech(path, 1.0) and not is_result(request, end, 1.0)

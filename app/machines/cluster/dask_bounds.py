@@ -4,11 +4,14 @@ what an error tells."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, Final
 
 MESSAGE_BYTES: Final = 64 << 20
 """Files travel in pieces of 1 MiB; a task's text is a script of a million letters at most."""
 HANDSHAKE_S: Final = 10.0
+HANDSHAKES_MOST: Final = 16
+"""At the same time, with one address: strangers would otherwise take up the connections that a process may have."""
 
 
 def set_bounds() -> None:
@@ -25,12 +28,23 @@ def set_bounds() -> None:
             raise ConnectionError(f"a message of {size} bytes")
         return allocate(size)
 
+    under_way = Counter[str]()
+
     async def prepare_in_time(listener: Any, stream: Any, address: Any) -> Any:
+        host = str(address).rpartition(":")[0]
+        if under_way[host] >= HANDSHAKES_MOST:
+            stream.close()
+            return None
+        under_way[host] += 1
         try:
             return await asyncio.wait_for(prepare(listener, stream, address), HANDSHAKE_S)
         except TimeoutError:
             stream.close()
             return None
+        finally:
+            under_way.subtract([host])
+            if not under_way[host]:
+                del under_way[host]
 
     core.error_message = name_error
     tcp.host_array, tcp.TLSListener._prepare_stream = allocate_some, prepare_in_time

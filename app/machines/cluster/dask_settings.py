@@ -16,6 +16,7 @@ SETTINGS: Final = {
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.scheduler.allowed-failures": 20,
     "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.events-cleanup-delay": "10s",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,

@@ -1,10 +1,11 @@
-"""What the main machine reads from helpers: plain values of bounded size, no pickles, and nothing from who is not in its register."""
+"""What the main machine reads from helpers: plain values of bounded size over a few connections each, no pickles, nothing from strangers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import struct
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,6 +23,10 @@ CONTAINERS_MOST: Final = 20_000
 LENGTH_MOST: Final = 4096
 """Of one list or table. The parser sets memory aside for as many as are announced, at each of its 1,024 depths."""
 FRAMES_MOST: Final = 256
+UNREAD_BYTES: Final = 32 << 20
+"""That wait to be sent to a machine; then it reads nothing, and dask would keep whatever it asks for."""
+CONNECTIONS_MOST: Final = 32
+"""Of one machine; dask's worker with two tasks has a handful."""
 _LENGTH: Final = struct.Struct("Q")
 
 
@@ -71,6 +76,12 @@ def install(is_known: Callable[[str], bool]) -> None:
         def machine(self) -> str:
             return find_machine(self.extra_info.get("peercert"))
 
+        async def write(self, msg: Any, serializers: Any = None, on_error: str = "message") -> Any:
+            if self.machine != MAIN_NAME and not self.closed() and len(self.stream._write_buffer) > UNREAD_BYTES:
+                self.abort()
+                raise CommClosedError("it reads nothing")
+            return await super().write(msg, serializers, on_error)
+
         async def read(self, deserializers: Any = None) -> Any:
             if self.machine == MAIN_NAME:  # this machine's own client
                 return await super().read(deserializers)
@@ -89,6 +100,8 @@ def install(is_known: Callable[[str], bool]) -> None:
                 self.abort()
                 raise
 
+    opened: defaultdict[str, list[HelperComm]] = defaultdict(list)
+
     class Listener(tcp.TLSListener):
         comm_class = HelperComm
 
@@ -96,6 +109,11 @@ def install(is_known: Callable[[str], bool]) -> None:
             if comm.machine != MAIN_NAME and not is_known(comm.machine):
                 await _send_away(comm)
                 raise CommClosedError("not in the register")
+            opened[comm.machine] = [each for each in opened[comm.machine] if not each.closed()]
+            if comm.machine != MAIN_NAME and len(opened[comm.machine]) >= CONNECTIONS_MOST:
+                comm.abort()
+                raise CommClosedError("too many connections")
+            opened[comm.machine].append(comm)
             await super().on_connection(comm, handshake_overrides)
 
     class Backend(tcp.TLSBackend):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from app.machines.cluster.dask_settings import TASKS_MOST
 from app.machines.joining.certificates import MAIN_NAME
 
 HELLO: Final = "hearth_hello"
@@ -17,10 +18,16 @@ ADDRESSED: Final = frozenset({"register-worker", "heartbeat_worker", "unregister
 CLIENT: Final = frozenset({"register-client", "identity"})
 """Of dask's, all that the main machine's own client needs."""
 STREAMED: Final = frozenset(
-    {"task-finished", "task-erred", "long-running", "reschedule", "keep-alive", "log-event", "worker-status-change", "release-worker-data",
-     "add-keys", "steal-response", "request-refresh-who-has"}
+    {"task-finished", "task-erred", "reschedule", "keep-alive", "log-event", "worker-status-change", "release-worker-data"}
 )  # fmt: skip
-"""What a worker may say within its stream."""
+"""What a worker of Hearth's says within its stream; the rest of dask's is about results of others and tasks that are stolen."""
+KEY_LETTERS: Final = 200
+"""Of a task's name."""
+NO_METRICS: Final[Mapping[str, Any]] = {
+    "bandwidth": {"total": 1, "workers": {}, "types": {}}, "digests_total_since_heartbeat": {}, "memory": 0, "managed_bytes": 0,
+    "spilled_bytes": {"memory": 0, "disk": 0},
+}  # fmt: skip
+"""Dask adds up for ever whatever names stand in a worker's own."""
 
 
 def find_machine(peer: Mapping[str, Any] | None) -> str:
@@ -36,10 +43,32 @@ def list_operations(id_: str, known: bool) -> frozenset[str]:
     return (OWN | ADDRESSED) if known else frozenset()
 
 
+def introduce(operation: str, id_: str, address: str, message: Mapping[str, Any], versions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what dask is told in place of what a worker says of itself, which it would keep, and show to the others. `versions`: dask's
+    of this machine; Hearth's own are compared before."""
+    said = {"address": address, "resolve_address": False, "now": 0.0, "metrics": NO_METRICS}
+    match operation:
+        case "register-worker":
+            status = "paused" if message.get("status") == "paused" else "running"
+            nothing = {"resources": {}, "services": {}, "extra": {}, "memory_limit": 0, "local_directory": "", "nanny": None}
+            said |= {"name": id_, "server_id": id_, "nthreads": TASKS_MOST, "status": status, "stimulus_id": "hearth-join"}
+            return {**said, **nothing, "versions": versions}
+        case "unregister":
+            return {"address": address, "stimulus_id": "hearth-leave"}
+        case _:
+            return said
+
+
 def keep_own_words(messages: Any, address: str) -> list[dict[str, Any]]:
-    """Leave of a worker's stream what a worker may say, always under its own address. What dask's client would unpickle is left out: the
-    type of a result, and what went wrong."""
+    """Leave of a worker's stream what a worker may say, always under its own address. What dask's client would unpickle is left out, the
+    type of a result and what went wrong; and what dask would keep or repeat, in whatever length."""
     found = messages if isinstance(messages, list | tuple) else (messages,)
-    said = [each for each in found if isinstance(each, dict) and each.get("op") in (*STREAMED, "close-stream")]
-    ours = {"worker": address, "type": None, "exception": "", "traceback": None}
+    said = [
+        each for each in found if isinstance(each, dict) and each.get("op") in (*STREAMED, "close-stream") and _is_key(each.get("key", ""))
+    ]
+    ours = {"worker": address, "type": None, "exception": "", "traceback": None, "stimulus_id": "helper", "typename": "", "metadata": {}}
     return [{key: ours.get(key, value) for key, value in each.items()} for each in said]
+
+
+def _is_key(key: Any) -> bool:
+    return isinstance(key, str) and len(key) <= KEY_LETTERS

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from distributed import Scheduler
 from distributed.comm import Comm
 from distributed.diagnostics.plugin import SchedulerPlugin
+from distributed.versions import get_versions
 
-from app.machines.cluster.dask_settings import TASKS_MOST, name_address
-from app.machines.cluster.roles import ADDRESSED, CLIENT, OWN, find_machine, keep_own_words, list_operations
+from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.roles import ADDRESSED, CLIENT, OWN, find_machine, introduce, keep_own_words, list_operations
 from app.machines.joining.certificates import MAIN_NAME
 from app.machines.joining.register import Register
 
@@ -33,7 +34,7 @@ class MainScheduler(Scheduler):
 
     def __init__(self, register: Register, desk: Desk, **options: Any) -> None:
         super().__init__(dashboard=False, extensions={}, **options)
-        self._register, self._desk = register, desk
+        self._register, self._desk, self._versions = register, desk, get_versions()
         served = {op: handler for op, handler in self.handlers.items() if op in CLIENT | ADDRESSED}
         own: dict[str, Handler] = {op: self._ask_desk(op) for op in OWN}
         self.handlers = {op: self._guard(op, handler) for op, handler in (served | own).items()}
@@ -77,9 +78,8 @@ class MainScheduler(Scheduler):
             if operation not in list_operations(id_, known):
                 raise PermissionError(operation)
             if operation in ADDRESSED:
-                message["address"] = name_address(id_)
+                message = introduce(operation, id_, name_address(id_), message, self._versions)
             if operation == "register-worker":
-                message |= {"name": id_, "nanny": None, "resolve_address": False, "nthreads": TASKS_MOST}
                 await self.remove_worker(name_address(id_), stimulus_id=f"hearth-again-{time.time()}", close=False)
             if operation in OWN:
                 message["machine"] = id_

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import pickle
 import socket
 import ssl
 import struct
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -37,8 +35,8 @@ from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity
 from app.machines.joining.register import Register
 from app.machines.joining.versions import read_versions
-from app.machines.tasks.portable import Portable
 from app.paths import home
+from tests.support.bad_helper import ANSWERED, REGISTER, Peak, ask, let_in, takes_a_task, talk, works
 from tests.support.waiting import WAIT_S, until
 
 
@@ -49,46 +47,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     hub.close()
 
 
-def let_in(hub: Hub, folder: Path) -> tuple[str, Identity]:
-    """Sign a helper's key and enter it, as pairing does."""
-    main = main_folder(hub._home)
-    id_, certificate = certificates.sign_request(main, certificates.make_request(folder))
-    hub.register.add(id_, folder.name)
-    return id_, certificates.keep_membership(folder, (main / "authority.pem").read_text(), certificate)
-
-
-ANSWERED = "test: wait for an answer"
-
-
-async def talk(hub: Hub, identity: Identity, *messages: dict[str, Any], patience_s: float = WAIT_S) -> list[Any]:
-    """Send messages over one connection; return the answers, up to where it was closed."""
-    comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=patience_s, ssl_context=identity.client_context(), require_encryption=True)
-    answers = []
-    try:
-        for message in messages:
-            answered = message.pop(ANSWERED, True)
-            await comm.write(message)
-            if answered:
-                answers.append(await asyncio.wait_for(comm.read(), WAIT_S))
-        if not answered:
-            await asyncio.sleep(0.2)  # what was written last arrives first
-    except (TimeoutError, OSError) as fault:
-        answers.append(fault)
-    finally:
-        comm.abort()
-    return answers
-
-
-def ask(hub: Hub, identity: Identity, *messages: dict[str, Any], patience_s: float = WAIT_S) -> list[Any]:
-    return asyncio.run(talk(hub, identity, *messages, patience_s=patience_s))
-
-
 def is_refused(answer: Any) -> bool:
     return isinstance(answer, OSError) or (isinstance(answer, dict) and answer.get("status") == "uncaught-error")
-
-
-def works(hub: Hub, identity: Identity) -> bool:
-    return ask(hub, identity, {"op": HELLO, "versions": read_versions()}) == [{"versions": read_versions()}]
 
 
 class Bomb:
@@ -179,17 +139,6 @@ def test_no_pickle_of_a_helper_is_carried_out(place: str, hub: Hub, tmp_path: Pa
     _, good = let_in(hub, tmp_path / "good")
     until(lambda: works(hub, good))
     assert not bomb.exists()
-
-
-METRICS = {
-    "cpu": 0.0, "memory": 0, "time": 0.0, "task_counts": {}, "bandwidth": {"total": 1, "workers": {}, "types": {}}, "digests_total_since_heartbeat": {},
-    "managed_bytes": 0, "spilled_bytes": {"memory": 0, "disk": 0}, "transfer": {}, "event_loop_interval": 0.0, "host_disk_io": {},
-}  # fmt: skip
-REGISTER: dict[str, Any] = {
-    "op": "register-worker", "reply": False, "status": "running", "nthreads": 1, "now": 0.0, "resources": {}, "memory_limit": 0,
-    "local_directory": "", "services": {}, "nanny": None, "pid": 1, "versions": {}, "metrics": METRICS, "extra": {}, "stimulus_id": "x",
-    "server_id": "x",
-}  # fmt: skip
 
 
 def test_a_removed_machine_learns_that_and_nothing_it_says_is_read(hub: Hub, tmp_path: Path) -> None:
@@ -356,45 +305,6 @@ def test_no_pickle_of_a_helper_is_read(what: str, hub: Hub, tmp_path: Path) -> N
     assert takes_a_task(hub, bad, id_)
 
 
-def takes_a_task(hub: Hub, identity: Identity, id_: str) -> bool:
-    async def wait() -> bool:
-        stream = await connect(
-            f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=identity.client_context(), require_encryption=True
-        )
-        try:
-            await stream.write({**REGISTER, "address": name_address(id_), "name": id_})
-            await asyncio.wait_for(stream.read(), WAIT_S)
-            task = Portable(json.dumps({"files": {}}), {}, "a task")
-            hub.submit(f"task-{id_}", task, [id_], lambda machine, event: None, lambda end: None)
-            while True:
-                said = await asyncio.wait_for(stream.read(), WAIT_S)
-                if any(each.get("op") == "compute-task" for each in said if isinstance(each, dict)):
-                    return True
-        finally:
-            hub.stop(f"task-{id_}")
-            stream.abort()
-
-    return asyncio.run(wait())
-
-
-class Peak:
-    """The most memory that a process takes meanwhile."""
-
-    def __init__(self, process: psutil.Process) -> None:
-        self._process, self._ended, self._most = process, threading.Event(), 0
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(0.01):
-            self._most = max(self._most, self._process.memory_info().rss)
-
-    def end(self) -> int:
-        self._ended.set()
-        self._thread.join()
-        return max(self._most, self._process.memory_info().rss)
-
-
 def test_many_small_values_fill_no_memory(hub: Hub, tmp_path: Path) -> None:
     """An empty table takes one byte on its way and 64 in memory; a list is set aside for as many as it says that it has."""
     _, bad = let_in(hub, tmp_path / "bad")
@@ -421,7 +331,7 @@ def test_what_a_worker_says_is_read_whole() -> None:
 
 def test_an_error_tells_no_path(hub: Hub, tmp_path: Path) -> None:
     _, bad = let_in(hub, tmp_path / "bad")
-    for odd in ({"op": "register-client"}, {"op": HELLO, "comm": 1}, {"op": "heartbeat_worker"}):
+    for odd in ({"op": "register-client"}, {"op": HELLO, "comm": 1}):
         (answer,) = ask(hub, bad, odd)
         assert is_refused(answer) and "/" not in str(answer) and ".py" not in str(answer)
 
