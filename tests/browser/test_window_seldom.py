@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -171,6 +172,41 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(page.locator(".h-compare")).to_have_count(0)
     expect(select).to_be_focused()
+
+
+def test_a_picture_is_compared_with_one_of_an_earlier_run(page: Page) -> None:
+    """The one selected was forgotten as soon as the next was painted."""
+    go(page, "paint")
+    for side in (64, 256):
+        one = [{"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": 0, "seed": 1}]
+        alter(page, **job("picture", parts=one, results=one, job=f"of {side}"))
+        expect(page.locator("#h-canvas .h-easel img")).to_have_attribute("src", str(one[0]["url"]))
+        page.get_by_role("button", name="Select to compare" if side == 64 else "Compare with the selected picture").click()
+    expect(page.locator(".h-compare img").first).to_have_attribute("src", "hearth/static/icon-64.png")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Select to compare")).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_stopped_grid_is_gone_on_with(page: Page) -> None:
+    go(page, "paint")
+    cells = [{"url": "hearth/static/icon-64.png", "failed": False, "preview": ""}, {"url": "", "failed": True, "preview": ""}]
+    alter(page, grid={"across": "steps", "columns": ["2", "4"], "down": "seed", "rows": ["1"], "cells": cells, "stopped": ["one", "two"]})
+    resumed: list[str] = []
+    page.route("**/hearth/queue/*/go-on", lambda route: (resumed.append(route.request.url.split("/")[-2]), route.fulfill(json={}))[1])
+    page.locator("#h-grid").get_by_role("button", name="Resume").click()
+    until(lambda: page.wait_for_timeout(50) is None and resumed == ["one", "two"])
+    page.unroute("**/hearth/queue/*/go-on")
+    assert not shut_out(page)
+
+
+def test_a_format_that_was_chosen_stays_for_the_next_sound(page: Page) -> None:
+    go(page, "speak")
+    for number in (1, 2):
+        made = [{"url": f"hearth/creation/{number}", "id": number, "name": "a.wav", "peaks": [], "seconds": 1.0}]
+        alter(page, **job("speech", results=made, job=f"sound {number}"))
+        link = page.locator("#h-sound a[download]")
+        expect(link).to_have_attribute("href", re.compile(f"creation/{number}.*format={'wav' if number == 1 else 'mp3'}$"))
+        page.select_option("#h-sound .h-format", "mp3")
 
 
 HEARD = """() => {

@@ -78,12 +78,18 @@ def test_a_self_test_makes_way_for_a_job(tmp_path: Path) -> None:
         assert desk.measuring.is_running()
 
 
-def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
+def test_stop_stops_the_whole_grid_and_it_can_be_gone_on_with(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
-        assert len(desk.keeper.journal.list_waiting()) == 4
+        jobs = [job.id for job in desk.keeper.journal.list_waiting()]
+        assert len(jobs) == 4 and live_view.owner_view(desk, OWNER, "en", with_charts=False)["grid"]["stopped"] == []
         desk.jobs.stop("picture", OWNER)
         assert not desk.keeper.journal.list_waiting()
+        assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["grid"]["stopped"] == jobs
+        for job in jobs:
+            desk.jobs.resume(job)
+        assert [job.id for job in desk.keeper.journal.list_waiting()] == jobs
+        assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["grid"]["stopped"] == []
 
 
 def test_a_grid_whose_process_was_killed_comes_back_as_one(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import html
 from pathlib import Path
 
 from app.duration import word_duration
+from app.engine.jobs.events import Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
@@ -104,15 +105,17 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
     grid = desk.jobs.grids.get(person.name)
     if grid is None:
         return None
-    cells, cut = [], {job.id for job in desk.keeper.interrupted}
+    cells, stopped, cut = [], [], {job.id for job in desk.keeper.interrupted}
     for row in grid.jobs:
         for job in row:
             progress, found = desk.keeper.get_progress(job), results_view(desk, job)
             failed = progress.end is not None and not found and job not in cut
+            if failed and isinstance(progress.end, Stopped):
+                stopped.append(job)
             url = found[0]["url"] if found else ""
             cells.append({"url": url, "failed": failed, "preview": preview_url(job, progress)})
     across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
-    return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
+    return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells, "stopped": stopped}
 
 
 def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | None:

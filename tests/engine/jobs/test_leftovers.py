@@ -43,6 +43,17 @@ def test_previews_stay_a_while_when_the_end_is_on_the_shelf(tmp_path: Path) -> N
     database.close()
 
 
+@pytest.mark.parametrize(("request_", "whole"), [(PictureRequest("a", batch=2), True), (SpeechRequest("a"), False)])
+def test_only_speech_that_was_stopped_is_in_part(tmp_path: Path, request_: PictureRequest | SpeechRequest, whole: bool) -> None:
+    """Finished pictures of a stopped batch were marked as stopped early."""
+    database = Database(tmp_path / "hearth.db")
+    shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(request_, Choice())
+    (file := tmp_path / ("one.png" if whole else "one.wav")).write_bytes(b"x")
+    move_to_shelf(shelf, job, Stopped((str(file),), 1.0), Progress(), tmp_path)
+    assert [each.whole for each in shelf.list_of_job(job.id)] == [whole]
+    database.close()
+
+
 def test_a_picture_of_another_machine_is_kept_with_its_name_and_no_figures_of_this_one(tmp_path: Path) -> None:
     database = Database(tmp_path / "hearth.db")
     shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(PictureRequest("a", batch=2), Choice())

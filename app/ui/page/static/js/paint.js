@@ -32,7 +32,7 @@
       if (Hearth.state.charts) Hearth.call("paint.forecast"); // guests have none
     }
     const done = picture.results.length ? picture.results : picture.parts;
-    if (shown?.job !== picture.job) [shown, compared] = [{ job: picture.job, at: 0, kept: false }, null];
+    if (shown?.job !== picture.job) shown = { job: picture.job, at: 0, kept: false };
     const running = !end && picture.preview;
     const place = shown.kept ? shown.at : done.length - 1;
     const source = running && !shown.kept ? picture.preview : done[place]?.url ?? picture.preview;
@@ -122,6 +122,14 @@
       const sheet = el(`<a class="h-chip" href="hearth/sheet" download="contact sheet.png"></a>`);
       text(sheet, t("grid.sheet", "Contact sheet"));
       element.querySelector(".h-chips").append(sheet);
+    }
+    if (grid.stopped.length && Hearth.state.charts) {
+      const resume = Hearth.button(t("interrupted.on", "Resume"), async () => {
+        resume.disabled = true;
+        for (const job of grid.stopped) await Hearth.post(`hearth/queue/${job}/go-on`);
+        Hearth.soon();
+      }, "h-chip");
+      element.querySelector(".h-chips").append(resume);
     }
   });
 

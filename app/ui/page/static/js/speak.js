@@ -220,7 +220,8 @@
 
   const listen = ({ spoken }) => (player?.at === spoken.index && !player.on ? player.stop() : hear(spoken.index));
 
-  // The result.
+  // The result; `picked`: the format that was chosen by hand.
+  let picked = "";
   Hearth.area("#h-sound", (element, { speech }) => {
     const results = speech?.results ?? [];
     element.hidden = !results.length;
@@ -232,7 +233,7 @@
     text(element.querySelector("h2"), t("sound.title", "Result"));
     element.querySelector("h2").after(Hearth.player({ ...result, label: t("sound.play", "Play all") }));
     const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
-    const own = result.name.split(".").pop();
+    const own = picked || result.name.split(".").pop();
     formats.setAttribute("aria-label", t("sound.format", "Download format"));
     for (const format of FORMATS) formats.append(new Option(format, format, false, format === own));
     const aim = () => {
@@ -240,7 +241,10 @@
       download.title = result.name.replace(/[^.]+$/, formats.value);
     };
     text(download, t("canvas.download", "Download"));
-    formats.addEventListener("change", aim);
+    formats.addEventListener("change", () => {
+      picked = formats.value;
+      aim();
+    });
     aim();
     const naming = el(`<form class="h-one" hidden><input type="text" class="h-field" maxlength="60" required><button class="h-chip"></button></form>`), name = naming.querySelector("input");
     name.placeholder = t("sound.name", "Name for this voice");
