@@ -167,7 +167,7 @@ class JobLender:
 
         if self._keeper.lend_out(job.id, request.model, stop) is not None:
             parsed = script.parse_script(request.text, find_limits(self._keeper.home, request.model))
-            longest_s, count = len(parsed.parts) * PART_MOST_S + parsed.seconds, len(parsed.parts)
+            longest_s, count = len(parsed.parts) * PART_MOST_S + parsed.seconds_estimate, len(parsed.parts)
             self._away[job.id] = _Away(task, machine, time.monotonic(), self._foresee(request), longest_s)
             why = explain(self._asking.find(job.id, machine))
             self._hub.submit(

@@ -54,4 +54,4 @@ def is_speech(path: Path, longest_s: float) -> bool:
         sound.require_usual(path, about.channels, about.samplerate)
     except (OSError, Trouble, soundfile.LibsndfileError):
         return False
-    return 0 < about.duration <= longest_s
+    return bool(0 < about.duration <= longest_s)
