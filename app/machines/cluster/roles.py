@@ -66,7 +66,15 @@ def keep_own_words(messages: Any, address: str) -> list[dict[str, Any]]:
     said = [
         each for each in found if isinstance(each, dict) and each.get("op") in (*STREAMED, "close-stream") and _is_key(each.get("key", ""))
     ]
-    ours: dict[str, Any] = {"worker": address, "type": None, "exception": "", "traceback": None, "stimulus_id": "helper", "typename": "", "metadata": {}}
+    ours: dict[str, Any] = {
+        "worker": address,
+        "type": None,
+        "exception": "",
+        "traceback": None,
+        "stimulus_id": "helper",
+        "typename": "",
+        "metadata": {},
+    }
     return [{key: ours.get(key, value) for key, value in each.items()} for each in said]
 
 
