@@ -47,6 +47,8 @@ def test_what_leaves_the_machine_names_no_folder_of_it(visit: Visit, opened: Ope
     mine = tmp_path / BESIDE
     mine.mkdir()
     Image.new("RGB", (128, 128), "green").save(mine / "start.png")
+    before = opened.rows("SELECT max(id) FROM creations")[0][0] or 0
+    query = f"SELECT id, kind FROM creations WHERE id > {before}"
     page = visit("paint")
     unfold(page, "Start from a picture")
     page.set_input_files("#paint-image input[type=file]", mine / "start.png")
@@ -58,10 +60,10 @@ def test_what_leaves_the_machine_names_no_folder_of_it(visit: Visit, opened: Ope
     page.get_by_label("Exactly what is said in the recording").fill("It is warm, you know.")
     page.fill("#speak-text textarea", "[S1] It is warm, you know.")
     page.click("#speak-go")
-    until(lambda: page.wait_for_timeout(50) is None and len(opened.rows("SELECT id FROM creations")) >= 2, LOADING_S)
+    until(lambda: page.wait_for_timeout(50) is None and {kind for _, kind in opened.rows(query)} == {"speech", "picture"}, LOADING_S)
 
     with httpx.Client(base_url=opened.address, timeout=LOADING_S, headers={"Origin": opened.address.rstrip("/")}) as program:
-        made: dict[int, str] = dict(opened.rows("SELECT id, kind FROM creations"))
+        made: dict[int, str] = dict(opened.rows(query))
         files: dict[str, bytes] = {"zip": program.get("hearth/export", params={"ids": ",".join(map(str, made))}).content}
         for id_, kind in made.items():
             for form in FORMATS if kind == "speech" else [""]:
@@ -75,7 +77,7 @@ def test_what_leaves_the_machine_names_no_folder_of_it(visit: Visit, opened: Ope
         files["openai"] = program.post("v1/audio/speech", json={"input": "It is warm, you know.", "model": "tts-1"}).content
         for path in ("v1/models", "sdapi/v1/sd-models", "sdapi/v1/options", "sdapi/v1/progress"):
             files[path] = program.get(path).content
-    assert {*made.values()} == {"speech", "picture"} and len(files["zip"]) > 1000 and files["openai"][:3]
+    assert len(files["zip"]) > 1000 and files["openai"][:3]
     private = [str(opened.home.parent), str(mine), BESIDE, f"{Path.home()}/", *[platform.node()][: len(platform.node()) > SHORTEST]]
     found = [(name, each) for file in files.items() for name, body in sent(*file) for each in private if each.encode() in body]
     assert not found

@@ -225,12 +225,12 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
-        ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("shelf.js",): shelved, ("share.js",): shared,
+        ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared,
         ("machines.js",): machines, ("leave.js",): leaving,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
-    assert used == {"cures.js", "leave.js", "machines.js", "models.js", "queue.js", "shelf.js", "share.js"}
+    assert used == {"cures.js", "leave.js", "machines.js", "models.js", "paint.js", "queue.js", "shelf.js", "share.js"}
 
 
 def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:

@@ -23,7 +23,8 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 """Elements that a script makes."""
 
 Field = Literal[
-    "speak-text", "speak-clip", "paint-prompt", "paint-negative", "paint-width", "paint-height", "paint-start", "paint-image", "paint-dropped",
+    "speak-text", "speak-clip", "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start", "paint-image",
+    "paint-dropped",
     "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
 """Gradio's fields that scripts or styles know. Of these paint-dropped is hidden: it takes a picture that is dropped anywhere."""
