@@ -223,9 +223,13 @@ def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) ->
 
 
 def test_the_knee_is_taken_by_its_button_and_never_by_itself(visit: Visit, opened: Open) -> None:
-    keep_curve(home(opened.home), Curve("sdxl-turbo", tuple(Point(size, 1.0) for size in SIZES), 256))
+    for model in ("sdxl-turbo", "dia-1.6b"):
+        keep_curve(home(opened.home), Curve(model, tuple(Point(size, 1.0) for size in SIZES), 256))
     kept = opened.settings().get("choice", {}).get("chunk", "auto")
     page = visit("machine")
+    choose(page, "#machine-model", BY_ID["dia-1.6b"].title)
+    expect(page.locator("#h-curve")).to_contain_text("the chunk size has no effect there")
+    assert not page.locator(".h-knee").count(), "it would change nothing"
     choose(page, "#machine-model", BY_ID["sdxl-turbo"].title)
     expect(page.locator(".h-knee button")).to_have_text("Use 256")
     assert opened.settings().get("choice", {}).get("chunk", "auto") == kept

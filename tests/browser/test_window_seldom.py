@@ -187,6 +187,13 @@ def test_a_picture_is_compared_with_one_of_an_earlier_run(page: Page) -> None:
     expect(page.get_by_role("button", name="Select to compare")).to_have_attribute("aria-pressed", "false")
 
 
+def test_no_space_stands_between_chinese_words(page: Page) -> None:
+    """As `fill` of app/sentence.py has it: a value that turned out Chinese kept the space that stands beside Latin letters."""
+    say = "([template, title]) => Hearth.t('none', template, { title })"
+    assert page.evaluate(say, ["\u4e0b\u8f7d {title} \u540e", "\u8bed\u97f3"]) == "\u4e0b\u8f7d\u8bed\u97f3\u540e"
+    assert page.evaluate(say, ["\u4e0b\u8f7d {title} \u540e", "Dia 1.6B"]) == "\u4e0b\u8f7d Dia 1.6B \u540e"
+
+
 def test_a_stopped_grid_is_gone_on_with(page: Page) -> None:
     go(page, "paint")
     cells = [{"url": "hearth/static/icon-64.png", "failed": False, "preview": ""}, {"url": "", "failed": True, "preview": ""}]

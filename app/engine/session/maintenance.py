@@ -88,7 +88,7 @@ def tune(model: Model, hardware: Hardware, home: Home, verdicts: dict[Subject, V
     fastest = min(point.seconds for point in points)
     knee = min(point.chunk for point in points if point.seconds <= fastest * KNEE)
     keep_curve(home, Curve(model.id, points, knee), hardware.pretended)
-    yield Note(say("tune.knee", "A chunk size of {chunk} suits this machine best: larger ones are hardly faster.", chunk=knee))
+    yield Note(say("tune.knee", "A chunk size of {chunk} suits this machine best: larger ones gain little or nothing.", chunk=knee))
     yield Finished((), time.perf_counter() - began, done / (time.perf_counter() - began), "measurements", read().highest_bytes)
 
 
