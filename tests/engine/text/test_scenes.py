@@ -296,6 +296,7 @@ def folder(tmp_path: Path) -> Path:
         ("a (red:1.3) cat", "", "a red cat", "starter.painting", ["prompt.no-weights"]),
         ("a cat and a dragon", "", "a cat", "starter.nearest", []),
         ("the sun at night", "", "green hills at night", "starter.nearest", ["starter.light"]),
+        ("a house at sunrise", "", "green hills at sunset with a house", "starter.nearest", []),
         ("no sun", "", EXAMPLES[len("no sun") % len(EXAMPLES)], "starter.emptied", []),
         ("a red circle", "red", "an orange circle", "starter.painting", []),
         ("a house without a car", "", "a house", "starter.painting", []),

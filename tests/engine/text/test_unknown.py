@@ -59,6 +59,7 @@ def test_marks_stand_side_by_side_and_there_is_an_end_to_them() -> None:
         ("A GREN housse by Midnight", {"GREN": "green", "housse": "house"}),
         ("a (dragon:1.2) on Mars", {"dragon": "diamond", "Mars": "mare"}),
         ("a yacht on the lake with a xylophone", {"xylophone": ""}),
+        ("green hills at dawn, and the rising sun", {"at dawn": "at sunset", "rising sun": "sun at sunset"}),
     ],
 )
 def test_in_a_prompt(prompt: str, found: dict[str, str]) -> None:

@@ -43,9 +43,7 @@ def _judge(folder: Path, given: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m assets.starter.training.pictures", description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("pictures-work"), help="where data and checkpoints go")
-    parser.add_argument(
-        "--earlier", type=Path, help="an edition whose text encoder and UNet are trained further; without it all begins from nothing"
-    )
+    parser.add_argument("--earlier", type=Path, help="an edition whose parts are trained further; without it all begins from nothing")
     parser.add_argument("--part", choices=(*AMOUNTS, "pack"), help="do this part only")
     parser.add_argument("--amount", type=int, help="how many pictures or steps of it")
     parser.add_argument("--evaluate", action="store_true", help="judge the packed weights; fails if they miss the gate")

@@ -21,7 +21,6 @@ from assets.starter.training.pictures.passing import pass_colours
 from assets.starter.training.pictures.state import load_state, save_state
 
 LOG_VARIANCE = -6.0  # the encoder's stated spread, a standard deviation of 0.05
-PEAK_RATE, LATER_RATE = 3e-3, 1.5e-3
 CRITIC_FROM = 0.5  # of the steps
 NOISE = 0.12
 TRUE_EVERY = 3  # one step in so many learns from true latents, also where painted ones are at hand
@@ -88,12 +87,11 @@ def begin_autoencoder(model: AutoencoderKL, pictures: NDArray[np.uint8]) -> None
 
 
 def train_autoencoder(
-    model: AutoencoderKL, pictures: NDArray[np.uint8], left: NDArray[np.float32] | None, steps: int, batch: int, keep: Path
+    model: AutoencoderKL, pictures: NDArray[np.uint8], left: NDArray[np.float32] | None, steps: int, batch: int, rate: float, keep: Path
 ) -> Iterator[str]:
     """Train in place, resuming from `keep`; save the averaged weights in keep/vae and yield lines of progress. `left` are latents of the
     same pictures as the UNet leaves them; without them true latents are made somewhat wrong."""
     keep.mkdir(parents=True, exist_ok=True)
-    rate = PEAK_RATE if left is None else LATER_RATE
     critic, mean = Critic(), copy.deepcopy(model)
     parameters, averages = list(model.parameters()), list(mean.parameters())
     inner = [w for name, w in model.named_parameters() if w.ndim == 4 and not name.split(".")[1].startswith("conv_")]

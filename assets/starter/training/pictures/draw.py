@@ -19,6 +19,8 @@ from assets.starter.training.pictures.world import BACKGROUNDS, NOUNS, zone_of
 Floats = NDArray[np.float32]
 
 OVERSAMPLING = 3
+EDGE = 0.012
+DARK = 290  # red, green and blue together
 HORIZON = 0.57
 PALETTE: dict[str, Colour] = {
     "red": (214, 56, 54), "orange": (242, 138, 44), "yellow": (252, 210, 68), "green": (80, 156, 82), "blue": (52, 110, 196),
@@ -37,6 +39,8 @@ GROUND: dict[str, tuple[Colour, Colour]] = {
     "sea": ((104, 176, 208), (38, 106, 170)),
 }  # fmt: skip
 STONE, SNOW_CAP = (132, 138, 168), (246, 248, 252)
+RAIN: tuple[Colour, Colour] = (206, 224, 244), (96, 124, 176)
+"""Before most grounds, and before paper and snow."""
 BANDS: tuple[Colour, ...] = ((226, 74, 70), (246, 154, 60), (252, 218, 84), (104, 182, 96), (70, 132, 208), (142, 92, 182))
 
 
@@ -67,7 +71,7 @@ def _plain(rng: random.Random, scene: Scene, big: int) -> Image.Image:
     base = PALETTE[name]
     if not scene.background:
         base = lighter(base, rng.uniform(0.35, 0.6))
-    base = _shifted(rng, base, 44 if name not in ("white", "black") else 16)
+    base = _shifted(rng, base, 44 if name not in ("white", "black", "grey") else 16)
     if name == "white":
         base = darker(base, rng.uniform(0, 0.16))
     pixels = _column(big, big, (lighter(base, rng.uniform(0.0, 0.36)), darker(base, rng.uniform(0.0, 0.28))))
@@ -115,7 +119,7 @@ def _mountains(rng: random.Random, pen: Pen) -> None:
 
 
 def _ground(rng: random.Random, scene: Scene, pen: Pen) -> None:
-    far, near = (_shifted(rng, colour, 46) for colour in GROUND[scene.ground])
+    far, near = (_shifted(rng, colour, 38) for colour in GROUND[scene.ground])
     if scene.ground == "sea":
         for i in range(8):
             top = HORIZON + (1 - HORIZON) * i / 8
@@ -136,19 +140,19 @@ def _clouds(scene: Scene, pen: Pen) -> None:
     colour: Colour = (122, 130, 148) if wet else (252, 252, 252)
     where = _fixed("clouds")
     for x in (0.12, 0.42, 0.72, 0.98) if wet else (0.2, 0.55, 0.88):
-        FIGURES["cloud"](replace(pen, x=x * pen.radius, y=where.uniform(0.05, 0.11) * pen.radius,
-                                 radius=where.uniform(0.09, 0.12) * pen.radius), colour)  # fmt: skip
+        FIGURES["cloud"](replace(pen, x=x * pen.radius, y=where.uniform(0.08, 0.14) * pen.radius,
+                                 radius=where.uniform(0.1, 0.13) * pen.radius), colour)  # fmt: skip
 
 
 def _falling(scene: Scene, pen: Pen) -> None:
     """Let it rain or snow over everything, on a loose grid so that no part stays dry."""
-    where = _fixed("falling")
+    where, on_pale = _fixed("falling"), scene.style == "pencil" or scene.ground == "snow"
     for row in range(7):
         for column in range(7):
             x = (column + 0.5 * (row % 2) + where.uniform(-0.2, 0.2)) / 7
             y = 0.2 + 0.8 * (row + where.uniform(-0.25, 0.25)) / 7
             if scene.weather == "rain":
-                pen.stroke((206, 224, 244), 0.012, [(x, y), (x - 0.022, y + 0.065)])
+                pen.stroke(RAIN[on_pale], 0.014, [(x, y), (x - 0.022, y + 0.065)])
             else:
                 pen.disc((255, 255, 255), x, y, 0.016)
 
@@ -158,9 +162,15 @@ def place_things(scene: Scene) -> list[Spot]:
     ask the UNet for every figure at every offset, which so small a model cannot learn."""
     found = []
     for spot in lay_out(scene):
-        x, y = (min(1 - keep * spot.radius, max(keep * spot.radius, at)) for at, keep in ((spot.x, 0.96), (spot.y, 0.9)))
+        x, y = (min(1 - keep * spot.radius, max(keep * spot.radius, at)) for at, keep in ((spot.x, 1.2), (spot.y, 1.06)))
         found.append(Spot(spot.kind, spot.colour or NOUNS[spot.kind].natural[0], x, y, spot.radius))
     return found
+
+
+def edge_of(colour: str) -> Colour:
+    """Return the colour of a figure's edge, dark around what is light and light around what is dark: it is seen before any ground."""
+    own = PALETTE[colour]
+    return lighter(own, 0.5) if sum(own) < DARK else darker(own, 0.5)
 
 
 class _Even(random.Random):
@@ -198,9 +208,11 @@ def draw(scene: Scene, size: int, even: bool = False, spots: Sequence[Spot] | No
         if not scene.ground or zone_of(spot.kind, scene.ground) == "land":
             shadow = [x - 0.85 * radius, y + 0.86 * radius, x + 0.85 * radius, y + 1.1 * radius]
             pen.image.ellipse(shadow, fill=_under(image, x, y + radius))
-        FIGURES[spot.kind](own, _shifted(rng, PALETTE[spot.colour], 16))
+        colour = _shifted(rng, PALETTE[spot.colour], 16)
+        FIGURES[spot.kind](replace(own, flat=edge_of(spot.colour), swollen=EDGE * big), colour)
+        FIGURES[spot.kind](own, colour)
     if scene.weather in ("rain", "snowfall"):
-        _falling(scene, replace(pen, outline=0.0))
+        _falling(scene, pen)
     pixels = np.asarray(image.reduce(OVERSAMPLING), np.float32)
     if scene.style:
         pixels = STYLED[scene.style](pixels)
@@ -236,9 +248,9 @@ def _pencil(pixels: Floats) -> Floats:
     """Leave outlines on paper, filled lightly with a breath of their colours."""
     size = len(pixels)
     light = pixels @ np.asarray((0.3, 0.59, 0.11), np.float32)
-    grey = 252 - (255 - light) * (0.48 + 0.1 * _noise(size, 24))
+    grey = 252 - (255 - light) * (0.6 + 0.1 * _noise(size, 24))
     tone = grey[:, :, None] * np.ones(3, np.float32)
-    return (tone + 0.3 * (pixels - light[:, :, None])).astype(np.float32)
+    return (tone + 0.6 * (pixels - light[:, :, None])).astype(np.float32)
 
 
 def _lamp(pixels: Floats) -> Floats:
@@ -246,7 +258,7 @@ def _lamp(pixels: Floats) -> Floats:
     size = len(pixels)
     y, x = np.mgrid[0:size, 0:size].astype(np.float32) / size
     far = ((x - 0.5) ** 2 + (y - 0.48) ** 2) / 0.42**2
-    light = (0.34 + 0.8 * np.exp(-far))[:, :, None]
+    light = (0.37 + 0.8 * np.exp(-far))[:, :, None]
     return np.minimum(255, pixels * light * np.asarray((1.0, 0.84, 0.58), np.float32) + np.asarray((14, 8, 10), np.float32))
 
 

@@ -57,11 +57,11 @@ def diamond(pen: Pen, c: Colour) -> None:
 
 
 def sun(pen: Pen, c: Colour) -> None:
-    for i in range(12):
-        a = math.pi * i / 6
-        side = [(0.78 * math.cos(a + d), 0.78 * math.sin(a + d)) for d in (-0.12, 0.12)]
-        pen.shape(c, [(1.28 * math.cos(a), 1.28 * math.sin(a)), *side], lit=True)
-    pen.disc(c, 0, 0, 0.72, lit=True)
+    for i in range(8):
+        a = math.pi * i / 4
+        side = [(0.7 * math.cos(a + d), 0.7 * math.sin(a + d)) for d in (-0.3, 0.3)]
+        pen.shape(c, [(1.3 * math.cos(a), 1.3 * math.sin(a)), *side], lit=True)
+    pen.disc(lighter(c, 0.3), 0, 0, 0.68, lit=True)
 
 
 def moon(pen: Pen, c: Colour) -> None:

@@ -98,11 +98,15 @@ def _thing_faults(picture: Floats, ground: Ground, index: int) -> list[str]:
     right = [asked.colour] if (asked.kind, asked.colour) in said else list(own)
     colours = {colour: unlike(replace(asked, colour=colour)) for colour in COLOURS}
     best = min(colours, key=lambda colour: colours[colour])
-    told = replace(asked, colour=best)
-    found = {kind: unlike(replace(told, kind=kind)) for kind in NOUNS if kind != asked.kind} | {asked.kind: colours[best], "": unlike(None)}
+    likely = {asked.colour, best}  # another noun may be in the colour asked for though this one would be likest in another
+
+    def unlike_all(kind: str, share: float = 1) -> float:
+        return min(unlike(replace(asked, kind=kind, colour=colour, radius=share * asked.radius)) for colour in likely)
+
+    found = {kind: unlike_all(kind) for kind in NOUNS if kind != asked.kind} | {asked.kind: colours[best], "": unlike(None)}
     shares: dict[str, float] = {}
     for kind in {asked.kind, *sorted(found, key=lambda kind: found[kind])[:LIKELY]} - {""}:
-        sizes = {share: unlike(replace(told, kind=kind, radius=share * asked.radius)) for share in OTHER_SIZES}
+        sizes = {share: unlike_all(kind, share) for share in OTHER_SIZES}
         shares[kind] = min(sizes, key=lambda share: sizes[share])
         found[kind] = sizes[shares[kind]]
     likest = min(found, key=lambda kind: found[kind])

@@ -43,9 +43,12 @@ class Pen:
     flip: bool = False
     tint: Colour = (1.0, 1.0, 1.0)
     outline: float = 0.0
+    flat: Colour | None = None
+    """Draw everything in this colour, and `swollen` so many pixels larger: the edge around a figure."""
+    swollen: float = 0.0
 
     def _fill(self, colour: Colour, lit: bool) -> tuple[int, int, int]:
-        red, green, blue = (round(min(255, c * (1 if lit else k))) for c, k in zip(colour, self.tint, strict=True))
+        red, green, blue = (round(min(255, c * (1 if lit else k))) for c, k in zip(self.flat or colour, self.tint, strict=True))
         return red, green, blue
 
     def _at(self, points: Sequence[Point]) -> list[Point]:
@@ -56,7 +59,9 @@ class Pen:
         """Fill a polygon; what is lit keeps its colour at night."""
         where, fill = self._at(points), self._fill(colour, lit)
         self.image.polygon(where, fill=fill)
-        if self.outline:
+        if self.swollen:
+            self.image.line([*where, where[0], where[1]], fill=fill, width=max(1, round(2 * self.swollen)), joint="curve")
+        elif self.outline:
             width = max(1, round(self.outline))
             self.image.line([*where, where[0], where[1]], fill=(56, 54, 62), width=width, joint="curve")
 
@@ -68,7 +73,7 @@ class Pen:
 
     def stroke(self, colour: Colour, width: float, points: Sequence[Point]) -> None:
         """Draw a line with round ends."""
-        where, fill, thick = self._at(points), self._fill(colour, False), max(1, round(width * self.radius))
+        where, fill, thick = self._at(points), self._fill(colour, False), max(1, round(width * self.radius + 2 * self.swollen))
         self.image.line(where, fill=fill, width=thick, joint="curve")
         for x, y in (where[0], where[-1]):
             self.image.ellipse([x - thick / 2, y - thick / 2, x + thick / 2, y + thick / 2], fill=fill)

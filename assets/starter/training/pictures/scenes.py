@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.text.scenes.scene import Group
@@ -25,7 +25,9 @@ from assets.starter.training.pictures.world import (
 
 HELD_OUT_IN = 12  # one combination of slots in so many is never trained on
 SKY_LEVEL, GROUND_LEVEL = 0.2, 0.74
-ROW_RADIUS = {1: 0.21, 2: 0.17, 3: 0.135, 4: 0.11}  # by how many things share the picture's width
+ROW_RADIUS = {1: 0.26, 2: 0.2, 3: 0.15, 4: 0.19}  # by how many things share the picture; four stand in two rows
+MOST_RADIUS = {1: 0.34, 2: 0.235, 3: 0.16, 4: 0.21}
+LEAST_RADIUS, WIDEST_ROOM = 0.085, 0.22
 FREE_PLACES = ("middle", "left", "right", "top", "bottom", "top left", "bottom right", "top right", "bottom left")
 
 
@@ -62,15 +64,13 @@ def _row(count: int, x: float, y: float, width: float) -> list[tuple[float, floa
     return [(x + width * ((i + 0.5) / count - 0.5), y) for i in range(count)]
 
 
-def _cluster(count: int, x: float, y: float) -> list[tuple[float, float]]:
-    """Put things that share one place close together."""
-    near = {
-        1: ((0, 0),),
-        2: ((-0.1, 0), (0.1, 0)),
-        3: ((-0.1, 0.08), (0.1, 0.08), (0, -0.1)),
-        4: ((-0.1, -0.1), (0.1, -0.1), (-0.1, 0.1), (0.1, 0.1)),
-    }
-    return [(x + dx, y + dy) for dx, dy in near[count]]
+def _near(count: int, x: float, y: float, room: float) -> tuple[list[tuple[float, float]], float]:
+    """Put things that share one place close together: in a row of two, more in two rows. Return where, and their radius."""
+    if count == 1:
+        return [(x, y)], room
+    half = max(0.5 * room, LEAST_RADIUS)
+    rows = {2: ((-1, 0), (1, 0)), 3: ((-1, 1), (1, 1), (0, -1)), 4: ((-1, -1), (1, -1), (-1, 1), (1, 1))}[count]
+    return [(x + half * dx, y + half * dy) for dx, dy in rows], half
 
 
 def _spots(group: Group, points: Sequence[tuple[float, float]], radius: float, most: float = 1.0) -> list[Spot]:
@@ -79,33 +79,47 @@ def _spots(group: Group, points: Sequence[tuple[float, float]], radius: float, m
     return [Spot(group.kind, group.colour, x, y, r) for x, y in points]
 
 
+def _in_order(groups: Sequence[Group], points: Sequence[tuple[float, float]], radius: float, most: float) -> list[list[Spot]]:
+    """Give the groups' things these points one after the other."""
+    found, at = [], 0
+    for group in groups:
+        found.append(_spots(group, points[at : at + group.count], radius, most))
+        at += group.count
+    return found
+
+
+def _apart(one: str, other: str) -> float:
+    (x, y), (other_x, other_y) = PLACES[one], PLACES[other]
+    return max(abs(x - other_x), abs(y - other_y))
+
+
+def _freest(free: Sequence[str], taken: Collection[str]) -> str:
+    """Return the place farthest from those taken, the first of several."""
+    return max(free, key=lambda place: min(_apart(place, other) for other in taken))
+
+
 def _lay_plain(groups: Sequence[Group]) -> list[list[Spot]]:
-    """Put said places where they are said; what is left in a row, or in the places that are free."""
+    """Put said places where they are said; what is left in a row, four in two rows, or in the places that are free."""
     total = sum(group.count for group in groups)
     if not any(group.place for group in groups):
-        points = _row(total, 0.5, 0.5, 0.98 if total > 1 else 1)
-        found, at = [], 0
-        for group in groups:
-            found.append(_spots(group, points[at : at + group.count], ROW_RADIUS[total], 0.46 / total))
-            at += group.count
-        return found
+        points = _row(total, 0.5, 0.5, 0.98 if total > 1 else 1) if total < 4 else [(x, y) for y in (0.27, 0.73) for x in (0.27, 0.73)]
+        return _in_order(groups, points, ROW_RADIUS[total], MOST_RADIUS[total]) if total else []
     taken = {group.place for group in groups if group.place}
-    free = [place for place in FREE_PLACES if place not in taken]
-    if {"left", "right"} & taken and not {"top", "bottom"} & taken:
-        free = [place for place in free if place in COLUMNS] + free
-    found = []
+    places: list[str] = []
     for group in groups:
-        place = group.place or free.pop(0)
+        places.append(group.place or _freest([other for other in FREE_PLACES if other not in taken], taken))
+        taken.add(places[-1])
+    found = []
+    for group, place in zip(groups, places, strict=True):
         x, y = PLACES[place]
-        wide = (
-            place in ("top", "middle", "bottom")
-            and not any(other in taken for other in (f"{place} left", f"{place} right"))
-            and not (place == "middle" and {"left", "right"} & taken)
-        )
-        if group.count > 1 and wide:
-            found.append(_spots(group, _row(group.count, 0.5, y, 0.94), min(0.135, ROW_RADIUS[group.count]), 0.46 / group.count))
+        beside = [_apart(place, other) for other in places if other != place]
+        level = [other for other in places if other != place and abs(y - PLACES[other][1]) < 0.1]
+        if group.count > 1 and x == 0.5 and not level:
+            points, radius = _row(group.count, 0.5, y, 0.94), min(ROW_RADIUS[max(2, group.count)], 0.17, 0.5 * min(beside, default=0.5))
+            found.append(_spots(group, points, radius, 0.46 / group.count))
         else:
-            found.append(_spots(group, _cluster(group.count, x, y), 0.14 if group.count == 1 else 0.088, 0.16 if group.count == 1 else 0.1))
+            points, radius = _near(group.count, x, y, min(WIDEST_ROOM, 0.5 * min(beside, default=1.0)))
+            found.append(_spots(group, points, radius, radius * 1.1))
     return found
 
 
@@ -114,23 +128,15 @@ def _lay_level(groups: Sequence[Group], level: float, radius: float) -> list[lis
     total = sum(group.count for group in groups)
     said = {group.place for group in groups if group.place}
     if not said:
-        points = _row(total, 0.5, level, 0.96)
-        found, at = [], 0
-        for group in groups:
-            found.append(
-                _spots(group, points[at : at + group.count], radius * (1 if total < 3 else 0.9 if total == 3 else 0.75), 0.47 / total)
-            )
-            at += group.count
-        return found
-    free = [column for column in ("middle", "right", "left") if column not in said]
+        return _in_order(groups, _row(total, 0.5, level, 0.96), radius, 0.47 / total)
+    free = [column for column in ("right", "left", "middle") if column not in said]
     spare = iter((0.36, 0.64, 0.5, 0.2))
-    crowd = 1 if total < 4 else 0.8
+    middles = [PLACES[group.place or free.pop(0)][0] if group.place or free else next(spare) for group in groups]
     found = []
-    for group in groups:
-        column = group.place or (free.pop(0) if free else "")
-        x = PLACES[column][0] if column else next(spare)
-        points = [(x + dx, level) for dx in ((0.0,), (-0.1, 0.1), (-0.15, 0.0, 0.15), (-0.165, -0.055, 0.055, 0.165))[group.count - 1]]
-        found.append(_spots(group, points, radius * crowd * (1 if group.count == 1 else 0.62 if group.count == 2 else 0.45)))
+    for group, x in zip(groups, middles, strict=True):
+        beside = min((abs(x - other) for other in middles if other != x), default=1.0)
+        points, most = _near(group.count, x, level, min(radius * (1.1 if group.count == 1 else 1.35), 0.6 * beside))
+        found.append(_spots(group, points, radius, most))
     return found
 
 
@@ -141,8 +147,8 @@ def lay_out(scene: Scene) -> list[Spot]:
     zones = [zone_of(group.kind, scene.ground) for group in scene.groups]
     high = [group for group, zone in zip(scene.groups, zones, strict=True) if zone == "sky"]
     low = [group for group, zone in zip(scene.groups, zones, strict=True) if zone != "sky"]
-    up = _lay_level(high, SKY_LEVEL, 0.115) if high else []
-    down = _lay_level(low, GROUND_LEVEL, 0.14) if low else []
+    up = _lay_level(high, SKY_LEVEL, 0.145) if high else []
+    down = _lay_level(low, GROUND_LEVEL, 0.17) if low else []
     return [spot for spots in (*up, *down) for spot in spots]
 
 

@@ -97,15 +97,14 @@ ALSO = _each({
         "daytime, daylight, noon, midday, in the daytime, during the day, in daylight, at noon, by daylight, afternoon, in the "
         "afternoon, at day",
     "at sunset":
-        "dusk, dawn, sunrise, evening, twilight, sundown, in the evening, early morning, in the early morning, at dusk, at dawn, at "
-        "sunrise, golden hour, evening sky, red sky, orange sky, pink sky, at twilight, nightfall, daybreak, evening light",
+        "dusk, evening, twilight, sundown, in the evening, at dusk, golden hour, evening sky, red sky, orange sky, pink sky, at "
+        "twilight, nightfall, evening light",
     "at night":
         "midnight, after dark, nighttime, nite, night sky, night time, starry night, starry, starlit, starry sky, in the night, at midnight, in "
         "the dark, late night, under the stars, night scene, during the night, starlight, stars in the sky, sky full of stars",
     "with sun by day": "sunny, sunny day, sunshine, sun shining, sun shines, sun is shining, sunlit",
     "with sun at sunset":
-        "sun goes down, sun is going down, sun going down, setting sun, sun sets, sun is setting, rising sun, sun rises, sun rising, "
-        "sun is rising, sun comes up",
+        "sun goes down, sun is going down, sun going down, setting sun, sun sets, sun is setting",
     "with moon at night": "moonlit, moonlight, in the moonlight, moonshine, moonlit night",
     "green hills":
         "hill, hills, hillside, hilltop, field, grass, grassland, green field, green meadow, green hill, green grass, countryside, park, garden, "
@@ -168,6 +167,8 @@ NEAR = _each({
     "square": "rectangle",
     "circle": "oval, ellipse, bubble",
     "a desert": "beach, island, shore",
+    "at sunset": "dawn, sunrise, at dawn, at sunrise, early morning, in the early morning, daybreak, at daybreak",
+    "with sun at sunset": "rising sun, sun rises, sun rising, sun is rising, sun comes up",
     "bridge": "pier",
     "four": "many, lots, lots of, lots and lots of, lot of, dozen, hundreds of, a flock of, full of, herd of",
     "brown": "bronze, copper, maroon, burgundy, wooden",

@@ -60,18 +60,21 @@ def _train_unet(work: Path, steps: int, earlier: Path | None, batch: int) -> Ite
     yield from train_unet(unet, source, Course("unet", steps, batch, LATER_RATE if earlier else FIRST_RATE), work)
 
 
-def _train_autoencoder(work: Path, part: str, steps: int, batch: int) -> Iterator[str]:
+def _train_autoencoder(work: Path, part: str, steps: int, earlier: Path | None, batch: int) -> Iterator[str]:
     """Begin with true latents; the decoder's own part goes on from there with those that the UNet left."""
-    pictures, model, left = np.load(work / "large.npy", mmap_mode="r"), make_autoencoder(), None
+    pictures, left, rate = np.load(work / "large.npy", mmap_mode="r"), None, LATER_RATE
     if part == "decoder":
         model, left = AutoencoderKL.from_pretrained(work / "autoencoder" / "vae"), np.load(work / "left.npy")
+    elif earlier:
+        model = AutoencoderKL.from_pretrained(earlier / "vae", torch_dtype=torch.float32)
     else:
+        model, rate = make_autoencoder(), FIRST_RATE
         begin_autoencoder(model, pictures)
-    yield from train_autoencoder(model, pictures, left, steps, batch, work / part)
+    yield from train_autoencoder(model, pictures, left, steps, batch, rate, work / part)
 
 
 def do_part(part: str, work: Path, amount: int, earlier: Path | None, small: bool = False) -> Iterator[str]:
-    """Do one part; yield lines of progress. `earlier` is a packed edition whose text encoder and UNet are trained further; `small` batches
+    """Do one part; yield lines of progress. `earlier` is a packed edition whose parts are trained further; `small` batches
     are for tests."""
     torch.manual_seed(0)
     if part in data.WRITERS:
@@ -81,7 +84,7 @@ def do_part(part: str, work: Path, amount: int, earlier: Path | None, small: boo
     elif part == "unet":
         yield from _train_unet(work, amount, earlier, 2 if small else 16)
     elif part in ("autoencoder", "decoder"):
-        yield from _train_autoencoder(work, part, amount, 1 if small else 3)
+        yield from _train_autoencoder(work, part, amount, earlier, 1 if small else 3)
     elif part == "left":
         yield from write_left(work, UNet2DConditionModel.from_pretrained(work / "unet").eval().requires_grad_(False))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "grey", "white", "black")
-SIZES = {"small": 0.66, "": 1.0, "big": 1.4}
+SIZES = {"small": 0.78, "": 1.0, "big": 1.3}
 PLACES = {
     "middle": (0.5, 0.5), "left": (0.22, 0.5), "right": (0.78, 0.5), "top": (0.5, 0.23), "bottom": (0.5, 0.77),
     "top left": (0.23, 0.24), "top right": (0.77, 0.24), "bottom left": (0.23, 0.76), "bottom right": (0.77, 0.76),
@@ -38,18 +38,18 @@ LAND, SKY, SEA = ("land",), ("sky",), ("sea",)
 NOUNS = {
     "circle": Noun(COLOURS), "square": Noun(COLOURS), "triangle": Noun(COLOURS), "star": Noun(("yellow",)), "heart": Noun(("red",)),
     "diamond": Noun(("blue",)),
-    "sun": Noun(("yellow",), SKY, 0.85), "moon": Noun(("yellow",), SKY, 0.8), "crescent moon": Noun(("yellow",), SKY, 0.9),
-    "cloud": Noun(("white",), SKY, 1.0), "balloon": Noun(("red", "orange", "blue"), SKY), "kite": Noun(("red", "yellow", "green"), SKY),
-    "bird": Noun(("blue", "black", "red"), SKY, 0.85), "butterfly": Noun(("orange", "blue", "purple"), SKY, 0.85),
+    "sun": Noun(("yellow",), SKY), "moon": Noun(("yellow",), SKY, 0.9), "crescent moon": Noun(("yellow",), SKY),
+    "cloud": Noun(("white",), SKY), "balloon": Noun(("red", "orange", "blue"), SKY), "kite": Noun(("red", "yellow", "green"), SKY),
+    "bird": Noun(("blue", "black", "red"), SKY), "butterfly": Noun(("orange", "blue", "purple"), SKY),
     "house": Noun(("red", "white", "yellow", "blue"), LAND, 1.15), "castle": Noun(("grey",), LAND, 1.3),
     "lighthouse": Noun(("red",), ("land", "sea"), 1.35), "windmill": Noun(("white",), LAND, 1.3), "tent": Noun(("orange", "green"), LAND),
     "bridge": Noun(("brown", "red", "grey"), ("land", "sea"), 1.35),
     "tree": Noun(("green",), LAND, 1.2), "pine": Noun(("green",), LAND, 1.25), "palm": Noun(("green",), LAND, 1.3),
-    "cactus": Noun(("green",), LAND), "flower": Noun(("red", "pink", "purple", "yellow"), LAND, 0.9), "mushroom": Noun(("red",), LAND, 0.8),
-    "person": Noun(("blue", "red", "green"), LAND, 1.1), "cat": Noun(("orange", "black", "grey"), LAND, 0.9),
-    "dog": Noun(("brown", "black", "white"), LAND, 0.95), "horse": Noun(("brown", "black", "white"), LAND, 1.15),
-    "rabbit": Noun(("white", "brown", "grey"), LAND, 0.85), "snowman": Noun(("white",), LAND, 1.1), "car": Noun(("red", "blue", "yellow"), LAND),
-    "boat": Noun(("white", "red", "yellow"), SEA, 1.15), "fish": Noun(("orange", "blue"), SEA, 0.85), "duck": Noun(("yellow", "white"), SEA, 0.85),
+    "cactus": Noun(("green",), LAND), "flower": Noun(("red", "pink", "purple", "yellow"), LAND), "mushroom": Noun(("red",), LAND),
+    "person": Noun(("blue", "red", "green"), LAND, 1.1), "cat": Noun(("orange", "black", "grey"), LAND),
+    "dog": Noun(("brown", "black", "white"), LAND), "horse": Noun(("brown", "black", "white"), LAND, 1.15),
+    "rabbit": Noun(("white", "brown", "grey"), LAND), "snowman": Noun(("white",), LAND, 1.1), "car": Noun(("red", "blue", "yellow"), LAND),
+    "boat": Noun(("white", "red", "yellow"), SEA, 1.15), "fish": Noun(("orange", "blue"), SEA), "duck": Noun(("yellow", "white"), SEA),
     "whale": Noun(("blue", "grey"), SEA, 1.1), "apple": Noun(("red", "green")), "cup": Noun(("white", "blue", "red")),
 }  # fmt: skip
 SHAPES = ("circle", "square", "triangle", "star", "heart", "diamond")
