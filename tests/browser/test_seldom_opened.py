@@ -53,10 +53,11 @@ def test_a_clip_on_a_phone(page: Page, tmp_path: Path) -> None:
 def test_a_starting_picture_by_keyboard_and_the_size_of_its_brush(page: Page, tmp_path: Path) -> None:
     go(page, "paint")
     unfold(page, "Start from a picture")
-    page.wait_for_selector("#paint-image.h-ready .empty")
+    page.wait_for_selector("#paint-image.h-ready .empty[tabindex='0']")
     assert page.evaluate(SHOWN, "#paint-image .empty p") == '"Tap to choose a file"'
     page.locator("#paint-start > button.label-wrap").focus()
     page.keyboard.press("Tab")
+    expect(page.locator("#paint-image .empty")).to_be_focused()
     Image.new("RGB", (64, 64), "orange").save(tmp_path / "start.png")
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
