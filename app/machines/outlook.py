@@ -21,7 +21,7 @@ LOADING_S: Final = 20.0
 LONGEST_S: Final = 1e7
 """Of a task; more is no answer."""
 UNKNOWN_S, WAITED_MOST_S = 3600.0, 86400.0
-"""How long a machine is waited for where nobody knows how long it takes; and at most, whatever it said."""
+"""How long a machine is waited for at least where this one does not know how long it takes; and at most, whatever it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ def put_in_order(machines: Sequence[HelpingMachine], outlooks: Mapping[str, Outl
 def is_sooner(here: Outlook, there: Outlook | None, gone_s: float) -> bool:
     """Tell whether this machine, idle now, would be done before another one that has been at the same for so long. Of one that never used
     the model, or takes longer than it said, as much is taken to be left as is gone: so nobody is waited for longer than twice. Where this
-    machine never used the model, the other one has twice the time that it named."""
+    machine never used the model, the other one has twice the time that it named, an hour at least and a day at most."""
     if here.fit == "no":
         return False
     said_s = add_loading(there.seconds, there) if there is not None and there.seconds is not None else None
     if here.seconds is None:
-        return gone_s > min(UNKNOWN_S if said_s is None else max(UNKNOWN_S, 2 * said_s), WAITED_MOST_S)
+        return gone_s > min(max(UNKNOWN_S, 2 * (said_s or 0.0)), WAITED_MOST_S)
     left_s = said_s - gone_s if said_s is not None else 0.0
     return add_loading(here.seconds, here) < (left_s if left_s > 0 else gone_s)
 

@@ -2,6 +2,7 @@
 (() => {
   const TAB = "hearth_tab", FORCE = "hearth_force", WINDOW = "hearth_window", ROOM = "hearth_room", DAY_MS = 86_400_000;
   const CALLS = { speak: "speak.kept", paint: "paint.kept" };
+  const LATE = ["h-samples", "h-prompt", "paint-fit"];
   const AS_IT_IS = { __type__: "update" }, OPEN = { __type__: "update", open: true };
   const before = JSON.parse(sessionStorage.getItem(FORCE) ?? "{}"), tab = sessionStorage.getItem(TAB);
   const mine = sessionStorage.getItem(WINDOW) ?? String(Math.random());
@@ -17,7 +18,6 @@
   });
 
   // What is filled in late has the height that it had, until somebody touches the page: nothing below it jumps.
-  const LATE = ["h-samples", "h-prompt", "paint-fit"];
   const room = JSON.parse(sessionStorage.getItem(ROOM) ?? "{}"), style = document.createElement("style");
   if (room.width === innerWidth) style.textContent = room.heights.filter(([, high]) => high).map(([id, high]) => `#${id} { min-height: ${high}px; }`).join(" ");
   document.head.append(style);
