@@ -194,10 +194,60 @@ def test_no_space_stands_between_chinese_words(page: Page) -> None:
     assert page.evaluate(say, ["\u4e0b\u8f7d {title} \u540e", "Dia 1.6B"]) == "\u4e0b\u8f7d Dia 1.6B \u540e"
 
 
+def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
+    """The button of each part of a second came and went."""
+    go(page, "speak")
+    part = {"index": 1, "total": 2, "text": "[S1] Warm.", "state": "now", "seconds": 0.4, "pieces": ["one"], "whole": False}
+    first = {**part, "index": 0, "state": "done", "url": "hearth/none", "pieces": [], "whole": True, "peaks": []}
+    page.evaluate("""() => {
+      window.came = [];
+      new MutationObserver(() => {
+        const button = document.querySelectorAll("#h-parts .h-live")[1];
+        if (button && !button.hidden) window.came.push(performance.now());
+      }).observe(document.querySelector("#h-parts"), { subtree: true, childList: true, attributes: true });
+    }""")  # fmt: skip
+    began = page.evaluate("performance.now()")
+    alter(page, **job("speech", parts=[first, part], end=None, job="in short parts", waits=""))
+    expect(page.get_by_role("button", name="Listen live")).to_be_visible()
+    assert page.evaluate("window.came[0]") - began >= 1000
+
+
+def picture(side: int) -> dict[str, Any]:
+    return {"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": 0, "seed": 1}
+
+
+def grid(*results: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+    cells = [{"result": each, "failed": each is None, "preview": ""} for each in results]
+    sides = {"across": "steps", "columns": [str(2 + i) for i in range(len(results))], "down": "seed", "rows": ["1"]}
+    return {**sides, "cells": cells, "stopped": [], "latest": True, **more}
+
+
+def test_a_cell_of_a_grid_is_shown_large_and_a_later_picture_folds_the_grid(page: Page) -> None:
+    """The cells could only be looked at, at 128 px, and the grid stood below every later picture."""
+    go(page, "paint")
+    last = job("picture", parts=[picture(256)], results=[picture(256)], job="the last cell")
+    alter(page, grid=grid(picture(64), picture(256)), **last)
+    shown = page.locator("#h-canvas .h-easel img")
+    expect(shown).to_have_attribute("src", re.compile("icon-256"))
+    first = page.get_by_role("button", name="Show the picture at 2, 1")
+    first.press("Enter")
+    expect(shown).to_have_attribute("src", re.compile("icon-64"))
+    expect(page.locator("#h-canvas .h-acts a[download]")).to_have_attribute("href", re.compile("icon-64"))
+    expect(first).to_have_attribute("aria-pressed", "true")
+    expect(first).to_be_focused()
+    assert not shut_out(page)
+    later = job("picture", parts=[picture(180)], results=[picture(180)], job="a later one")
+    alter(page, grid=grid(picture(64), picture(256), latest=False), **later)
+    expect(shown).to_have_attribute("src", re.compile("icon-180"))
+    expect(first).to_be_hidden()
+    page.locator("#h-grid summary").click()
+    expect(first).to_be_visible()
+    expect(first).to_have_attribute("aria-pressed", "false")
+
+
 def test_a_stopped_grid_is_gone_on_with(page: Page) -> None:
     go(page, "paint")
-    cells = [{"url": "hearth/static/icon-64.png", "failed": False, "preview": ""}, {"url": "", "failed": True, "preview": ""}]
-    alter(page, grid={"across": "steps", "columns": ["2", "4"], "down": "seed", "rows": ["1"], "cells": cells, "stopped": ["one", "two"]})
+    alter(page, grid=grid(picture(64), None, stopped=["one", "two"]))
     resumed: list[str] = []
     page.route("**/hearth/queue/*/go-on", lambda route: (resumed.append(route.request.url.split("/")[-2]), route.fulfill(json={}))[1])
     page.locator("#h-grid").get_by_role("button", name="Resume").click()

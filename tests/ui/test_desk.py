@@ -89,7 +89,11 @@ def test_stop_stops_the_whole_grid_and_it_can_be_gone_on_with(tmp_path: Path) ->
         for job in jobs:
             desk.jobs.resume(job)
         assert [job.id for job in desk.keeper.journal.list_waiting()] == jobs
+        assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["grid"]["latest"]
         assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["grid"]["stopped"] == []
+        desk.jobs.stop("picture", OWNER)
+        desk.jobs.begin(PictureRequest("a house"), OWNER)
+        assert not live_view.owner_view(desk, OWNER, "en", with_charts=False)["grid"]["latest"], "a later picture is shown now"
 
 
 def test_a_grid_whose_process_was_killed_comes_back_as_one(tmp_path: Path) -> None:
@@ -103,7 +107,7 @@ def test_a_grid_whose_process_was_killed_comes_back_as_one(tmp_path: Path) -> No
     with desk_at(tmp_path) as desk:
         live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
         assert live["interrupted"] == {"jobs": [job.id for job in left], "text": "A grid of 4 pictures was interrupted: 1 done."}
-        assert [bool(cell["url"]) for cell in live["grid"]["cells"]] == [True, False, False, False]
+        assert [bool(cell["result"]) for cell in live["grid"]["cells"]] == [True, False, False, False]
         assert not any(cell["failed"] for cell in live["grid"]["cells"]), "they can still be painted"
         for job in left:
             desk.jobs.resume(job.id)

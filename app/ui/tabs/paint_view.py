@@ -112,10 +112,18 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
             failed = progress.end is not None and not found and job not in cut
             if failed and isinstance(progress.end, Stopped):
                 stopped.append(job)
-            url = found[0]["url"] if found else ""
-            cells.append({"url": url, "failed": failed, "preview": preview_url(job, progress)})
+            cells.append({"result": found[0] if found else None, "failed": failed, "preview": preview_url(job, progress)})
     across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
-    return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells, "stopped": stopped}
+    latest = any(desk.jobs.find_current("picture", person) in row for row in grid.jobs)
+    return {
+        "across": across,
+        "columns": grid.columns,
+        "down": down,
+        "rows": grid.rows,
+        "cells": cells,
+        "stopped": stopped,
+        "latest": latest,
+    }
 
 
 def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | None:

@@ -19,7 +19,7 @@
     Hearth.call("paint.forecast");
   });
 
-  Hearth.area("#h-canvas", (element, { picture }) => {
+  Hearth.area("#h-canvas", (element, { picture, grid }) => {
     const frame = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
       <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
     if (Hearth.jobCard(element, picture?.job, frame)) text(element.querySelector("h2"), t("canvas.title", "Picture"));
@@ -32,10 +32,12 @@
       if (Hearth.state.charts) Hearth.call("paint.forecast"); // guests have none
     }
     const done = picture.results.length ? picture.results : picture.parts;
-    if (shown?.job !== picture.job) shown = { job: picture.job, at: 0, kept: false };
+    const picked = grid?.latest && grid.cells.some(({ result }) => result && result.id === shown?.cell?.id); // stays while the grid is painted on
+    if (shown?.job !== picture.job && !picked) shown = { job: picture.job, at: 0, kept: false };
     const running = !end && picture.preview;
     const place = shown.kept ? shown.at : done.length - 1;
-    const source = running && !shown.kept ? picture.preview : done[place]?.url ?? picture.preview;
+    const result = shown.cell ?? picture.results[place];
+    const source = running && !shown.kept ? picture.preview : shown.cell?.url ?? done[place]?.url ?? picture.preview;
     image.hidden = !source;
     element.querySelector(".h-easel").hidden = !source && Boolean(end); // a failure is shown instead, or all was deleted
     if (source && image.getAttribute("src") !== source) {
@@ -44,8 +46,10 @@
     }
     image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
     const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => Hearth.stopped(done.length) };
-    Hearth.drawJob(element, picture, picture.rate || closing[end?.kind]?.() || "");
-    drawActs(element.querySelector(".h-acts"), picture.results[place]);
+    const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
+    const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
+    Hearth.drawJob(element, { ...picture, said }, picture.rate || closing[end?.kind]?.() || "");
+    drawActs(element.querySelector(".h-acts"), result);
     list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
       const thumb = el(`<button type="button" class="h-thumb"><img alt=""></button>`);
       thumb.firstElementChild.src = each.url;
@@ -56,7 +60,7 @@
       return thumb;
     }, (thumb, each) => {
       thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 }));
-      thumb.setAttribute("aria-pressed", done.indexOf(each) === place);
+      thumb.setAttribute("aria-pressed", !shown.cell && done.indexOf(each) === place);
     });
   });
 
@@ -106,19 +110,35 @@
     Hearth.show(pair);
   }
 
+  // The latest grid stands open; later pictures fold it. A cell that is pressed is shown above.
   Hearth.area("#h-grid", (element, { grid }) => {
     element.hidden = !grid;
     if (!grid) return;
-    const drawn = JSON.stringify(grid);
+    const drawn = JSON.stringify([grid, shown?.cell?.id]);
     if (element.dataset.drawn === drawn) return;
-    element.dataset.drawn = drawn;
-    const cell = ({ url, preview, failed }) => (url || preview ? `<img src="${url || preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
-    const rows = grid.rows.map((row, y) => `<tr><th scope="row"></th>${grid.columns.map((_, x) => `<td>${cell(grid.cells[y * grid.columns.length + x])}</td>`).join("")}</tr>`);
-    element.innerHTML = `<h2></h2><div class="h-scroll"><table><thead><tr><td></td>${grid.columns.map(() => `<th scope="col"></th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div><p class="h-chips"></p>`;
+    const open = element.dataset.latest === String(grid.latest) ? element.firstElementChild?.open ?? grid.latest : grid.latest;
+    const focused = [...element.querySelectorAll("td")].indexOf(document.activeElement?.closest("#h-grid td"));
+    Object.assign(element.dataset, { drawn, latest: grid.latest });
+    const cell = ({ result, preview, failed }) => (result ? `<button type="button" class="h-thumb"><img src="${result.url}" alt=""></button>` : preview ? `<img src="${preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
+    const rows = grid.rows.map((_, y) => `<tr><th scope="row"></th>${grid.columns.map((_, x) => `<td>${cell(grid.cells[y * grid.columns.length + x])}</td>`).join("")}</tr>`);
+    element.innerHTML = `<details><summary><h2></h2></summary><div class="h-scroll"><table><thead><tr><td></td>${grid.columns.map(() => `<th scope="col"></th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div><p class="h-chips"></p></details>`;
+    element.firstElementChild.open = open;
     text(element.querySelector("h2"), t("grid.title", "{across} in columns, {down} in rows", grid));
     element.querySelectorAll("thead th").forEach((head, i) => text(head, grid.columns[i]));
     element.querySelectorAll("tbody th").forEach((head, i) => text(head, grid.rows[i]));
-    if (grid.cells.every((each) => each.url || each.failed)) {
+    element.querySelectorAll("tbody td").forEach((place, i) => {
+      const { result } = grid.cells[i], button = place.querySelector("button");
+      if (!button) return;
+      button.setAttribute("aria-label", t("grid.cell", "Show the picture at {column}, {row}", { column: grid.columns[i % grid.columns.length], row: grid.rows[Math.floor(i / grid.columns.length)] }));
+      button.setAttribute("aria-pressed", shown?.cell?.id === result.id);
+      button.addEventListener("click", () => {
+        shown = { job: Hearth.state.picture?.job, at: 0, kept: true, cell: result };
+        Hearth.redraw();
+        document.querySelector("#h-canvas").scrollIntoView({ block: "nearest", behavior: "smooth" });
+      });
+    });
+    element.querySelectorAll("td")[focused]?.querySelector("button")?.focus({ preventScroll: true }); // the button that was pressed is gone
+    if (grid.cells.every((each) => each.result || each.failed)) {
       const sheet = el(`<a class="h-chip" href="hearth/sheet" download="contact sheet.png"></a>`);
       text(sheet, t("grid.sheet", "Contact sheet"));
       element.querySelector(".h-chips").append(sheet);
