@@ -117,6 +117,13 @@ class JobLender:
                     self._send(job, model, idle)
         return wanted
 
+    def foresee(self, request: Request) -> Outlook:
+        """Return what this machine says of a request."""
+        try:
+            return self._foresight.foresee(request)
+        except (Trouble, OSError):  # the engine says so, if it comes to that
+            return Outlook("no")
+
     def has_failed(self, job: str) -> bool:
         """Tell whether a job is for the engine here alone, as other machines failed at it."""
         return self._failures[job] >= FAILURES_MOST
@@ -168,7 +175,7 @@ class JobLender:
         if self._keeper.lend_out(job.id, request.model, stop) is not None:
             parsed = script.parse_script(request.text, find_limits(self._keeper.home, request.model))
             longest_s, count = len(parsed.parts) * PART_MOST_S + parsed.seconds_estimate, len(parsed.parts)
-            self._away[job.id] = _Away(task, machine, time.monotonic(), self._foresee(request), longest_s)
+            self._away[job.id] = _Away(task, machine, time.monotonic(), self.foresee(request), longest_s)
             why = explain(self._asking.find(job.id, machine))
             self._hub.submit(
                 task, portable, [machine], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why,
@@ -176,7 +183,8 @@ class JobLender:
             )  # fmt: skip
 
     def _share(self, job: Job, pieces: Pieces, idle: Sequence[HelpingMachine]) -> None:
-        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._models.name(pieces.model), self._ended)
+        name, here = self._models.name(pieces.model), self.foresee(pieces.ask_for(pieces.places[0]))
+        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._ended)
 
         def stop() -> None:
             self._shared.pop(job.id, None)
@@ -254,12 +262,6 @@ class JobLender:
 
     def _is_sooner_here(self, job: str, away: _Away) -> bool:
         return is_sooner(away.here, self._asking.find(job, away.machine), time.monotonic() - away.since_s)
-
-    def _foresee(self, request: Request) -> Outlook:
-        try:
-            return self._foresight.foresee(request)
-        except (Trouble, OSError):  # the engine says so, if it comes to that
-            return Outlook("no")
 
 
 def is_at_work(machine: HelpingMachine) -> bool:

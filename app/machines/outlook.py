@@ -73,7 +73,7 @@ def is_sooner(here: Outlook, there: Outlook | None, gone_s: float) -> bool:
     machine never used the model, the other one has twice the time that it named, an hour at least and a day at most."""
     if here.fit == "no":
         return False
-    said_s = add_loading(there.seconds, there) if there is not None and there.seconds is not None else None
+    said_s = expect_seconds(there)
     if here.seconds is None:
         return gone_s > min(max(UNKNOWN_S, 2 * (said_s or 0.0)), WAITED_MOST_S)
     left_s = said_s - gone_s if said_s is not None else 0.0
@@ -82,6 +82,11 @@ def is_sooner(here: Outlook, there: Outlook | None, gone_s: float) -> bool:
 
 def add_loading(seconds: float, found: Outlook) -> float:
     return seconds + (0.0 if found.loaded else LOADING_S)
+
+
+def expect_seconds(found: Outlook | None) -> float | None:
+    """Return how long a machine takes, with loading; None where it does not know, or did not say."""
+    return add_loading(found.seconds, found) if found is not None and found.seconds is not None else None
 
 
 def estimate_shared(step: Step, missing: int, others: Sequence[float | None]) -> float | None:

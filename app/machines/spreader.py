@@ -106,7 +106,8 @@ class Spreader:
         if not name:
             self._unnamed = [(job.id, pieces.model)]
             return None
-        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, self._wake.set)
+        here = self._jobs.foresee(pieces.ask_for(pieces.places[0]))
+        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._wake.set)
 
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""
