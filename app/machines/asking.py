@@ -30,7 +30,7 @@ class _Asked:
 
 
 class Asking:
-    """Called by one thread at a time; answers come in the hub's."""
+    """Any thread may call; answers come in the hub's."""
 
     def __init__(self, hub: Hub, answered: Callable[[], None]) -> None:
         """`answered` is called after each answer."""
@@ -41,7 +41,7 @@ class Asking:
 
     def choose(self, job: str, request: Request, machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
         """Return those that can do a job's request, the best first, without those whose answer is on its way. Its model has the name that
-        other machines know."""
+        other machines know. `job` names the question; it may be about none that waits."""
         now_s = time.monotonic()
         with self._lock:
             about = self._about.setdefault(job, {})

@@ -7,31 +7,29 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.events import Event, Finished, Note
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import on_disk
 from app.engine.process.delivery import deliver, find_limits
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.machines.asking import Asking
 from app.machines.foresight import Foresight
-from app.machines.helping_machine import HelpingMachine
+from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
-from app.machines.model_names import has_model
 from app.machines.outlook import Outlook, explain, is_sooner
 from app.machines.pieces import Pieces, find_pieces
 from app.machines.results import PART_MOST_S, is_speech
+from app.machines.room import Room, find_model
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
@@ -76,6 +74,8 @@ class JobLender:
         self._given: Counter[str] = Counter()
         """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its parts."""
         self._offered: list[tuple[str, str]] = []
+        self._room = Room(keeper, hub, asking, models)
+        keeper.leaves = self.leaves
 
     @property
     def busy(self) -> set[str]:
@@ -98,14 +98,13 @@ class JobLender:
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
         self._offered = offered = list[tuple[str, str]]()
-        if not self._keeper.state.job or not any(is_at_work(each) for each in machines):
-            return False  # the engine here takes the next one
-        wanted, best = False, cache(lambda kind: on_disk.find_best(self._keeper.home, kind).id)
-        for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
-            model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
+        wanted, engine_idle = False, not self._keeper.state.job
+        for job in self._keeper.journal.list_waiting()[:LOOKED_AT] if any(is_at_work(each) for each in machines) else ():
+            too_large = self.leaves(job)
+            if self.has_failed(job.id) or not can_travel(job.request) or (engine_idle and not too_large):
+                continue  # the engine here takes it
+            model = find_model(self._keeper.home, job.request)
             name = self._models.name(model)
-            if self.has_failed(job.id) or not can_travel(job.request):
-                continue
             offered.append((job.id, model))
             if not name:
                 continue
@@ -114,8 +113,17 @@ class JobLender:
                 wanted, busy = True, {*self.busy, *taken}
                 chosen = self._asking.choose(job.id, replace(job.request, model=name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
-                    self._send(job, model, idle)
+                    self._send(job, model, idle, too_large)
         return wanted
+
+    def leaves(self, job: Job) -> bool:
+        """Tell whether a waiting job is too large for the engine here, and another machine has room for it or may soon say so. Any thread
+        may call."""
+        return not self.has_failed(job.id) and can_travel(job.request) and self._room.waits(job)
+
+    def find_room(self, request: Request) -> str:
+        """Return the name of a machine that has room for a request; "" if none says so in a moment. Any thread may call."""
+        return self._room.find_name(request)
 
     def foresee(self, request: Request) -> Outlook:
         """Return what this machine says of a request."""
@@ -145,9 +153,11 @@ class JobLender:
                 self._give_up(shared)
         for handed in self._handed.values():
             handed.drop()
+        self._keeper.leaves = lambda job: False
 
-    def _send(self, job: Job, model: str, idle: Sequence[HelpingMachine]) -> None:
-        """Give a job to all of these machines if other machines can make all of its pieces, else to the first."""
+    def _send(self, job: Job, model: str, idle: Sequence[HelpingMachine], too_large: bool) -> None:
+        """Give a job to all of these machines if other machines can make all of its pieces, else to the first. `too_large`: for this
+        computer, which is said beside it."""
         folder = self._keeper.folder(job.id)
         request = replace(job.request, model=model, seed=draw_seed(job.request, folder))
         pieces = find_pieces(self._keeper.home, request, folder)
@@ -155,6 +165,14 @@ class JobLender:
             self._share(job, pieces, idle)
         elif isinstance(request, SpeechRequest):
             self._send_whole(job, request, idle[0].id)
+        at_it = self._list_machines_of(job.id)
+        if too_large and (names := tuple(each.name for each in idle if each.id in at_it)):
+            said = say("large.elsewhere", "Too large for this computer; runs on {names}.", names=names)
+            self._keeper.tell_lent_out(job.id, Note(said))
+
+    def _list_machines_of(self, job: str) -> set[str]:
+        away, shared = self._away.get(job), self._shared.get(job)
+        return {away.machine} if away is not None else shared.at.busy if shared is not None else set()
 
     def _send_whole(self, job: Job, request: SpeechRequest, machine: str) -> None:
         folder = self._keeper.folder(job.id)
@@ -200,10 +218,10 @@ class JobLender:
         able = [each for each in machines if is_able(each, at.model) and each.id not in at.unable]
         if not at.missing:
             self._end(shared)
-        elif at.failed or not able:
+        elif at.failed or not any(each.id in at.busy or self._may_fit(job.id, each.id) for each in able):
             self._failures[job.id] += at.failures > 0
             self._give_up(shared)
-        elif self._is_idle_here():
+        elif self._is_idle_here() and not self._room.is_too_large(job):
             if self._shared.pop(job.id, None) is not None:
                 self._handed[job.id] = at
                 self._keeper.give_up_lent_out(job.id)
@@ -258,19 +276,16 @@ class JobLender:
             self._keeper.give_up_lent_out(job)
 
     def _is_idle_here(self) -> bool:
-        return not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting()
+        """Tell whether the engine here has nothing to do, nor soon will have."""
+        idle = not self._keeper.state.job and self._keeper.state.ready
+        return idle and all(self.leaves(job) for job in self._keeper.journal.list_waiting())
+
+    def _may_fit(self, job: str, machine: str) -> bool:
+        outlook = self._asking.find(job, machine)
+        return outlook is None or outlook.fit != "no"
 
     def _is_sooner_here(self, job: str, away: _Away) -> bool:
         return is_sooner(away.here, self._asking.find(job, away.machine), time.monotonic() - away.since_s)
-
-
-def is_at_work(machine: HelpingMachine) -> bool:
-    return machine.online and not (machine.paused or machine.resting or machine.silent)
-
-
-def is_able(machine: HelpingMachine, model: str) -> bool:
-    """`model`: by its name for other machines."""
-    return is_at_work(machine) and has_model(machine.models, model)
 
 
 def can_travel(request: Request) -> bool:

@@ -7,12 +7,13 @@ import threading
 from typing import Final
 
 from app.engine.jobs.events import Step
+from app.engine.jobs.request import Request
 from app.engine.models import catalog
 from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
-from app.machines.helping_machine import HelpingMachine
+from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
-from app.machines.job_lender import JobLender, is_able, is_at_work
+from app.machines.job_lender import JobLender
 from app.machines.known_models import KnownModels
 from app.machines.outlook import estimate_shared, explain_staying, explain_unused
 from app.machines.pieces import find_pieces, is_drawn
@@ -69,6 +70,10 @@ class Spreader:
             return step.eta_s
         said = [self._asking.find(job, each) for each in running.busy]
         return estimate_shared(step, len(running.missing), [each.seconds if each is not None else None for each in said])
+
+    def find_room(self, request: Request) -> str:
+        """Return the name of a machine that has room for a request; "" if none says so in a moment. Any thread may call."""
+        return self._jobs.find_room(request)
 
     def _watch(self) -> None:
         while not self._closing.is_set():

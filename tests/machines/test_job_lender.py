@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -17,11 +18,13 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
-from app.engine.jobs.events import END, Finished, Stopped
+from app.engine.jobs.events import END, Finished, Note, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.process.state import EngineState
 from app.machines import job_lender, judged
 from app.machines.foresight import Foresight
+from app.machines.job_lender import JobLender
 from app.machines.outlook import Outlook
 from app.machines.tasks import begun
 from app.paths import home
@@ -60,6 +63,7 @@ def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
     assert [each.path.read_bytes()[:4] for each in kept] == [b"\x89PNG"] * 12 and len({each.path.read_bytes() for each in kept}) == 12
     assert {(each.plan["machine"] != "", each.model, each.rate, each.whole) for each in kept} == {(True, "starter-painter", 0.0, True)}
     assert main.keeper.journal.get(there).state == "finished"
+    assert not [each for each in main.keeper.get_progress(there).said if isinstance(each, Note)], "it is not too large"
     main.keeper.stop(here)
     assert isinstance(end_of(main, here), Stopped)
     made = read_made(main.keeper.home.root)
@@ -169,6 +173,22 @@ def test_a_whole_script_comes_back_from_a_machine_that_is_too_slow(main: Main) -
     made = [seed for word, seed, _ in read_made(main.keeper.home.root) if word == "finished" and seed >= 4000]
     assert 4000 not in made and 4009 in made
     pace(helper, step_s=0.01)
+
+
+def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path: Path) -> None:
+    waiting = ["too large"]
+    journal, state = SimpleNamespace(list_waiting=lambda: waiting), EngineState(ready=True)
+    keeper = SimpleNamespace(journal=journal, state=state, home=home(tmp_path), leaves=None)
+    lender = JobLender(keeper, SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
+    with mock.patch.object(JobLender, "leaves", side_effect=lambda job: job == "too large"):
+        assert lender._is_idle_here()
+        waiting.append("small")
+        assert not lender._is_idle_here()
+        keeper.state = EngineState(ready=True, job="running")
+        assert not lender._is_idle_here()
+    assert keeper.leaves == lender.leaves
+    lender.close(goes_on=False)
+    assert keeper.leaves("too large") is False, "the engine here does it all"
 
 
 def test_a_part_that_is_spoken_again_stays_here() -> None:

@@ -58,7 +58,9 @@ class Keeper:
         self.shelf = Shelf(self.database, home.creations)
         self._stores = Stores(home, self.journal, self.shelf)
         self._engine = EngineLife(home, pretended, no_beat_s)
-        self._queue = WorkQueue(self.journal, self.folder)
+        self._queue = WorkQueue(self.journal, self.folder, lambda job: self.leaves(job))
+        self.leaves: Callable[[Job], bool] = lambda job: False
+        """Whether a waiting job is passed over, as another machine is to do it. Called in the loop's thread."""
         self._board = ProgressBoard()
         self._lent_out: dict[str, Callable[[], None]] = {}
         """Jobs that other machines do, and what stops each."""
