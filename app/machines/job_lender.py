@@ -22,9 +22,9 @@ from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
-from app.machines.outlook import Outlook, explain, is_sooner
+from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit
 from app.machines.pieces import Pieces, find_pieces
-from app.machines.results import PART_MOST_S, is_speech
+from app.machines.results import PART_MOST_S, is_script
 from app.machines.room import Room, find_model
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
@@ -93,7 +93,12 @@ class JobLender:
         machines = self._hub.list_machines()
         at_work, idle_here = {each.id for each in machines if is_at_work(each)}, self._is_idle_here()
         for id_, away in [*self._away.items()]:
-            if away.machine not in at_work or (idle_here and self._is_sooner_here(id_, away)):
+            gone_s = time.monotonic() - away.since_s
+            if is_endless(expect_seconds(self._asking.find(id_, away.machine)), gone_s):
+                self._hub.judged.refuse_endless(away.machine, gone_s)
+                self._failures[id_] += 1
+                self._take_back(id_)
+            elif away.machine not in at_work or (idle_here and self._is_sooner_here(id_, away)):
                 self._take_back(id_)
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
@@ -106,10 +111,8 @@ class JobLender:
             model = find_model(self._keeper.home, job.request)
             name = self._models.name(model)
             offered.append((job.id, model))
-            if not name:
-                continue
             self._models.want([each for each in machines if is_at_work(each)], model)
-            if able := [each for each in machines if is_able(each, name)]:
+            if name and (able := [each for each in machines if is_able(each, name)]):
                 wanted, busy = True, {*self.busy, *taken}
                 chosen = self._asking.choose(job.id, replace(job.request, model=name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
@@ -218,7 +221,7 @@ class JobLender:
         able = [each for each in machines if is_able(each, at.model) and each.id not in at.unable]
         if not at.missing:
             self._end(shared)
-        elif at.failed or not any(each.id in at.busy or self._may_fit(job.id, each.id) for each in able):
+        elif at.failed or not any(each.id in at.busy or may_fit(self._asking.find(job.id, each.id)) for each in able):
             self._failures[job.id] += at.failures > 0
             self._give_up(shared)
         elif self._is_idle_here() and not self._room.is_too_large(job):
@@ -261,7 +264,7 @@ class JobLender:
         known = self._hub.register.find(end.machine)
         if away is None:
             return
-        if isinstance(end.event, Finished) and is_result(job.request, end, away.longest_s):
+        if isinstance(end.event, Finished) and is_script(job.request, [*end.files.values()], away.longest_s):
             self._hub.judged.take(end.machine)
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
         else:
@@ -280,10 +283,6 @@ class JobLender:
         idle = not self._keeper.state.job and self._keeper.state.ready
         return idle and all(self.leaves(job) for job in self._keeper.journal.list_waiting())
 
-    def _may_fit(self, job: str, machine: str) -> bool:
-        outlook = self._asking.find(job, machine)
-        return outlook is None or outlook.fit != "no"
-
     def _is_sooner_here(self, job: str, away: _Away) -> bool:
         return is_sooner(away.here, self._asking.find(job, away.machine), time.monotonic() - away.since_s)
 
@@ -291,9 +290,3 @@ class JobLender:
 def can_travel(request: Request) -> bool:
     """Tell whether another machine can do a job: a part that is spoken again goes with the others, which are here."""
     return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))
-
-
-def is_result(request: Request, end: TaskEnd, longest_s: float) -> bool:
-    """Tell whether the files are the whole script that was asked for."""
-    named = isinstance(request, SpeechRequest) and [path.suffix for path in end.files.values()] == [f".{request.format}"]
-    return named and all(is_speech(path, longest_s) for path in end.files.values())

@@ -19,7 +19,7 @@ from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub, TaskEnd
-from app.machines.outlook import Outlook, expect_seconds, explain
+from app.machines.outlook import Outlook, expect_seconds, explain, is_endless
 from app.machines.pieces import Pieces
 from app.machines.spread import Making, choose_ahead, choose_joined, choose_pieces
 from app.machines.tasks import begun
@@ -89,6 +89,7 @@ class SharedJob:
             for place, task in self._list_ahead().items():
                 if here and place == missing[0]:
                     self._take_back(task)
+            self._refuse_endless()
             if self.failed:
                 return
             idle = [each.id for each in chosen if not each.tasks and each.id not in {*taken, *self.unable, *self.busy}]
@@ -189,14 +190,25 @@ class SharedJob:
                 self._keep(away.place, end)
         self._ended()
 
+    def _refuse_endless(self) -> None:
+        for task, (began_s, foreseen_s) in self._begun.items():
+            gone_s, away = time.monotonic() - began_s, self._away.get(task)
+            if away is not None and is_endless(foreseen_s, gone_s):
+                self._hub.judged.refuse_endless(away.machine, gone_s)
+                self._give_no_more(away.machine)
+
+    def _give_no_more(self, machine: str) -> None:
+        """Take everything back from a machine that failed at a piece."""
+        self.failures += 1
+        self.unable.add(machine)
+        for task in [task for task, each in self._away.items() if each.machine == machine]:
+            self._take_back(task)
+
     def _keep(self, place: int, end: TaskEnd) -> None:
         files = self.pieces.take(place, end.files) if isinstance(end.event, Finished) else None
         if files is None:
             self._hub.judged.refuse(end.machine, end.event)
-            self.failures += 1
-            self.unable.add(end.machine)
-            for task in [task for task, each in self._away.items() if each.machine == end.machine]:
-                self._take_back(task)
+            self._give_no_more(end.machine)
             return
         self._hub.judged.take(end.machine)
         known = self._hub.register.find(end.machine)

@@ -24,8 +24,9 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.process.state import EngineState
 from app.machines import job_lender, judged
 from app.machines.foresight import Foresight
+from app.machines.helping_machine import HelpingMachine
 from app.machines.job_lender import JobLender
-from app.machines.outlook import Outlook
+from app.machines.outlook import UNKNOWN_S, Outlook
 from app.machines.tasks import begun
 from app.paths import home
 from tests.support.lent import Main, open_main, start
@@ -189,6 +190,26 @@ def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path
     assert keeper.leaves == lender.leaves
     lender.close(goes_on=False)
     assert keeper.leaves("too large") is False, "the engine here does it all"
+
+
+def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where this computer has no room for it, which nobody is sooner than."""
+    now_s, stopped, put_back = 1000.0, list[str](), list[str]()
+    monkeypatch.setattr(job_lender.time, "monotonic", lambda: now_s)
+    machine = HelpingMachine("a", "Attic", online=True)
+    hub = SimpleNamespace(list_machines=lambda: [machine], stop=stopped.append, judged=judged.Judged())
+    journal = SimpleNamespace(list_waiting=list)
+    keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True), home=home(tmp_path), give_up_lent_out=put_back.append)
+    asking = SimpleNamespace(find=lambda job, machine: Outlook(loaded=True, seconds=UNKNOWN_S))
+    lender = JobLender(keeper, hub, asking, SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
+    lender._away["job"] = job_lender._Away("task", "a", now_s, Outlook("no"), 1.0)
+    now_s += 4 * UNKNOWN_S
+    lender.offer(joins=True, taken=())
+    assert not stopped and lender.busy == {"a"}
+    now_s += 1
+    lender.offer(joins=True, taken=())
+    assert (stopped, put_back, lender.busy) == (["task"], ["job"], set()) and lender.has_failed("job")
+    assert "it did not end within 4 h" in str(hub.judged.failed["a"])
 
 
 def test_a_part_that_is_spoken_again_stays_here() -> None:

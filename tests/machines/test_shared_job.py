@@ -19,7 +19,7 @@ from app.machines import shared_job
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
 from app.machines.judged import Judged
-from app.machines.outlook import LOADING_S, Outlook
+from app.machines.outlook import LOADING_S, UNKNOWN_S, Outlook
 from app.machines.pieces import Pictures
 from app.machines.shared_job import SharedJob
 from app.machines.tasks.begun import measure
@@ -185,3 +185,19 @@ def test_this_machine_loads_for_its_first_piece_only(tmp_path: Path, monkeypatch
     table.shared.drop()
     (tmp_path / "picture-0.png").touch()
     assert table.give_away("b") == {"b": []}, "the engine here is at the last one, and has loaded"
+
+
+def test_a_piece_that_a_machine_never_ends_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it tells steps all the time, and no other machine is there to be done before."""
+    now_s = 1000.0
+    monkeypatch.setattr(shared_job.time, "monotonic", lambda: now_s)
+    table = Table(tmp_path, 4)
+    table.outlooks = {"a": Outlook(loaded=True, seconds=10.0)}
+    for _ in range(2):
+        assert table.give_away("a", here=False) == {"a": [3, 2]}
+    now_s += UNKNOWN_S
+    assert table.give_away("a", here=False) == {"a": [3, 2]}
+    now_s += 1
+    assert table.give_away("ab", here=False) == {"a": [], "b": [3, 2]}
+    assert str(table.judged.failed["a"]) == "its latest task came to nothing: it did not end within 1 h"
+    assert table.shared.failures == 1 and table.shared.unable == {"a"}
