@@ -33,6 +33,9 @@ from app.sentence import Trouble, say
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
+WORTH_SAYING_S: Final = 2.0
+"""How long a job has to wait before it is told why; machines answer sooner."""
+WAITS: Final = say("large.waits", "Too large for this computer; waits for another one that has room.")
 FAILURES_MOST: Final = 1
 """Of one job on other machines; then the engine here does it, and says what is wrong."""
 
@@ -104,7 +107,7 @@ class JobLender:
             self._go_on(shared, machines, taken, joins)
         self._offered = offered = list[tuple[str, str]]()
         wanted, engine_idle = False, not self._keeper.state.job
-        for job in self._keeper.journal.list_waiting()[:LOOKED_AT] if any(is_at_work(each) for each in machines) else ():
+        for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
             too_large = self.leaves(job)
             if self.has_failed(job.id) or not can_travel(job.request) or (engine_idle and not too_large):
                 continue  # the engine here takes it
@@ -117,6 +120,8 @@ class JobLender:
                 chosen = self._asking.choose(job.id, replace(job.request, model=name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
                     self._send(job, model, idle, too_large)
+            if too_large and not self._list_machines_of(job.id) and time.time() - job.created_s > WORTH_SAYING_S:
+                self._keeper.tell_waiting(job.id, WAITS)
         return wanted
 
     def leaves(self, job: Job) -> bool:

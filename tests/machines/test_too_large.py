@@ -49,14 +49,17 @@ def began(folder: Path) -> set[int]:
     return {seed for word, seed, _ in read_made(folder) if word == "began"}
 
 
+def hear(main: Main, job: str) -> list[str]:
+    return [str(each.sentence) for each in main.keeper.get_progress(job).said if isinstance(each, Note)]
+
+
 def test_it_runs_where_there_is_room_and_what_fits_passes_it_here(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
     pace(there, 0.4)
     large = submit(main, LARGE, 100, batch=2)
     until(lambda: bool(began(there) & {100, 101}), LOADING_S)
     name = main.hub.list_machines()[0].name
-    said = [str(each.sentence) for each in main.keeper.get_progress(large).said if isinstance(each, Note)]
-    assert said == [f"Too large for this computer; runs on {name}."]
+    assert hear(main, large) == [f"Too large for this computer; runs on {name}."]
     small = submit(main, SMALL, 200)
     assert isinstance(end_of(main, small), Finished)
     until(lambda: not main.keeper.state.job)
@@ -70,11 +73,12 @@ def test_it_runs_where_there_is_room_and_what_fits_passes_it_here(main: Main) ->
 
 def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
-    pace(there, 0.2)
+    pace(there, 0.4)
     first, second = submit(main, LARGE, 300), submit(main, LARGE, 301)
     until(lambda: 300 in began(there), LOADING_S)
-    time.sleep(0.5)
-    assert main.keeper.journal.get(second).state == "queued" and not main.keeper.state.job
+    until(lambda: hear(main, second) == ["Too large for this computer; waits for another one that has room."])
+    time.sleep(3 * spreader.TICK_S)
+    assert main.keeper.journal.get(second).state == "queued" and not main.keeper.state.job and len(hear(main, second)) == 1
     assert isinstance(end_of(main, first), Finished) and isinstance(end_of(main, second), Finished)
     assert not began(here) & {300, 301}
 
