@@ -100,6 +100,11 @@ class Keeper:
         return self._loop.ends.interrupted
 
     @property
+    def running(self) -> list[str]:
+        """The engine's job, then those that other machines do, in the order in which they were given."""
+        return [*([self.state.job] if self.state.job else []), *self._lent_out]
+
+    @property
     def chunk(self) -> Chunk:
         """The chunk size in force, for every job."""
         return self._engine.chunk
