@@ -18,8 +18,8 @@ PATIENCE_S: Final = 1.0
 """For the first answer of a machine; then it is taken as it is."""
 AGAIN_S: Final = 15.0
 """After which a machine is asked again: its memory, and what it has loaded, change."""
-KEPT_MOST: Final = 64
-"""Requests."""
+KEPT_MOST: Final = 1024
+"""Requests: those of the head of the queue, and each size of those that are too large for this computer."""
 
 
 @dataclass(slots=True)

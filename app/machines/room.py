@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -55,9 +55,7 @@ class Room:
         machines = self._hub.list_machines()
         if not machines or not self.is_too_large(job):
             return False
-        model = find_model(self._keeper.home, job.request)
-        found = self._find(model, machines, lambda machine: self._asking.find(job.id, machine))
-        now_s = time.monotonic()
+        found, now_s = self._find(job.request, machines), time.monotonic()
         with self._lock:
             if found != "perhaps":
                 self._since.pop(job.id, None)
@@ -82,25 +80,29 @@ class Room:
 
     def find_name(self, request: Request) -> str:
         """Return the name of a machine that has room for a request, waiting a moment for their answers; "" if none says so."""
-        model = find_model(self._keeper.home, request)
-        if not (name := self._models.name(model)):
-            return ""
-        asked = replace(leave_words_out(request), model=name)
-        question = f"forecast-{hashlib.sha256(json.dumps(to_json(asked)).encode()).hexdigest()[:16]}"
-        limit_s = time.monotonic() + PATIENCE_S
-        while machines := [each for each in self._hub.list_machines() if is_able(each, name)]:
-            self._asking.choose(question, asked, machines)
-            said = [(each.name, self._asking.find(question, each.id)) for each in machines]
+        name, limit_s = self._models.name(find_model(self._keeper.home, request)), time.monotonic() + PATIENCE_S
+        while name and (machines := [each for each in self._hub.list_machines() if is_able(each, name)]):
+            outlooks = self._ask(request, name, machines)
+            said = [(each.name, outlooks[each.id]) for each in machines]
             roomy = [machine for machine, outlook in said if outlook is not None and outlook.fit != "no"]
-            if roomy or all(outlook is not None for _, outlook in said) or time.monotonic() > limit_s:
+            if roomy or None not in outlooks.values() or time.monotonic() > limit_s:
                 return next(iter(roomy), "")
             time.sleep(_TICK_S)
         return ""
 
-    def _find(self, model: str, machines: Sequence[HelpingMachine], find_outlook: Callable[[str], Outlook | None]) -> Answer:
+    def _find(self, request: Request, machines: Sequence[HelpingMachine]) -> Answer:
+        model = find_model(self._keeper.home, request)
         if name := self._models.name(model):
-            return find_room(machines, name, {each.id: find_outlook(each.id) for each in machines})
+            return find_room(machines, name, self._ask(request, name, machines))
         return "no" if self._models.stays(model) else "perhaps"
+
+    def _ask(self, request: Request, name: str, machines: Sequence[HelpingMachine]) -> dict[str, Outlook | None]:
+        """Return what machines have said of a request by now, and ask them, now and then, for all requests alike at once: a grid has many,
+        and those far behind in the queue are not asked about one by one."""
+        asked = replace(leave_words_out(request), model=name)
+        question = f"room-{hashlib.sha256(json.dumps(to_json(asked)).encode()).hexdigest()[:16]}"
+        self._asking.choose(question, asked, [each for each in machines if is_able(each, name)])
+        return {each.id: self._asking.find(question, each.id) for each in machines}
 
     def _forecast(self, job: Job) -> bool:
         place, hardware = self._keeper.home, self._keeper.state.hardware

@@ -69,9 +69,13 @@ class Table:
         monkeypatch.setattr(room, "make_forecast", count)
         keeper = SimpleNamespace(home=home(folder).create(), chunk=AUTO, state=self)
         hub = SimpleNamespace(list_machines=lambda: self.machines)
-        asking = SimpleNamespace(find=lambda job, machine: self.outlooks.get(machine))
+        self.asked = dict[str, Request]()
+        asking = SimpleNamespace(find=lambda question, machine: self.outlooks.get(machine), choose=self._note)
         models = SimpleNamespace(name=lambda model: f"{model}@1", stays=lambda model: False)
         self.room = Room(keeper, hub, asking, models)  # type: ignore[arg-type]
+
+    def _note(self, question: str, request: Request, machines: list[HelpingMachine]) -> None:
+        self.asked[question] = request
 
     def waits(self, request: Request, id_: str = "job") -> bool:
         return self.room.waits(Job(id_, OWNER, request, Choice(), "queued", 0, "", 0.0, None))
@@ -113,12 +117,14 @@ def test_jobs_alike_are_forecast_once_in_a_while(table: Table) -> None:
     for number in range(20):
         assert table.waits(replace(LARGE, prompt=f"ball {number}", seed=number), f"job-{number}")
     assert table.forecasts == 1
+    assert [*table.asked.values()] == [PictureRequest("?", "sdxl@1", image="", mask="")], "all by one question"
     table.hardware = MACHINES["rtx-3060"]
     assert table.waits(LARGE)
     table.now_s += room.AGAIN_S + 1
     assert not table.waits(LARGE) and table.forecasts == 2, "other programs gave memory free"
-    table.waits(replace(LARGE, width=64, height=64))
-    assert table.forecasts == 3
+    table.hardware = MACHINES["m1-8gb"]
+    assert table.waits(replace(LARGE, width=64, height=64))
+    assert table.forecasts == 3 and len(table.asked) == 2
 
 
 def test_of_a_question_no_words_are_left() -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.engine.jobs.events import END, Finished, Note
 from app.engine.jobs.request import PictureRequest
-from app.machines import room, spreader
+from app.machines import job_lender, room, spreader
 from tests.support.lent import Main, open_main, put_models, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
@@ -97,6 +97,17 @@ def test_too_large_for_all_is_tried_here_at_once(main: Main) -> None:
     job = submit(main, LARGEST, 400)
     assert isinstance(end_of(main, job), Finished), "the light painter does it all the same"
     assert 400 in began(main.keeper.home.root) and time.monotonic() - began_s < room.MAY_COME_S / 2
+
+
+@pytest.mark.slow
+def test_those_far_behind_in_the_queue_wait_as_well(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asks about each of them, as only the head of the queue is given away."""
+    monkeypatch.setattr(room, "MAY_COME_S", 1.0)
+    pace(main.helpers[0].home, 0.05)
+    seeds = range(600, 604 + job_lender.LOOKED_AT)
+    for job in [submit(main, LARGE, seed) for seed in seeds]:
+        assert isinstance(end_of(main, job), Finished)
+    assert not began(main.keeper.home.root) & {*seeds}
 
 
 @pytest.mark.slow
