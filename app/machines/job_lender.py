@@ -1,4 +1,5 @@
-"""Give jobs that wait in the queue to machines that are idle, while the engine here is at another one: in pieces to several, or whole to one."""
+"""Give jobs that wait in the queue to machines that are idle, in pieces to several or whole to one: while the engine here is at another one,
+or where they are too large for it."""
 
 from __future__ import annotations
 

@@ -131,3 +131,18 @@ def test_of_a_question_no_words_are_left() -> None:
     picture = PictureRequest("a secret", "sdxl", "another", 512, 768, seed=7, batch=4, image="a.png", mask="b.png")
     assert leave_words_out(picture) == PictureRequest("?", "sdxl", "", 512, 768, batch=4, image="", mask="")
     assert leave_words_out(SpeechRequest("[S1] A secret.", "dia", seed=7)) == SpeechRequest("?", "dia")
+
+
+def test_the_forecast_waits_a_moment_for_who_says_nothing(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sleep(seconds: float) -> None:
+        table.now_s += seconds
+        if table.now_s > 1000 + answers_s:
+            table.outlooks = {"a": HAS}
+
+    monkeypatch.setattr(room.time, "sleep", sleep)
+    for answers_s, name in ((0.5, "a"), (9.0, "")):
+        table.outlooks, table.now_s = {}, 1000.0
+        assert table.room.find_name(LARGE) == name
+        assert answers_s <= table.now_s - 1000 <= answers_s + 0.1 if name else 1.0 <= table.now_s - 1000 < 1.1
+    table.machines, table.outlooks = [replace(READY, online=False)], {"a": HAS}
+    assert table.room.find_name(LARGE) == "", "it said so before it went"
