@@ -6,13 +6,14 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.engine.jobs.events import END, Finished, Note
-from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.machines import job_lender, room, spreader
 from tests.support.lent import Main, open_main, put_models, start
 from tests.support.light_painter import PACE, read_made
@@ -81,6 +82,18 @@ def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None
     assert main.keeper.journal.get(second).state == "queued" and not main.keeper.state.job and len(hear(main, second)) == 1
     assert isinstance(end_of(main, first), Finished) and isinstance(end_of(main, second), Finished)
     assert not began(here) & {300, 301}
+
+
+def test_a_script_whose_voice_goes_from_part_to_part_is_left_as_a_whole(main: Main) -> None:
+    here, there = main.keeper.home.root, main.helpers[0].home
+    pace(there, 0.05)
+    whole = mock.patch.object(job_lender, "find_pieces", return_value=None)  # as for such a voice
+    with whole, mock.patch.object(room.Room, "is_too_large", return_value=True):
+        script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=700)
+        job = main.keeper.submit(script).id
+        assert isinstance(end_of(main, job), Finished)
+    assert hear(main, job) == [f"Too large for this computer; runs on {main.hub.list_machines()[0].name}."]
+    assert {700, 701} <= began(there) and not began(here) & set(range(700, 800))
 
 
 def test_the_forecast_knows_who_has_room(main: Main) -> None:
