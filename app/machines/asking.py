@@ -18,8 +18,8 @@ PATIENCE_S: Final = 1.0
 """For the first answer of a machine; then it is taken as it is."""
 AGAIN_S: Final = 15.0
 """After which a machine is asked again: its memory, and what it has loaded, change."""
-KEPT_MOST: Final = 64
-"""Requests."""
+KEPT_MOST: Final = 1024
+"""Requests: those of the head of the queue, and each size of those that are too large for this computer."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class _Asked:
 
 
 class Asking:
-    """Called by one thread at a time; answers come in the hub's."""
+    """Any thread may call; answers come in the hub's."""
 
     def __init__(self, hub: Hub, answered: Callable[[], None]) -> None:
         """`answered` is called after each answer."""
@@ -41,7 +41,7 @@ class Asking:
 
     def choose(self, job: str, request: Request, machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
         """Return those that can do a job's request, the best first, without those whose answer is on its way. Its model has the name that
-        other machines know."""
+        other machines know. `job` names the question; it may be about none that waits."""
         now_s = time.monotonic()
         with self._lock:
             about = self._about.setdefault(job, {})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.jobs.events import Step
+from app.machines.model_names import has_model
 from app.sentence import Sentence
 
 FREE_MOST: Final = 64 << 40
@@ -50,6 +51,15 @@ class HelpingMachine:
     """Its owner ended the pairing."""
     failed: Sentence | None = None
     """Why nothing of its latest task could be used."""
+
+
+def is_at_work(machine: HelpingMachine) -> bool:
+    return machine.online and not (machine.paused or machine.resting or machine.silent)
+
+
+def is_able(machine: HelpingMachine, model: str) -> bool:
+    """`model`: by its name for other machines."""
+    return is_at_work(machine) and has_model(machine.models, model)
 
 
 def read_facts(given: object) -> dict[str, Any]:

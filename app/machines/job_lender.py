@@ -1,4 +1,5 @@
-"""Give jobs that wait in the queue to machines that are idle, while the engine here is at another one: in pieces to several, or whole to one."""
+"""Give jobs that wait in the queue to machines that are idle, in pieces to several or whole to one: while the engine here is at another one,
+or where they are too large for it."""
 
 from __future__ import annotations
 
@@ -7,34 +8,35 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.events import Event, Finished, Note
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import on_disk
 from app.engine.process.delivery import deliver, find_limits
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.machines.asking import Asking
 from app.machines.foresight import Foresight
-from app.machines.helping_machine import HelpingMachine
+from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
-from app.machines.model_names import has_model
-from app.machines.outlook import Outlook, explain, is_sooner
+from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit
 from app.machines.pieces import Pieces, find_pieces
-from app.machines.results import PART_MOST_S, is_speech
+from app.machines.results import PART_MOST_S, is_script
+from app.machines.room import Room, find_model
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
+WORTH_SAYING_S: Final = 2.0
+"""How long a job has to wait before it is told why; machines answer sooner."""
+WAITS: Final = say("large.waits", "Too large for this computer; waits for another one that has room.")
 FAILURES_MOST: Final = 1
 """Of one job on other machines; then the engine here does it, and says what is wrong."""
 
@@ -76,6 +78,8 @@ class JobLender:
         self._given: Counter[str] = Counter()
         """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its parts."""
         self._offered: list[tuple[str, str]] = []
+        self._room = Room(keeper, hub, asking, models)
+        keeper.leaves = self.leaves
 
     @property
     def busy(self) -> set[str]:
@@ -93,29 +97,49 @@ class JobLender:
         machines = self._hub.list_machines()
         at_work, idle_here = {each.id for each in machines if is_at_work(each)}, self._is_idle_here()
         for id_, away in [*self._away.items()]:
-            if away.machine not in at_work or (idle_here and self._is_sooner_here(id_, away)):
+            gone_s = time.monotonic() - away.since_s
+            if is_endless(expect_seconds(self._asking.find(id_, away.machine)), gone_s):
+                self._hub.judged.refuse_endless(away.machine, gone_s)
+                self._failures[id_] += 1
+                self._take_back(id_)
+            elif away.machine not in at_work or (idle_here and self._is_sooner_here(id_, away)):
                 self._take_back(id_)
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
         self._offered = offered = list[tuple[str, str]]()
-        if not self._keeper.state.job or not any(is_at_work(each) for each in machines):
-            return False  # the engine here takes the next one
-        wanted, best = False, cache(lambda kind: on_disk.find_best(self._keeper.home, kind).id)
+        wanted, engine_idle = False, not self._keeper.state.job
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
-            model = job.request.model or best("speech" if isinstance(job.request, SpeechRequest) else "picture")
+            too_large = self.leaves(job)
+            if self.has_failed(job.id) or not can_travel(job.request) or (engine_idle and not too_large):
+                continue  # the engine here takes it
+            model = find_model(self._keeper.home, job.request)
             name = self._models.name(model)
-            if self.has_failed(job.id) or not can_travel(job.request):
-                continue
             offered.append((job.id, model))
-            if not name:
-                continue
             self._models.want([each for each in machines if is_at_work(each)], model)
-            if able := [each for each in machines if is_able(each, name)]:
+            if name and (able := [each for each in machines if is_able(each, name)]):
                 wanted, busy = True, {*self.busy, *taken}
                 chosen = self._asking.choose(job.id, replace(job.request, model=name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
-                    self._send(job, model, idle)
+                    self._send(job, model, idle, too_large)
+            if too_large and not self._list_machines_of(job.id) and time.time() - job.created_s > WORTH_SAYING_S:
+                self._keeper.tell_waiting(job.id, WAITS)
         return wanted
+
+    def leaves(self, job: Job) -> bool:
+        """Tell whether a waiting job is too large for the engine here, and another machine has room for it or may soon say so. Any thread
+        may call."""
+        return not self.has_failed(job.id) and can_travel(job.request) and self._room.waits(job)
+
+    def find_room(self, request: Request) -> str:
+        """Return the name of a machine that has room for a request; "" if none says so in a moment. Any thread may call."""
+        return self._room.find_name(request)
+
+    def foresee(self, request: Request) -> Outlook:
+        """Return what this machine says of a request."""
+        try:
+            return self._foresight.foresee(request)
+        except (Trouble, OSError):  # the engine says so, if it comes to that
+            return Outlook("no")
 
     def has_failed(self, job: str) -> bool:
         """Tell whether a job is for the engine here alone, as other machines failed at it."""
@@ -138,9 +162,11 @@ class JobLender:
                 self._give_up(shared)
         for handed in self._handed.values():
             handed.drop()
+        self._keeper.leaves = lambda job: False
 
-    def _send(self, job: Job, model: str, idle: Sequence[HelpingMachine]) -> None:
-        """Give a job to all of these machines if other machines can make all of its pieces, else to the first."""
+    def _send(self, job: Job, model: str, idle: Sequence[HelpingMachine], too_large: bool) -> None:
+        """Give a job to all of these machines if other machines can make all of its pieces, else to the first. `too_large`: for this
+        computer, which is said beside it."""
         folder = self._keeper.folder(job.id)
         request = replace(job.request, model=model, seed=draw_seed(job.request, folder))
         pieces = find_pieces(self._keeper.home, request, folder)
@@ -148,6 +174,14 @@ class JobLender:
             self._share(job, pieces, idle)
         elif isinstance(request, SpeechRequest):
             self._send_whole(job, request, idle[0].id)
+        at_it = self._list_machines_of(job.id)
+        if too_large and (names := tuple(each.name for each in idle if each.id in at_it)):
+            said = say("large.elsewhere", "Too large for this computer; runs on {names}.", names=names)
+            self._keeper.tell_lent_out(job.id, Note(said))
+
+    def _list_machines_of(self, job: str) -> set[str]:
+        away, shared = self._away.get(job), self._shared.get(job)
+        return {away.machine} if away is not None else shared.at.busy if shared is not None else set()
 
     def _send_whole(self, job: Job, request: SpeechRequest, machine: str) -> None:
         folder = self._keeper.folder(job.id)
@@ -168,7 +202,7 @@ class JobLender:
         if self._keeper.lend_out(job.id, request.model, stop) is not None:
             parsed = script.parse_script(request.text, find_limits(self._keeper.home, request.model))
             longest_s, count = len(parsed.parts) * PART_MOST_S + parsed.seconds_estimate, len(parsed.parts)
-            self._away[job.id] = _Away(task, machine, time.monotonic(), self._foresee(request), longest_s)
+            self._away[job.id] = _Away(task, machine, time.monotonic(), self.foresee(request), longest_s)
             why = explain(self._asking.find(job.id, machine))
             self._hub.submit(
                 task, portable, [machine], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why,
@@ -176,7 +210,8 @@ class JobLender:
             )  # fmt: skip
 
     def _share(self, job: Job, pieces: Pieces, idle: Sequence[HelpingMachine]) -> None:
-        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, self._models.name(pieces.model), self._ended)
+        name, here = self._models.name(pieces.model), self.foresee(pieces.ask_for(pieces.places[0]))
+        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._ended)
 
         def stop() -> None:
             self._shared.pop(job.id, None)
@@ -192,10 +227,10 @@ class JobLender:
         able = [each for each in machines if is_able(each, at.model) and each.id not in at.unable]
         if not at.missing:
             self._end(shared)
-        elif at.failed or not able:
+        elif at.failed or not any(each.id in at.busy or may_fit(self._asking.find(job.id, each.id)) for each in able):
             self._failures[job.id] += at.failures > 0
             self._give_up(shared)
-        elif self._is_idle_here():
+        elif self._is_idle_here() and not self._room.is_too_large(job):
             if self._shared.pop(job.id, None) is not None:
                 self._handed[job.id] = at
                 self._keeper.give_up_lent_out(job.id)
@@ -235,7 +270,7 @@ class JobLender:
         known = self._hub.register.find(end.machine)
         if away is None:
             return
-        if isinstance(end.event, Finished) and is_result(job.request, end, away.longest_s):
+        if isinstance(end.event, Finished) and is_script(job.request, [*end.files.values()], away.longest_s):
             self._hub.judged.take(end.machine)
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
         else:
@@ -250,33 +285,14 @@ class JobLender:
             self._keeper.give_up_lent_out(job)
 
     def _is_idle_here(self) -> bool:
-        return not self._keeper.state.job and self._keeper.state.ready and not self._keeper.journal.list_waiting()
+        """Tell whether the engine here has nothing to do, nor soon will have."""
+        idle = not self._keeper.state.job and self._keeper.state.ready
+        return idle and all(self.leaves(job) for job in self._keeper.journal.list_waiting())
 
     def _is_sooner_here(self, job: str, away: _Away) -> bool:
         return is_sooner(away.here, self._asking.find(job, away.machine), time.monotonic() - away.since_s)
-
-    def _foresee(self, request: Request) -> Outlook:
-        try:
-            return self._foresight.foresee(request)
-        except (Trouble, OSError):  # the engine says so, if it comes to that
-            return Outlook("no")
-
-
-def is_at_work(machine: HelpingMachine) -> bool:
-    return machine.online and not (machine.paused or machine.resting or machine.silent)
-
-
-def is_able(machine: HelpingMachine, model: str) -> bool:
-    """`model`: by its name for other machines."""
-    return is_at_work(machine) and has_model(machine.models, model)
 
 
 def can_travel(request: Request) -> bool:
     """Tell whether another machine can do a job: a part that is spoken again goes with the others, which are here."""
     return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))
-
-
-def is_result(request: Request, end: TaskEnd, longest_s: float) -> bool:
-    """Tell whether the files are the whole script that was asked for."""
-    named = isinstance(request, SpeechRequest) and [path.suffix for path in end.files.values()] == [f".{request.format}"]
-    return named and all(is_speech(path, longest_s) for path in end.files.values())

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import Final
 
+from app.duration import word_duration
 from app.engine.jobs.events import Event, Failed
 from app.sentence import Sentence, say
 
@@ -33,6 +34,10 @@ class Judged:
         """`end`: what it said itself."""
         said = end.sentence if isinstance(end, Failed) else say("helper.junk", "it sent something else than was asked for")
         self.failed[machine] = say("helper.failed", "its latest task came to nothing: {reason}", reason=said)
+
+    def refuse_endless(self, machine: str, gone_s: float) -> None:
+        """Note that a machine was at a task for longer than anybody waits."""
+        self.refuse(machine, Failed(say("helper.endless", "it did not end within {time}", time=word_duration(gone_s))))
 
     def hear(self, machine: str) -> None:
         """Note that a machine said something of its tasks, or was given one."""

@@ -64,7 +64,7 @@ def put_in_order(machines: Sequence[HelpingMachine], outlooks: Mapping[str, Outl
         found = outlooks.get(machine.id, Outlook())
         return add_loading(usual_s if found.seconds is None else found.seconds, found)
 
-    return sorted((each for each in machines if outlooks.get(each.id, Outlook()).fit != "no"), key=cost)
+    return sorted((each for each in machines if may_fit(outlooks.get(each.id))), key=cost)
 
 
 def is_sooner(here: Outlook, there: Outlook | None, gone_s: float) -> bool:
@@ -73,15 +73,30 @@ def is_sooner(here: Outlook, there: Outlook | None, gone_s: float) -> bool:
     machine never used the model, the other one has twice the time that it named, an hour at least and a day at most."""
     if here.fit == "no":
         return False
-    said_s = add_loading(there.seconds, there) if there is not None and there.seconds is not None else None
+    said_s = expect_seconds(there)
     if here.seconds is None:
         return gone_s > min(max(UNKNOWN_S, 2 * (said_s or 0.0)), WAITED_MOST_S)
     left_s = said_s - gone_s if said_s is not None else 0.0
     return add_loading(here.seconds, here) < (left_s if left_s > 0 else gone_s)
 
 
+def is_endless(said_s: float | None, gone_s: float) -> bool:
+    """Tell whether a machine has been at a task for so long that nobody waits for it any more, though it says that it makes steps: four
+    times the time that it named, an hour at least and a day at most; a day where it named none."""
+    return gone_s > (WAITED_MOST_S if said_s is None else min(max(UNKNOWN_S, 4 * said_s), WAITED_MOST_S))
+
+
 def add_loading(seconds: float, found: Outlook) -> float:
     return seconds + (0.0 if found.loaded else LOADING_S)
+
+
+def may_fit(found: Outlook | None) -> bool:
+    return found is None or found.fit != "no"
+
+
+def expect_seconds(found: Outlook | None) -> float | None:
+    """Return how long a machine takes, with loading; None where it does not know, or did not say."""
+    return add_loading(found.seconds, found) if found is not None and found.seconds is not None else None
 
 
 def estimate_shared(step: Step, missing: int, others: Sequence[float | None]) -> float | None:

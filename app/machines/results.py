@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,7 @@ import soundfile
 from PIL import Image
 
 from app.engine.files import sound, spoken_parts
+from app.engine.jobs.request import Request, SpeechRequest
 from app.sentence import Trouble
 
 SIDE_MOST: Final = 4096
@@ -55,3 +57,9 @@ def is_speech(path: Path, longest_s: float) -> bool:
     except (OSError, Trouble, soundfile.LibsndfileError):
         return False
     return bool(0 < about.duration <= longest_s)
+
+
+def is_script(request: Request, files: Sequence[Path], longest_s: float) -> bool:
+    """Tell whether files are the whole script that was asked for."""
+    named = isinstance(request, SpeechRequest) and [path.suffix for path in files] == [f".{request.format}"]
+    return named and all(is_speech(path, longest_s) for path in files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +19,9 @@ from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub, TaskEnd
-from app.machines.outlook import explain
+from app.machines.outlook import Outlook, expect_seconds, explain, is_endless
 from app.machines.pieces import Pieces
-from app.machines.spread import choose_ahead, choose_pieces
+from app.machines.spread import Making, choose_ahead, choose_joined, choose_pieces
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
 from app.sentence import Sentence
@@ -43,8 +44,11 @@ class _Away:
 class SharedJob:
     """Any thread may call."""
 
-    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, model: str, ended: Callable[[], None]) -> None:
-        """`model`: its name for other machines. `ended` is called after each task, as its machine is idle then."""
+    def __init__(
+        self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, model: str, here: Outlook, ended: Callable[[], None]
+    ) -> None:
+        """`model`: its name for other machines. `here`: what this machine says of a piece. `ended` is called after each task, as its
+        machine is idle then."""
         self.job, self.pieces, self.model, self.failures = job, pieces, model, 0
         self.unable = set[str]()
         """Machines that failed at a piece; they get no other one."""
@@ -54,6 +58,9 @@ class SharedJob:
         self._away: dict[str, _Away] = {}
         """What other machines make, by task."""
         self._noted = set[Sentence]()
+        self._here = here
+        self._begun: dict[str, tuple[float, float | None]] = {}
+        """When each piece was begun that somebody is at, and how long it was to take: by task, of the engine here by place."""
 
     @property
     def failed(self) -> bool:
@@ -82,15 +89,19 @@ class SharedJob:
             for place, task in self._list_ahead().items():
                 if here and place == missing[0]:
                     self._take_back(task)
+            self._refuse_endless()
             if self.failed:
                 return
             idle = [each.id for each in chosen if not each.tasks and each.id not in {*taken, *self.unable, *self.busy}]
             ahead = self._list_ahead()
-            made = [each.place for task, each in self._away.items() if task not in ahead.values()]
-            for place, machine in zip(choose_pieces(missing, made, len(idle), here, joins, ahead), idle, strict=False):
-                if place in ahead:
-                    self._take_back(ahead[place])
-                self._send(place, machine)
+            making = self._list_making(missing[:1] if here else ())
+            chosen_free = choose_pieces(missing, (each.place for each in making), len(idle), here, ahead)
+            joined = choose_joined(missing, making, [self._expect(each) for each in idle[len(chosen_free) :]]) if joins else []
+            for chosen_place, machine in zip([*chosen_free, *joined], idle, strict=False):
+                if chosen_place in ahead:
+                    self._take_back(ahead[chosen_place])
+                if chosen_place is not None:
+                    self._send(chosen_place, machine)
             alone = [machine for machine, pieces in Counter(each.machine for each in self._away.values()).items() if pieces == 1]
             able_alone = [machine for machine in alone if machine not in self.unable]
             given = {each.place for each in self._away.values()}
@@ -111,6 +122,22 @@ class SharedJob:
                 found[each.place] = task
             at_work.add(each.machine)
         return found
+
+    def _list_making(self, here: Sequence[int]) -> list[Making]:
+        """Return what is being made, without what lies ready. `here`: what the engine here is at."""
+        now_s, ready, before = time.monotonic(), {*self._list_ahead().values()}, self._begun
+        self._begun = {
+            task: before.get(task) or (now_s, self._expect(each.machine)) for task, each in self._away.items() if task not in ready
+        }
+        for place in here:
+            self._begun[str(place)] = before.get(str(place)) or (now_s, expect_seconds(self._here))
+            self._here = replace(self._here, loaded=True)  # from its first piece on
+        places = {task: each.place for task, each in self._away.items()} | {str(place): place for place in here}
+        return [Making(places[name], foreseen_s, now_s - began_s) for name, (began_s, foreseen_s) in self._begun.items()]
+
+    def _expect(self, machine: str) -> float | None:
+        """Return how long a machine takes for a piece, by what it says."""
+        return expect_seconds(self._asking.find(self.job.id, machine))
 
     def _is_there(self, place: int) -> bool:
         return all((self._folder / name).is_file() for name in self.pieces.name_files(place))
@@ -163,14 +190,25 @@ class SharedJob:
                 self._keep(away.place, end)
         self._ended()
 
+    def _refuse_endless(self) -> None:
+        for task, (began_s, foreseen_s) in self._begun.items():
+            gone_s, away = time.monotonic() - began_s, self._away.get(task)
+            if away is not None and is_endless(foreseen_s, gone_s):
+                self._hub.judged.refuse_endless(away.machine, gone_s)
+                self._give_no_more(away.machine)
+
+    def _give_no_more(self, machine: str) -> None:
+        """Take everything back from a machine that failed at a piece."""
+        self.failures += 1
+        self.unable.add(machine)
+        for task in [task for task, each in self._away.items() if each.machine == machine]:
+            self._take_back(task)
+
     def _keep(self, place: int, end: TaskEnd) -> None:
         files = self.pieces.take(place, end.files) if isinstance(end.event, Finished) else None
         if files is None:
             self._hub.judged.refuse(end.machine, end.event)
-            self.failures += 1
-            self.unable.add(end.machine)
-            for task in [task for task, each in self._away.items() if each.machine == end.machine]:
-                self._take_back(task)
+            self._give_no_more(end.machine)
             return
         self._hub.judged.take(end.machine)
         known = self._hub.register.find(end.machine)

@@ -7,12 +7,13 @@ import threading
 from typing import Final
 
 from app.engine.jobs.events import Step
+from app.engine.jobs.request import Request
 from app.engine.models import catalog
 from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
-from app.machines.helping_machine import HelpingMachine
+from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
-from app.machines.job_lender import JobLender, is_able, is_at_work
+from app.machines.job_lender import JobLender
 from app.machines.known_models import KnownModels
 from app.machines.outlook import estimate_shared, explain_staying, explain_unused
 from app.machines.pieces import find_pieces, is_drawn
@@ -70,6 +71,10 @@ class Spreader:
         said = [self._asking.find(job, each) for each in running.busy]
         return estimate_shared(step, len(running.missing), [each.seconds if each is not None else None for each in said])
 
+    def find_room(self, request: Request) -> str:
+        """Return the name of a machine that has room for a request; "" if none says so in a moment. Any thread may call."""
+        return self._jobs.find_room(request)
+
     def _watch(self) -> None:
         while not self._closing.is_set():
             try:
@@ -106,7 +111,8 @@ class Spreader:
         if not name:
             self._unnamed = [(job.id, pieces.model)]
             return None
-        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, self._wake.set)
+        here = self._jobs.foresee(pieces.ask_for(pieces.places[0]))
+        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._wake.set)
 
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""

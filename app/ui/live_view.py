@@ -22,10 +22,13 @@ from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, leave_out_advice, redact_for
+from app.ui.state.other_machines import LARGER
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
 from app.ui.tabs.curve_view import find_place
 
+NO_MEMORY: Final = "session.no-memory"
+"""The engine's sentence for a job that even its most economical settings leave too large."""
 CHART_POINTS: Final = 120
 """Charts are sent only while someone views them."""
 JOB_VIEWS: Final[Mapping[Kind, Callable[[Desk, str, Language], views.View]]] = {
@@ -62,6 +65,9 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     answer["machines"] = other_machines.machines_view(desk.others, spoken)
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:
+            end = desk.keeper.get_progress(view["job"]).end
+            if isinstance(end, Failed) and end.sentence.key == NO_MEMORY and not desk.others.known:
+                view["end"]["text"] = join(spoken, end.sentence, *end.objections, LARGER)
             view["end"]["cure"] = desk.models.resolve_cure(view["end"]["cure"])
         answer[kind] = view
     if grid := paint_view.grid_view(desk, person, spoken):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -17,12 +18,15 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
-from app.engine.jobs.events import END, Finished, Stopped
+from app.engine.jobs.events import END, Finished, Note, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.process.state import EngineState
 from app.machines import job_lender, judged
 from app.machines.foresight import Foresight
-from app.machines.outlook import Outlook
+from app.machines.helping_machine import HelpingMachine
+from app.machines.job_lender import JobLender
+from app.machines.outlook import UNKNOWN_S, Outlook
 from app.machines.tasks import begun
 from app.paths import home
 from tests.support.lent import Main, open_main, start
@@ -60,6 +64,7 @@ def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
     assert [each.path.read_bytes()[:4] for each in kept] == [b"\x89PNG"] * 12 and len({each.path.read_bytes() for each in kept}) == 12
     assert {(each.plan["machine"] != "", each.model, each.rate, each.whole) for each in kept} == {(True, "starter-painter", 0.0, True)}
     assert main.keeper.journal.get(there).state == "finished"
+    assert not [each for each in main.keeper.get_progress(there).said if isinstance(each, Note)], "it is not too large"
     main.keeper.stop(here)
     assert isinstance(end_of(main, here), Stopped)
     made = read_made(main.keeper.home.root)
@@ -149,23 +154,62 @@ def test_a_job_comes_back_from_a_machine_whose_owner_needs_it(main: Main) -> Non
 
 @pytest.mark.slow
 def test_a_whole_script_comes_back_from_a_machine_that_is_too_slow(main: Main) -> None:
-    """Its parts are spoken one after another; those that are there already are not spoken again."""
+    """Its parts are spoken one after another; those that are there already are not spoken again. The engine here is busy until one is
+    there, however long that takes on a machine at other work."""
     helper = main.helpers[0].home
     pace(helper, step_s=0.5)
     whole = mock.patch.object(job_lender, "find_pieces", return_value=None)  # as for a voice that goes from part to part
     said = mock.patch.object(Foresight, "foresee", return_value=Outlook("fits", True, 12.0))
     with whole, said:
-        here = main.occupy(0.4)
+        here = main.occupy(3.0)
         script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=4000)
         there = main.keeper.submit(script).id
         until(lambda: (main.keeper.folder(there) / "part-000.json").is_file(), LOADING_S)
-        assert isinstance(end_of(main, here), Finished)
+        assert main.keeper.journal.get(here).state == "running"
         pace(main.keeper.home.root, step_s=0.01)
+        main.keeper.stop(here)
+        assert isinstance(end_of(main, here), Stopped)
         began_s = time.monotonic()
         assert isinstance(end_of(main, there), Finished) and time.monotonic() - began_s < 25, "the rest takes 45 s there"
     made = [seed for word, seed, _ in read_made(main.keeper.home.root) if word == "finished" and seed >= 4000]
     assert 4000 not in made and 4009 in made
     pace(helper, step_s=0.01)
+
+
+def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path: Path) -> None:
+    waiting = ["too large"]
+    journal, state = SimpleNamespace(list_waiting=lambda: waiting), EngineState(ready=True)
+    keeper = SimpleNamespace(journal=journal, state=state, home=home(tmp_path), leaves=None)
+    lender = JobLender(keeper, SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
+    with mock.patch.object(JobLender, "leaves", side_effect=lambda job: job == "too large"):
+        assert lender._is_idle_here()
+        waiting.append("small")
+        assert not lender._is_idle_here()
+        keeper.state = EngineState(ready=True, job="running")
+        assert not lender._is_idle_here()
+    assert keeper.leaves == lender.leaves
+    lender.close(goes_on=False)
+    assert keeper.leaves("too large") is False, "the engine here does it all"
+
+
+def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where this computer has no room for it, which nobody is sooner than."""
+    now_s, stopped, put_back = 1000.0, list[str](), list[str]()
+    monkeypatch.setattr(job_lender.time, "monotonic", lambda: now_s)
+    machine = HelpingMachine("a", "Attic", online=True)
+    hub = SimpleNamespace(list_machines=lambda: [machine], stop=stopped.append, judged=judged.Judged())
+    journal = SimpleNamespace(list_waiting=list)
+    keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True), home=home(tmp_path), give_up_lent_out=put_back.append)
+    asking = SimpleNamespace(find=lambda job, machine: Outlook(loaded=True, seconds=UNKNOWN_S))
+    lender = JobLender(keeper, hub, asking, SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
+    lender._away["job"] = job_lender._Away("task", "a", now_s, Outlook("no"), 1.0)
+    now_s += 4 * UNKNOWN_S
+    lender.offer(joins=True, taken=())
+    assert not stopped and lender.busy == {"a"}
+    now_s += 1
+    lender.offer(joins=True, taken=())
+    assert (stopped, put_back, lender.busy) == (["task"], ["job"], set()) and lender.has_failed("job")
+    assert "it did not end within 4 h" in str(hub.judged.failed["a"])
 
 
 def test_a_part_that_is_spoken_again_stays_here() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.compat.machine.pretended import MACHINES
 from app.engine.jobs.events import Finished
 from app.engine.jobs.request import PictureRequest
-from app.engine.models.catalog import BY_ID
-from app.paths import home
-from tests.support.hub import cached
-from tests.support.lent import Main, open_main
+from tests.support.lent import Main, open_main, put_models
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
 
@@ -28,24 +24,13 @@ FITS = {"starter-painter": {*HARDWARE}, "sdxl": {"cpu", "gtx-1060"}, "pixart-sig
 encoder is 11 GB in the full precision that a processor keeps it in."""
 
 
-def put_models(folder: Path) -> None:
-    """Put the files that a downloaded model is known by into a home, without weights: the light painter reads none."""
-    for model in FITS:
-        sources = [*filter(None, [BY_ID[model].source]), *(each.source for each in BY_ID[model].companions)]
-        for source in sources:
-            for name in (each for each in source.files if "*" not in each):
-                file = cached(home(folder).models, source.repo) / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text("{}")
-
-
 @pytest.fixture(scope="module")
 def main(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Main]:
     folder = tmp_path_factory.mktemp("machines")
-    put_models(folder / "main")
+    put_models(folder / "main", FITS)
     with open_main(folder / "main") as main:
         for name in HARDWARE:
-            put_models(folder / name)
+            put_models(folder / name, FITS)
             main.start_helper(folder / name, step_s=0.05, words=("--pretend", name))
         yield main
 

@@ -30,6 +30,7 @@ from app.machines.outlook import (
     estimate_shared,
     explain,
     explain_unused,
+    is_endless,
     is_sooner,
     put_in_order,
     read_outlook,
@@ -227,3 +228,10 @@ def test_nobody_is_chosen_before_it_has_answered_or_was_silent_for_a_while(monke
 )
 def test_who_would_be_done_sooner(here: Outlook, there: Outlook | None, gone_s: float, sooner: bool) -> None:
     assert is_sooner(here, there, gone_s) is sooner
+
+
+@pytest.mark.parametrize(
+    ("said_s", "limit_s"), [(None, WAITED_MOST_S), (10.0, UNKNOWN_S), (UNKNOWN_S, 4 * UNKNOWN_S), (LONGEST_S, WAITED_MOST_S)]
+)
+def test_nobody_waits_without_end(said_s: float | None, limit_s: float) -> None:
+    assert not is_endless(said_s, limit_s) and is_endless(said_s, limit_s + 1)

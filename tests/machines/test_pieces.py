@@ -12,13 +12,10 @@ from PIL import Image
 
 from app.engine.files import sound, spoken_parts
 from app.engine.files.spoken_parts import SpokenPart
-from app.engine.jobs.events import Finished
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.text import script
 from app.engine.text.voice_limits import DIA
 from app.machines import results
-from app.machines.hub import TaskEnd
-from app.machines.job_lender import is_result
 from app.machines.pieces import Parts, Pictures, find_free, find_pieces, is_drawn
 from app.paths import home
 
@@ -122,10 +119,9 @@ def test_only_one_whole_picture_is_taken(tmp_path: Path) -> None:
 def test_a_whole_script_has_to_be_sound(tmp_path: Path) -> None:
     path = tmp_path / "speech.wav"
     sound.write(path, np.zeros(800, np.float32), 8000)
-    end = TaskEnd("task", "machine", Finished((), 1.0, 1.0, "frames", 0), {"speech.wav": path})
     request = SpeechRequest("[S1] hello.", format="wav")
-    assert is_result(request, end, 1.0) and not is_result(replace(request, format="flac"), end, 1.0)
-    assert not is_result(request, end, 0.05), "hours of silence are a small file"
+    assert results.is_script(request, [path], 1.0) and not results.is_script(replace(request, format="flac"), [path], 1.0)
+    assert not results.is_script(request, [path], 0.05), "hours of silence are a small file"
     for content in (b"", b"<html>", path.read_bytes()[:20], b"\x89PNG"):
         path.write_bytes(content)
-        assert not results.is_speech(path, 1.0) and not is_result(request, end, 1.0)
+        assert not results.is_speech(path, 1.0) and not results.is_script(request, [path], 1.0)

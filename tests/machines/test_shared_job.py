@@ -9,14 +9,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 from safetensors.numpy import save_file
 
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
+from app.machines import shared_job
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
 from app.machines.judged import Judged
+from app.machines.outlook import LOADING_S, UNKNOWN_S, Outlook
 from app.machines.pieces import Pictures
 from app.machines.shared_job import SharedJob
 from app.machines.tasks.begun import measure
@@ -30,7 +33,7 @@ FINISHED, FAILED = Finished((), 1.0, 1.0, "steps", 0), Failed(say("test.fails", 
 class Table:
     """A hub, and a keeper's folder, that note who has what."""
 
-    def __init__(self, folder: Path, batch: int) -> None:
+    def __init__(self, folder: Path, batch: int, here: Outlook = Outlook()) -> None:  # noqa: B008 - frozen
         self.folder, self.given = folder, dict[str, tuple[str, int]]()
         self.holds = dict[str, Callable[[str, Path], None]]()
         """What is called with a file from which another machine would go on."""
@@ -39,9 +42,11 @@ class Table:
         self._ends: dict[str, Callable[[TaskEnd], None]] = {}
         self.register, self.judged = SimpleNamespace(find=lambda machine: None), Judged()
         keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep, home=home(folder))
-        asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: None)
+        self.outlooks = dict[str, Outlook]()
+        asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: self.outlooks.get(machine))
         pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), "starter-painter", 0)
-        self.shared = SharedJob(keeper, self, asking, SimpleNamespace(id="job"), pieces, "starter-painter", lambda: None)  # type: ignore[arg-type]
+        job = SimpleNamespace(id="job")
+        self.shared = SharedJob(keeper, self, asking, job, pieces, "starter-painter", here, lambda: None)  # type: ignore[arg-type]
 
     def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, why: object, hold: Any) -> None:
         self.given[id_], self._ends[id_], self.holds[id_] = (machines[0], int(id_.split("-")[1])), end, hold
@@ -138,3 +143,61 @@ def test_what_a_lost_machine_had_begun_goes_on_elsewhere(tmp_path: Path) -> None
     assert measure(tmp_path / "latent-1.safetensors") == 7, "what is further stays"
     table.end("b")
     assert not (tmp_path / "latent-1.safetensors").exists(), "the picture is there"
+
+
+def test_a_machine_joins_only_where_it_is_done_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single picture, of which the engine here and each machine say how long they take, with loading where the model is not loaded."""
+    now_s = 1000.0
+    monkeypatch.setattr(shared_job.time, "monotonic", lambda: now_s)
+    table = Table(tmp_path, 1, here=Outlook(loaded=True, seconds=40.0))
+    table.outlooks = {
+        "a": Outlook(loaded=True, seconds=60.0),
+        "b": Outlook(loaded=False, seconds=25.0),
+        "c": Outlook(loaded=True, seconds=25.0),
+    }
+    assert LOADING_S + 25 > 40 and table.give_away("ab") == {"a": [], "b": []}, "neither would be done before this machine"
+    now_s += 10
+    assert table.give_away("abc") == {"a": [], "b": [], "c": [0]}
+    now_s += 31
+    assert table.give_away("ab") == {"a": [], "b": []}, "c is lost, and it is about to be done here"
+    now_s += 10
+    assert table.give_away("ab") == {"a": [0], "b": []}, "it is overdue here; one joins, and is as good as any"
+
+
+def test_how_long_a_piece_takes_is_what_was_said_when_it_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(shared_job.time, "monotonic", lambda: now_s)
+    table = Table(tmp_path, 1)
+    table.outlooks = {"a": Outlook(loaded=False, seconds=5.0), "b": Outlook(loaded=True, seconds=4.0)}
+    for _ in range(2):  # the next tick sees that it is begun
+        assert table.give_away("a", here=False) == {"a": [0]}
+    now_s += 22
+    table.outlooks["a"] = Outlook(loaded=True, seconds=5.0)
+    assert table.give_away("ab", here=False) == {"a": [0], "b": []}, "it had to load, and is done in three seconds"
+
+
+def test_this_machine_loads_for_its_first_piece_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(shared_job.time, "monotonic", lambda: now_s)
+    table = Table(tmp_path, 2, here=Outlook(loaded=False, seconds=10.0))
+    table.outlooks = {"a": Outlook(loaded=True, seconds=12.0), "b": Outlook(loaded=True, seconds=12.0)}
+    assert table.give_away("ab") == {"a": [1], "b": [0]}, "12 seconds are less than loading and 10"
+    table.shared.drop()
+    (tmp_path / "picture-0.png").touch()
+    assert table.give_away("b") == {"b": []}, "the engine here is at the last one, and has loaded"
+
+
+def test_a_piece_that_a_machine_never_ends_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it tells steps all the time, and no other machine is there to be done before."""
+    now_s = 1000.0
+    monkeypatch.setattr(shared_job.time, "monotonic", lambda: now_s)
+    table = Table(tmp_path, 4)
+    table.outlooks = {"a": Outlook(loaded=True, seconds=10.0)}
+    for _ in range(2):
+        assert table.give_away("a", here=False) == {"a": [3, 2]}
+    now_s += UNKNOWN_S
+    assert table.give_away("a", here=False) == {"a": [3, 2]}
+    now_s += 1
+    assert table.give_away("ab", here=False) == {"a": [], "b": [3, 2]}
+    assert str(table.judged.failed["a"]) == "its latest task came to nothing: it did not end within 1 h"
+    assert table.shared.failures == 1 and table.shared.unable == {"a"}

@@ -1,8 +1,12 @@
-"""Who makes what: from the back, nothing twice before the end, and at the end nobody waits for a slow machine."""
+"""Who makes what: from the back, nothing twice before the end, and at the end nobody waits for a slow machine, nor races a fast one."""
 
 from __future__ import annotations
 
-from app.machines.spread import choose_pieces
+from collections.abc import Sequence
+
+import pytest
+
+from app.machines.spread import OVERDUE, Making, choose_joined, choose_pieces, is_done_before
 
 
 def test_helpers_take_from_the_back_what_nobody_paints() -> None:
@@ -10,32 +14,72 @@ def test_helpers_take_from_the_back_what_nobody_paints() -> None:
     assert choose_pieces([1, 2, 3, 4, 5, 7], away=(7, 5), idle=2) == [4, 3]
     assert choose_pieces(range(8), away=(), idle=0) == choose_pieces([], away=(), idle=9) == []
     assert choose_pieces(range(2), away=(), idle=2, here=False) == [1, 0], "of a job that this machine is not at"
+    assert choose_pieces([1, 2, 3], away=(3,), idle=9) == [2], "what somebody is at is left to him"
+    assert choose_pieces(range(4), away=(3,), idle=9, ahead=(2,)) == [1, 2], "what lies ready elsewhere comes last"
+
+
+def unknown(*places: int) -> list[Making]:
+    return [Making(place, None, 5.0) for place in places]
 
 
 def test_at_the_end_a_second_machine_joins_in() -> None:
-    assert choose_pieces([1, 2, 3], away=(3, 2), idle=3) == [3, 2, 1], "1 is this machine's own"
-    assert choose_pieces([1, 2, 3], away=(3, 2, 3, 1), idle=1) == [2], "where fewest are at it"
-    assert choose_pieces([0], away=(), idle=2) == [0]
-    assert choose_pieces([1, 2, 3], away=(3,), idle=9, joins=False) == [2], "machines that have other work leave what somebody is at"
+    assert choose_joined([1, 2, 3], unknown(1, 2, 3), [None] * 3) == [3, 2, 1]
+    assert choose_joined([1, 2, 3], unknown(1, 1, 2, 3, 3), [None]) == [2], "where fewest are at it"
+    assert choose_joined([0], unknown(0), [None, None]) == [0, None], "one at a time"
+    assert choose_joined([1, 2], unknown(2, 0), [None, None]) == [2, None], "1 is nobody's yet, and 0 is there"
 
 
-def test_machines_of_any_speed_finish_each_picture_once() -> None:
-    """Simulated: each machine paints at its own pace, some die; no picture is missing, and few are painted twice."""
-    for paces in ([1.0], [1.0, 1.0, 1.0], [10.0, 1.0, 5.0], [1.0, 50.0, 50.0], [30.0, 30.0, 1.0]):
-        there, now, painted = set[int](), 0.0, 0
-        at: dict[int, tuple[int, float]] = {}
-        while len(there) < 16:
-            for machine, pace in enumerate(paces):
-                if machine in at:
-                    continue
-                missing = [place for place in range(16) if place not in there]
-                away = [place for helper, (place, _) in at.items() if helper]
-                chosen = missing[:1] if machine == 0 else choose_pieces(missing, away, 1)
-                if chosen:
-                    at[machine] = chosen[0], now + pace
-            machine, (place, now) = min(at.items(), key=lambda each: each[1][1])
-            there.add(place)
-            painted += 1
-            at = {each: (at_place, end) for each, (at_place, end) in at.items() if at_place not in there}
-        ideal = 16 / sum(1 / pace for pace in paces)
-        assert painted == 16 and now <= ideal + 2 * min(paces) + 1e-9, (paces, now, ideal)
+@pytest.mark.parametrize(
+    ("needed_s", "foreseen_s", "gone_s", "joins"),
+    [
+        (5.0, 20.0, 10.0, True), (10.0, 20.0, 10.0, False), (30.0, 20.0, 0.0, False),
+        (30.0, 20.0, OVERDUE * 20.0, False), (30.0, 20.0, OVERDUE * 20.0 + 0.1, True), (5.0, 20.0, 18.0, False),
+        (None, 20.0, 1.0, True), (5.0, None, 1.0, True),
+    ],
+)  # fmt: skip
+def test_it_joins_where_it_is_done_first_or_the_other_is_overdue(
+    needed_s: float | None, foreseen_s: float | None, gone_s: float, joins: bool
+) -> None:
+    assert is_done_before(needed_s, Making(0, foreseen_s, gone_s)) is joins
+    assert choose_joined([0], [Making(0, foreseen_s, gone_s)], [needed_s]) == [0 if joins else None]
+
+
+def test_one_of_those_at_it_that_is_done_first_is_enough_to_stay_away() -> None:
+    slow, fast = Making(3, 100.0, 0.0), Making(3, 100.0, 97.0)
+    assert choose_joined([3], [slow], [5.0]) == [3] and choose_joined([3], [slow, fast], [5.0]) == [None]
+    assert choose_joined([2, 3], [slow, fast, Making(2, 50.0, 0.0)], [5.0]) == [2]
+
+
+def test_a_slow_machine_leaves_what_a_fast_one_joins() -> None:
+    assert choose_joined([2, 3], [Making(3, 20.0, 0.0), Making(2, 20.0, 5.0)], [30.0, 5.0, 5.0, 5.0]) == [None, 3, 2, None]
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("paces", [[1.0], [1.0, 1.0, 1.0], [10.0, 1.0, 5.0], [1.0, 50.0, 50.0], [30.0, 30.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
+def test_machines_of_any_speed_finish_each_picture_once(paces: Sequence[float], known: bool) -> None:
+    """Simulated: each machine paints at its own pace, which it says before or not; no picture is missing. Where paces are known none
+    paints what it cannot be first with."""
+    there, now, in_vain = set[int](), 0.0, 0
+    at: dict[int, tuple[int, float]] = {}
+    while len(there) < 16:
+        for machine, pace in enumerate(paces):
+            if machine in at:
+                continue
+            missing = [place for place in range(16) if place not in there]
+            making = [Making(place, paces[other] if known else None, now - (end - paces[other])) for other, (place, end) in at.items()]
+            if 0 not in at and missing:
+                making.append(Making(missing[0], pace if known else None, 0.0))
+            chosen: Sequence[int | None] = missing[:1]
+            if machine:
+                free = choose_pieces(missing, (each.place for each in making), 1, here=False)
+                chosen = free or choose_joined(missing, making, [pace if known else None])
+            if chosen and chosen[0] is not None:
+                at[machine] = chosen[0], now + pace
+        machine, (place, now) = min(at.items(), key=lambda each: each[1][1])
+        there.add(place)
+        in_vain += sum(each != machine and at_place == place for each, (at_place, _) in at.items())
+        at = {each: (at_place, end) for each, (at_place, end) in at.items() if at_place not in there}
+    ideal = 16 / sum(1 / pace for pace in paces)
+    assert now <= ideal + 2 * min(paces) + 1e-9, (paces, now, ideal)
+    if known and len({*paces}) == 1:
+        assert in_vain == 0, "all are as fast"

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.engine.jobs.request import PictureRequest
+from app.engine.process.state import EngineState
 from app.machines.helping_machine import HelpingMachine
 from app.machines.spreader import Spreader
 from app.paths import home
@@ -31,7 +32,7 @@ def spreading(folder: Path, machines: list[HelpingMachine]) -> Iterator[tuple[Sp
     wanted = list[str]()
     job = SimpleNamespace(id="job", request=PictureRequest("a ball", MODEL, batch=2, seed=1))
     journal = SimpleNamespace(find=lambda id_: job, list_waiting=list)
-    keeper = SimpleNamespace(home=home(folder), folder=lambda id_: folder, journal=journal, state=SimpleNamespace(job="job", ready=True))
+    keeper = SimpleNamespace(home=home(folder), folder=lambda id_: folder, journal=journal, state=EngineState(ready=True, job="job"))
     hub = SimpleNamespace(
         list_machines=lambda: machines,
         want=lambda machine, model, body, files: wanted.append(machine),

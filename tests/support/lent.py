@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from app.engine.jobs.request import SpeechRequest
+from app.engine.models.catalog import BY_ID
 from app.engine.process import child
 from app.engine.process.keeper import Keeper
 from app.machines.helping_machine import HelpingMachine
@@ -22,6 +23,7 @@ from app.machines.hub import Hub
 from app.machines.spreader import Spreader
 from app.paths import home
 from tests.support import light_painter
+from tests.support.hub import cached
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
@@ -103,13 +105,13 @@ def start(folder: Path, module: str = "tests.support.light_helper", words: tuple
 
 
 @contextmanager
-def open_main(folder: Path, spreads: bool = True) -> Iterator[Main]:
-    """`spreads`: the light painter paints here too, and its batches are spread."""
+def open_main(folder: Path, spreads: bool = True, pretended: str = "") -> Iterator[Main]:
+    """`spreads`: the light painter paints here too, and its batches are spread. `pretended`: the hardware by which it is planned."""
     patched = child.worker.main
     child.worker.main = light_painter.main
     main = None
     try:
-        keeper = Keeper(home(folder))
+        keeper = Keeper(home(folder), pretended)
         main = Main(keeper, Hub(keeper.home, "127.0.0.1"))
         main.spreader = Spreader(keeper, main.hub) if spreads else None
         yield main
@@ -122,3 +124,14 @@ def open_main(folder: Path, spreads: bool = True) -> Iterator[Main]:
                 main.spreader.close()
             main.hub.close()
         keeper.close()
+
+
+def put_models(folder: Path, models: Iterable[str]) -> None:
+    """Put the files that downloaded models are known by into a home, without weights: the light painter reads none."""
+    for model in models:
+        sources = [*filter(None, [BY_ID[model].source]), *(each.source for each in BY_ID[model].companions)]
+        for source in sources:
+            for name in (each for each in source.files if "*" not in each):
+                file = cached(home(folder).models, source.repo) / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text("{}")

@@ -27,6 +27,8 @@ from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.messages import Stop as StopOrder
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
+from app.engine.models import catalog
+from app.engine.models.forecast import count_steps
 from app.engine.process.delivery import find_limits
 from app.engine.text import script
 from app.paths import Home
@@ -41,7 +43,7 @@ MADE = "made.txt"
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
-    sending, stopping, orders = threading.Lock(), set[str](), list[Run | Quit]()
+    sending, stopping, orders, loaded = threading.Lock(), set[str](), list[Run | Quit](), [""]
     arrived = threading.Condition()
 
     def tell(report: Report) -> None:
@@ -51,7 +53,7 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     def beat() -> None:
         with contextlib.suppress(OSError):
             while True:
-                tell(Beat(Reading(), "", None))
+                tell(Beat(Reading(), loaded[0], None))
                 time.sleep(0.5)
 
     def listen() -> None:
@@ -78,6 +80,8 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
             order = orders.pop(0)
         if isinstance(order, Quit):
             return
+        if isinstance(order.request, PictureRequest | SpeechRequest):
+            loaded[0] = order.request.model
         for event in carry_out(home, order, stopping):
             tell(JobEvent(order.job, event))
 
@@ -103,11 +107,9 @@ def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
     request, folder = order.request, Path(order.folder)
     assert isinstance(request, SpeechRequest)
     folder.mkdir(parents=True, exist_ok=True)
-    first, parts, made = (
-        draw_seed(request, folder),
-        script.parse_script(request.text, find_limits(home, request.model)).parts,
-        list[Piece](),
-    )
+    limits = find_limits(home, request.model)
+    first, parts, made = draw_seed(request, folder), script.parse_script(request.text, limits).parts, list[Piece]()
+    began_s, frames = time.monotonic(), 0.0
     for index in request.only_parts or range(len(parts)):
         path, seed, text = spoken_parts.sound_path(folder, index), (first + index) % SEED_LIMIT, parts[index].text
         key, found = spoken_parts.hash_inputs(request.model, text, seed), spoken_parts.find(path)
@@ -124,18 +126,20 @@ def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
             codes = np.full((8, 1), index, np.int16)
             spoken_parts.save(SpokenPart(text, seed, key, 0.5, True, codes, path), np.full(4000, 0.1 + index / 100, np.float32), 8000)
             note(home, "finished", seed)
+            frames += parts[index].seconds * limits.frame_rate
         made.append(Piece(path, 0.0))
         yield PartDone(index, len(parts), str(path), text, seed, 0.5)
     target = folder / f"speech.{request.format}"
     join_sound.join(made, target, Finish(request.format, 1.0, None, 0.0), to_json(request))
-    yield Finished((str(target),), 1.0, 1.0, "frames", 0, 0.5 * len(made))
+    elapsed_s = time.monotonic() - began_s
+    yield Finished((str(target),), elapsed_s, frames / elapsed_s, "frames", 0, 0.5 * len(made))
 
 
 def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
     request, folder = order.request, Path(order.folder)
     assert isinstance(request, PictureRequest)
     folder.mkdir(parents=True, exist_ok=True)
-    first, files = draw_seed(request, folder), list[str]()
+    first, files, began_s, painted = draw_seed(request, folder), list[str](), time.monotonic(), 0
     for index in range(request.batch):
         path, seed, kept = folder / f"picture-{index}.png", (first + index) % SEED_LIMIT, folder / f"latent-{index}.safetensors"
         if not path.is_file():
@@ -167,9 +171,11 @@ def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
                 return
             draw(request, seed, path)
             note(home, "finished", seed)
+            painted += 1
         files.append(str(path))
         yield PartDone(index, request.batch, str(path), request.prompt, seed)
-    yield Finished(tuple(files), 1.0, 1.0, "steps", 0)
+    elapsed_s, model = time.monotonic() - began_s, catalog.find(request.model)
+    yield Finished(tuple(files), elapsed_s, painted * count_steps(request, model) / elapsed_s, "steps", 0)
 
 
 def save_tensors(tensors: dict[str, np.ndarray], path: Path, about: dict[str, str]) -> None:

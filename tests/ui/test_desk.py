@@ -66,6 +66,19 @@ def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Pa
         assert isinstance(desk.jobs.find_progress("speech", OWNER).end, Stopped)  # type: ignore[union-attr]
 
 
+def test_a_job_that_another_machine_does_is_shown_and_stopped_before_one_that_waits(tmp_path: Path) -> None:
+    stopped = list[str]()
+    with desk_at(tmp_path) as desk:
+        away, waits = (desk.jobs.begin(PictureRequest(words), OWNER) for words in ("a tree", "a house"))
+        desk.keeper.lend_out(away, "sd15", lambda: stopped.append(away))
+        assert desk.jobs.find_current("picture", OWNER) == away
+        desk.keeper._loop.status.set(job=waits)
+        assert desk.jobs.find_current("picture", OWNER) == waits, "what runs here is seen first"
+        desk.keeper._loop.status.set(job="")
+        desk.jobs.stop("picture", OWNER)
+        assert stopped == [away] and desk.jobs.find_current("picture", OWNER) == waits
+
+
 def test_a_self_test_makes_way_for_a_job(tmp_path: Path) -> None:
     """A picture once waited 13 minutes behind one, as number 1 in the queue. Tune, which takes seconds, is let finish."""
     with desk_at(tmp_path) as desk:

@@ -10,7 +10,7 @@ import sqlite3
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
@@ -156,14 +156,10 @@ class Journal:
             used[household_of(row["owner"])] += row["used"]
         return used
 
-    def take(self) -> Job | None:
-        """Take the next job and mark it as running."""
-        with self._db.transaction():
-            waiting = self.list_waiting()
-            if not waiting:
-                return None
-            self.begin(waiting[0].id)
-            return self.get(waiting[0].id)
+    def take(self, leaves: Callable[[Job], bool] = lambda job: False) -> Job | None:
+        """Take the next job and mark it as running. `leaves`: whether one is passed over, as another machine is to do it."""
+        wanted = (job.id for job in self.list_waiting() if not leaves(job))
+        return next(filter(None, map(self.take_waiting, wanted)), None)
 
     def take_waiting(self, id_: str) -> Job | None:
         """Take one that waits, out of its turn, and mark it as running; None if it does not wait."""

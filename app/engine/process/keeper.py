@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
-from app.engine.jobs.events import Event, Finished, PartDone, Preview, Stopped
+from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
 from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
@@ -35,7 +35,7 @@ from app.engine.process.state import EngineState, Sample
 from app.engine.process.stores import Stores
 from app.engine.process.work_queue import WorkQueue
 from app.paths import Home
-from app.sentence import Trouble
+from app.sentence import Sentence, Trouble
 
 
 class Keeper:
@@ -58,7 +58,9 @@ class Keeper:
         self.shelf = Shelf(self.database, home.creations)
         self._stores = Stores(home, self.journal, self.shelf)
         self._engine = EngineLife(home, pretended, no_beat_s)
-        self._queue = WorkQueue(self.journal, self.folder)
+        self._queue = WorkQueue(self.journal, self.folder, lambda job: self.leaves(job))
+        self.leaves: Callable[[Job], bool] = lambda job: False
+        """Whether a waiting job is passed over, as another machine is to do it. Called in the loop's thread."""
         self._board = ProgressBoard()
         self._lent_out: dict[str, Callable[[], None]] = {}
         """Jobs that other machines do, and what stops each."""
@@ -96,6 +98,11 @@ class Keeper:
     @property
     def interrupted(self) -> list[Job]:
         return self._loop.ends.interrupted
+
+    @property
+    def running(self) -> list[str]:
+        """The engine's job, then those that other machines do, in the order in which they were given."""
+        return [*([self.state.job] if self.state.job else []), *self._lent_out]
 
     @property
     def chunk(self) -> Chunk:
@@ -159,6 +166,11 @@ class Keeper:
                 (self.folder(job) / LENT_OUT).touch()
             self._board.name_model(job, model)
         return taken
+
+    def tell_waiting(self, job: str, sentence: Sentence) -> None:
+        """Say, once, why a job waits."""
+        if not any(each.sentence == sentence for each in self._board.get(job).said):
+            self._board.post(job, Note(sentence))
 
     def tell_lent_out(self, job: str, event: Event) -> None:
         """Show how far another machine is with a job. The file of a preview is moved to the job's folder, in place of the one before."""

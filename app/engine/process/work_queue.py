@@ -10,17 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.compat.planning.types import Choice
-from app.engine.jobs.journal import Journal
+from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.messages import Died, Run
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest, TaskId, Tune, is_lent
 
 
 class WorkQueue:
-    """`folder_of` returns a job's own folder."""
+    """`folder_of` returns a job's own folder. `leaves`: whether a waiting job is for another machine."""
 
-    def __init__(self, journal: Journal, folder_of: Callable[[str], Path]) -> None:
-        self._journal, self._folder_of = journal, folder_of
+    def __init__(self, journal: Journal, folder_of: Callable[[str], Path], leaves: Callable[[Job], bool]) -> None:
+        self._journal, self._folder_of, self._leaves = journal, folder_of, leaves
         self._lock = threading.Lock()
         self._tasks: deque[tuple[TaskId, MaintenanceTask]] = deque()
         self._lent: deque[Run] = deque()
@@ -58,7 +58,7 @@ class WorkQueue:
             task = self._tasks.popleft() if self._tasks else None
         if task is not None:
             self._held = Run(task[0], task[1], Choice(), str(self._folder_of(task[0])))
-        elif job := self._journal.take():
+        elif job := self._journal.take(self._leaves):
             self._held = Run(job.id, job.request, job.choice, str(self._folder_of(job.id)), died(job.id), yields=job.owner != OWNER)
         else:
             with self._lock:

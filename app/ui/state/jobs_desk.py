@@ -139,9 +139,10 @@ class JobsDesk:
                 self.settings.put({GRID_SAVED: dataclasses.asdict(grid)})
 
     def find_current(self, kind: str, person: Person) -> str:
-        """Return the job a tab shows and Stop stops: this person's running job, else the next one, else the last begun."""
-        running = self.keeper.journal.find(self.keeper.state.job) if self.keeper.state.job else None
-        for job in (*([running] if running else []), *self.keeper.journal.list_waiting()):
+        """Return the job a tab shows and Stop stops: this person's running job, here before elsewhere, else the next one, else the last
+        begun."""
+        running = filter(None, map(self.keeper.journal.find, self.keeper.running))
+        for job in (*running, *self.keeper.journal.list_waiting()):
             if job.owner == person.name and kind_of(job.request) == kind:
                 return job.id
         latest = self.latest.get((person.name, kind), "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from app.disk_faults import word_fault
 from app.engine.jobs.events import Step
+from app.engine.jobs.request import Request
 from app.engine.models.downloads import Downloads
 from app.engine.process.keeper import Keeper
 from app.extras import require_machines
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 SAVED: Final = "machines"
 """In the settings: `uses`, `lends`, `paused`, `fetches` and `seen`."""
+LARGER: Final = say(
+    "owner.larger", 'Another computer of yours that has more memory can do it: choose "Use other computers" on the Machine tab.'
+)
 _log = logging.getLogger("hearth.machines")
 
 
@@ -117,6 +121,15 @@ class OtherMachines:
     def explain_unused(self, machine: HelpingMachine) -> Sentence | None:
         """Say why a machine has nothing of what runs or waits here."""
         return machine.refused or (self.spreader.explain_unused(machine) if self.spreader is not None else None)
+
+    def find_room(self, request: Request) -> str:
+        """Return the name of a machine that has room for a request, waiting a moment for their answers; "" if none says so."""
+        return self.spreader.find_room(request) if self.spreader is not None else ""
+
+    @property
+    def known(self) -> bool:
+        """Whether a machine may help this one."""
+        return self.hub is not None and bool(self.hub.list_machines())
 
     def estimate_left(self, job: str, step: Step) -> float | None:
         """Estimate how long a running job still takes."""
@@ -227,3 +240,11 @@ class OtherMachines:
     def _keep(self, **changes: bool) -> None:
         self.said = None
         self._settings.change(SAVED, {}, lambda kept: {**kept, **changes})
+
+
+def look_elsewhere(others: OtherMachines, request: Request) -> tuple[Sentence, ...]:
+    """Say which machine has room for what is too large for this computer; where none is known, that one could help."""
+    if not others.known:
+        return (LARGER,)
+    name = others.find_room(request)
+    return (say("owner.has-room", "{name} has room for it.", name=name),) if name else ()

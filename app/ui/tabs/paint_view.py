@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.duration import word_duration
@@ -17,12 +18,13 @@ from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.engine.text.model_names import word_name
 from app.engine.text.unknown import note_wordless
-from app.sentence import say
+from app.sentence import Sentence, say
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import leave_out_advice
+from app.ui.state.other_machines import look_elsewhere
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
 
@@ -64,9 +66,11 @@ def preview_url(job: str, progress: Progress) -> str:
     return f"{job_file_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
-def fit_html(found: Forecast, seconds: float | None, share: float, few_steps: float, spoken: Language) -> str:
-    """Word a forecast as HTML: whether it fits, how long it takes, what "quicker" (`share`) and a few-steps LoRA leave of that, what
-    would make it fit."""
+def fit_html(
+    found: Forecast, seconds: float | None, share: float, few_steps: float, spoken: Language, elsewhere: Sequence[Sentence] = ()
+) -> str:
+    """Word a forecast as HTML: whether it fits here and `elsewhere`, how long it takes, what "quicker" (`share`) and a few-steps LoRA
+    leave of that, what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)),
         "tight": ("careful", text("fit.tight", "tight", spoken)),
@@ -83,7 +87,7 @@ def fit_html(found: Forecast, seconds: float | None, share: float, few_steps: fl
         )
     if share < 1:
         saved.append(say("fit.quicker", "Quicker saves about {percent}% of the steps' time.", percent=round(100 - 100 * share)))
-    words = join(spoken, found.sentence, time, *saved, *(cure.sentence for cure in found.cures))
+    words = join(spoken, found.sentence, *elsewhere, time, *saved, *(cure.sentence for cure in found.cures))
     return (
         f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(words)}</span></p>'
     )
@@ -173,4 +177,5 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
         )
         found = dataclasses.replace(found, sentence=named)
     seconds, few_steps = estimate_seconds(request, model, alike, plan=found.plan), compare_few_steps(request, model)
-    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken)
+    elsewhere = leave_out_advice(person, *look_elsewhere(desk.others, request)) if found.fit == "no" else ()
+    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken, elsewhere)

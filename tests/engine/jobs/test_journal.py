@@ -113,3 +113,11 @@ def test_what_ended_unfinished_can_be_queued_again(tmp_path: Path, state: State)
     journal.end(job.id, state)
     journal.resume(job.id)
     assert journal.get(job.id).state == ("finished" if state == "finished" else "queued")
+
+
+def test_what_is_left_to_another_machine_is_passed_over(tmp_path: Path) -> None:
+    journal = Journal(Database(tmp_path / "hearth.sqlite3"))
+    first, second = (journal.queue(SpeechRequest(f"[S1] {word}."), Choice()).id for word in ("One", "Two"))
+    taken = journal.take(lambda job: job.id == first)
+    assert taken is not None and (taken.id, taken.state) == (second, "running")
+    assert journal.take(lambda job: True) is None and [job.id for job in journal.list_waiting()] == [first]

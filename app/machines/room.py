@@ -1,0 +1,146 @@
+"""Which jobs are too large for this computer, and whether another machine has room for them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, Literal
+
+from app.compat.machine.verdicts import load
+from app.compat.planning.types import Choice
+from app.engine.jobs.journal import Job
+from app.engine.jobs.owners import OWNER
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, to_json
+from app.engine.models import catalog, on_disk
+from app.engine.models.forecast import make_forecast
+from app.engine.process.keeper import Keeper
+from app.machines.asking import PATIENCE_S, Asking
+from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
+from app.machines.hub import Hub
+from app.machines.known_models import KnownModels
+from app.machines.model_names import has_model, has_other_revision
+from app.machines.outlook import Outlook, ask_about
+from app.paths import Home
+from app.sentence import Trouble
+
+MAY_COME_S: Final = 60.0
+"""How long a job waits for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""
+AGAIN_S: Final = 5.0
+"""After which a job's memory is forecast anew, as other programs take and free some."""
+FORECASTS_MOST: Final = 512
+JOBS_MOST: Final = 10_000
+"""More than wait at once."""
+_TICK_S: Final = 0.05
+
+Answer = Literal["yes", "perhaps", "no"]
+
+
+class Room:
+    """Any thread may call."""
+
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels) -> None:
+        self._keeper, self._hub, self._asking, self._models = keeper, hub, asking, models
+        self._lock = threading.Lock()
+        self._forecasts: dict[tuple[Request, Choice, bool], tuple[bool, float]] = {}
+        """Whether such a request is too large here, and when that was found."""
+        self._since: dict[str, float] = {}
+        """Since when no machine says that it has room for a job, though one perhaps has."""
+
+    def waits(self, job: Job) -> bool:
+        """Tell whether a waiting job is left to other machines: it is too large for this computer, and one has room, or may soon say so."""
+        machines = self._hub.list_machines()
+        if not machines or not self.is_too_large(job):
+            return False
+        found, now_s = self._find(job.request, machines), time.monotonic()
+        with self._lock:
+            if found != "perhaps":
+                self._since.pop(job.id, None)
+                return found == "yes"
+            since_s = self._since.setdefault(job.id, now_s)
+            while len(self._since) > JOBS_MOST:
+                del self._since[next(iter(self._since))]
+            return now_s - since_s < MAY_COME_S
+
+    def is_too_large(self, job: Job) -> bool:
+        """Tell whether this computer has too little memory for a job now, by its forecast."""
+        key, now_s = (leave_words_out(job.request), job.choice, job.owner == OWNER), time.monotonic()
+        with self._lock:
+            known = self._forecasts.get(key)
+        if known is None or now_s - known[1] > AGAIN_S:
+            known = self._forecast(job), now_s
+            with self._lock:
+                self._forecasts[key] = known
+                while len(self._forecasts) > FORECASTS_MOST:
+                    del self._forecasts[next(iter(self._forecasts))]
+        return known[0]
+
+    def find_name(self, request: Request) -> str:
+        """Return the name of a machine that has room for a request, waiting a moment for their answers; "" if none says so."""
+        name, limit_s = self._models.name(find_model(self._keeper.home, request)), time.monotonic() + PATIENCE_S
+        while name and (machines := [each for each in self._hub.list_machines() if is_able(each, name)]):
+            outlooks = self._ask(request, name, machines)
+            said = [(each.name, outlooks[each.id]) for each in machines]
+            roomy = [machine for machine, outlook in said if outlook is not None and outlook.fit != "no"]
+            if roomy or None not in outlooks.values() or time.monotonic() > limit_s:
+                return next(iter(roomy), "")
+            time.sleep(_TICK_S)
+        return ""
+
+    def _find(self, request: Request, machines: Sequence[HelpingMachine]) -> Answer:
+        model = find_model(self._keeper.home, request)
+        if name := self._models.name(model):
+            return find_room(machines, name, self._ask(request, name, machines))
+        return "no" if self._models.stays(model) else "perhaps"
+
+    def _ask(self, request: Request, name: str, machines: Sequence[HelpingMachine]) -> dict[str, Outlook | None]:
+        """Return what machines have said of a request by now, and ask them, now and then, for all requests alike at once: a grid has many,
+        and those far behind in the queue are not asked about one by one."""
+        asked = replace(leave_words_out(request), model=name)
+        question = f"room-{hashlib.sha256(json.dumps(to_json(asked)).encode()).hexdigest()[:16]}"
+        self._asking.choose(question, asked, [each for each in machines if is_able(each, name)])
+        return {each.id: self._asking.find(question, each.id) for each in machines}
+
+    def _forecast(self, job: Job) -> bool:
+        place, hardware = self._keeper.home, self._keeper.state.hardware
+        if hardware is None:
+            return False
+        choice, yields = replace(job.choice, chunk=self._keeper.chunk), job.owner != OWNER
+        try:
+            model = catalog.find(find_model(place, job.request))
+            return make_forecast(place, job.request, model, hardware, choice, load(place.verdicts, hardware), yields).fit == "no"
+        except (Trouble, OSError):  # the engine says so
+            return False
+
+
+def find_room(machines: Sequence[HelpingMachine], model: str, outlooks: dict[str, Outlook | None]) -> Answer:
+    """Tell whether one of these machines has room for a job, by what they said of it. `model`: by its name for other machines. Pure."""
+    answers = {_judge(each, model, outlooks.get(each.id)) for each in machines}
+    return "yes" if "yes" in answers else "perhaps" if "perhaps" in answers else "no"
+
+
+def _judge(machine: HelpingMachine, model: str, outlook: Outlook | None) -> Answer:
+    if machine.resting or machine.left or machine.refused is not None:
+        return "no"
+    if not is_at_work(machine):
+        return "perhaps"
+    if has_model(machine.models, model):
+        return "perhaps" if outlook is None else "no" if outlook.fit == "no" else "yes"
+    if machine.fetching == model:
+        return "yes"
+    return "perhaps" if machine.fetches and not has_other_revision(machine.models, model) else "no"
+
+
+def find_model(home: Home, request: Request) -> str:
+    """Return the model that a request is for, by its name here."""
+    return request.model or on_disk.find_best(home, "speech" if isinstance(request, SpeechRequest) else "picture").id
+
+
+def leave_words_out(request: Request) -> Request:
+    """Return a request of which only what its memory hangs on is left."""
+    if isinstance(request, PictureRequest):
+        return ask_about(replace(request, prompt="?", negative="", seed=None))
+    return SpeechRequest("?", request.model)
