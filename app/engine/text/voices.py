@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -131,6 +132,7 @@ class StoredVoice(TypedDict, total=False):
     name: str
     transcript: str
     spoken_by: str | None
+    known: list[str]
 
 
 STORED: Final = TypeAdapter(StoredVoice)
@@ -139,21 +141,36 @@ STORED: Final = TypeAdapter(StoredVoice)
 def find_speaker(clip: Path) -> str | None:
     """Find the model that spoke a clip, from the note beside a saved voice or the settings in Hearth's file; "" if
     neither says. None: a voice saved before Hearth recorded this."""
-    about = clip.with_suffix(".json")
     try:
-        noted = read_json(about) if about.is_file() else {}
-        if is_right(STORED, noted) and "transcript" in noted:
-            return None if (spoken_by := noted.get("spoken_by")) is None else str(spoken_by)
+        if noted := _read_note(clip):
+            return noted.get("spoken_by")
         return str((sound.read_settings(clip) or {}).get("model", ""))
     except (OSError, ValueError, TypeError, RecursionError):
         return ""
 
 
-def note_speaker(clip: Path, transcript: str, spoken_by: str | None) -> None:
-    """Note beside a clip which model spoke it, where `find_speaker` looks; raise TypeError if this is no name."""
-    if not isinstance(spoken_by, str | None):
-        raise TypeError(spoken_by)
-    noted = StoredVoice(name=clip.stem, transcript=transcript, spoken_by=spoken_by)
+def find_known(clip: Path) -> tuple[str, ...]:
+    """Find which ready voices are heard in a clip, each by its `clip_key`: the clip itself where it is one, and what the note beside a saved
+    voice says."""
+    try:
+        return tuple(_read_note(clip).get("known", ())) or (clip_key(clip),)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return (clip_key(clip),)
+
+
+def _read_note(clip: Path) -> StoredVoice:
+    """Read the note beside a saved voice's clip; empty if there is none, or another program's file."""
+    about = clip.with_suffix(".json")
+    noted: StoredVoice = read_json(about) if about.is_file() else {}
+    return noted if is_right(STORED, noted) and "transcript" in noted else {}
+
+
+def note_speaker(clip: Path, transcript: str, spoken_by: str | None, known: Sequence[str] = ()) -> None:
+    """Note beside a clip which model spoke it, and in which ready voices, where `find_speaker` and `find_known` look; raise TypeError if these
+    are no names."""
+    noted = StoredVoice(name=clip.stem, transcript=transcript, spoken_by=spoken_by, known=list(known))
+    if not is_right(STORED, noted):
+        raise TypeError(noted)
     with sound.replacing(clip.with_suffix(".json")) as unfinished:
         unfinished.write_text(json.dumps(noted), "utf-8")
 
@@ -165,8 +182,11 @@ def find_ready_clip(sha256: str) -> Path | None:
     return next((clip for clip in clips if hashlib.sha256(clip.read_bytes()).hexdigest() == sha256), None)
 
 
-def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "") -> Voice:
-    """Save a voice under a name, from any clip: the user's recording or a result of Hearth."""
+def keep_voice(
+    home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "", known: Sequence[str] = ()
+) -> Voice:
+    """Save a voice under a name, from any clip: the user's recording or a result of Hearth. `known`: the ready voices heard in it, each by its
+    `clip_key`."""
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
@@ -191,7 +211,7 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
     sound.write(path, prompt.samples, prompt.rate)
     spoken_by = spoken_by or find_speaker(clip) or ""
     with sound.replacing(path.with_suffix(".json")) as unfinished:
-        unfinished.write_text(json.dumps({"name": name, "transcript": words, "spoken_by": spoken_by}), "utf-8")
+        unfinished.write_text(json.dumps(StoredVoice(name=name, transcript=words, spoken_by=spoken_by, known=list(known))), "utf-8")
     return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate, spoken_by)
 
 
