@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
@@ -22,18 +21,17 @@ from app.engine.files.bounded_json import read_json
 from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
+from app.engine.text.clip_cut import LEAST_S, cut_clip
 from app.engine.text.model_names import word_name
-from app.engine.text.spoken_words import take_first
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits, clip_key
 from app.paths import Home, assets
 from app.sentence import Sentence, Trouble, say
 from app.stored_json import is_right, read_stored
 
-LEAST_S = 1.0
 GOOD_S = (5.0, 10.0)
-CUT = (0.55, 0.8)
-"""Fractions of the longest clip allowed, between which a longer clip is cut."""
+RECORDING: Final = say("voice.recording", "The recording")
+RESULT: Final = say("voice.result", "The sound kept from one of your results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +96,26 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         )
     turns = parse_transcript(prompt, limits)
     notes: list[Sentence] = []
-    most_s = min(limits.clip_most_s, limits.seconds_most / 2)
-    if len(heard) > most_s * rate:
-        whole_s = max(len(heard) / rate, _measure_seconds(path))
-        heard = heard[: _find_quiet_place(heard, rate, most_s)]
-        turns = take_first(turns, len(heard) / rate, whole_s, limits)
+    whole_s = len(heard) / rate + max(0.0, _measure_seconds(path) - len(samples) / rate)
+    kept, turns = cut_clip(heard, rate, turns, whole_s, limits)
+    clip = RESULT if find_speaker(path) else RECORDING
+    if len(kept) < len(heard):
         notes.append(
             say(
                 "voice.trimmed",
-                'The recording is {whole} long; only its first {kept} are used. The words in that time are probably: "{words}"',
+                '{clip} is {whole} long; only {kept} of it are used. The words in that time are probably: "{words}"',
+                clip=clip,
                 whole=word_duration(whole_s, exact=True),
-                kept=word_duration(len(heard) / rate, exact=True),
+                kept=word_duration(len(kept) / rate, exact=True),
                 words=" ".join(map(str, turns)),
             )
         )
-    elif len(heard) < GOOD_S[0] * rate and most_s > GOOD_S[0]:
+    elif len(heard) < GOOD_S[0] * rate and limits.heard_most_s > GOOD_S[0]:
         notes.append(
             say(
                 "voice.brief",
-                "The recording is only {time} long. A recording of 5 to 10 s works better.",
+                "{clip} is only {time} long. A clip of 5 to 10 s works better.",
+                clip=clip,
                 time=word_duration(len(heard) / rate, exact=True),
             )
         )
@@ -125,7 +124,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say("voice.wordy", "The text of the recording is too long: nobody says that much in this time. Type only what is said in it.")
         )
-    return Prompt(sound.resample(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
+    return Prompt(sound.resample(kept, rate, limits.rate), limits.rate, turns, tuple(notes))
 
 
 class StoredVoice(TypedDict, total=False):
@@ -268,11 +267,3 @@ def _measure_seconds(path: Path) -> float:
         return sound.measure_seconds(path)
     except RuntimeError:  # only a converter can read this format: its full length is unknown
         return 0.0
-
-
-def _find_quiet_place(samples: Samples, rate: int, most_s: float) -> int:
-    """Find a place to cut between two words."""
-    hop = max(1, rate // 20)
-    first, last = (int(each * most_s * rate) for each in CUT)
-    powers = [float(np.mean(samples[at : at + hop] ** 2)) for at in range(first, last - hop, hop)]
-    return first + int(np.argmin(powers)) * hop + hop // 2

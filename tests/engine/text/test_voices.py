@@ -19,10 +19,10 @@ from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.voice_prompt import VoiceContext, choose_context, compose_text
 from app.engine.text import voices
+from app.engine.text.clip_cut import _find_quiet_place
 from app.engine.text.turns import ScriptPart as ScriptPart
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, VoiceLimits
-from app.engine.text.voices import _find_quiet_place
 from app.paths import Home
 from app.sentence import Trouble
 from tests.support import speech_fixtures
