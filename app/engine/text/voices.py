@@ -262,6 +262,13 @@ def forget_voice(home: Home, voice: Voice) -> None:
         path.unlink(missing_ok=True)
 
 
+def say_gone(home: Home, prompt: VoicePrompt) -> Sentence:
+    """Say that the voice of an earlier request cannot be chosen again."""
+    if Path(prompt.path).parent == home.voices:
+        return say("restore.voice-gone", "The saved voice that this used is no longer there. Choose another one.")
+    return say("restore.voice", "This used a recording as its voice. Choose the recording again.")
+
+
 def _measure_seconds(path: Path) -> float:
     try:
         return sound.measure_seconds(path)
