@@ -220,6 +220,27 @@ def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
         assert desk.jobs.begin(SpeechRequest("[S1] Hello.", "starter-voice", kept.prompt), OWNER)
 
 
+def test_a_scene_of_two_is_kept_with_both_voices(tmp_path: Path) -> None:
+    """From one saved voice to the next as well: each is spoken by names, which the clip's sound would blur."""
+    scene, ready = "[S2] Who is there? [S1] Only the wind.", {each.name: each.prompt for each in voices.list_ready_voices()}
+    with desk_at(tmp_path) as desk:
+
+        def keep(name: str, text: str, voice: VoicePrompt | None) -> tuple[VoicePrompt, list[str]]:
+            request = SpeechRequest(text, "starter-voice", voice)
+            job = desk.keeper.journal.queue(request, Choice(), "owner")
+            (made,) = desk.keeper.shelf.keep(job, [write_clip(tmp_path / f"{name}.wav", 6)], RunSummary("starter-voice"))
+            desk.keep_voice(made.id, name)
+            kept = next(each for each in voices.list_voices(desk.keeper.home) if each.name == name)
+            return kept.prompt, [Path(clip).stem for clip in voices.find_known(Path(kept.prompt.path))]
+
+        assert keep("usual", scene, None)[1] == ["anna", "brian"]
+        first, known = keep("first", scene, ready["Daisy"])
+        assert known == ["anna", "daisy"], "it is for the script's first speaker"
+        assert keep("second", "[S1] Good night. [S2] Good night.", first)[1] == ["anna", "daisy"]
+        assert keep("alone", "[S2] Good night.", first)[1] == ["daisy"]
+        assert keep("clip", scene, VoicePrompt(write_clip(tmp_path / "own.wav", 6), "Hello."))[1] == ["clip"], "itself: nobody named it"
+
+
 @pytest.mark.parametrize("parts_there", [True, False])
 def test_a_voice_of_a_stopped_result_has_the_words_that_were_spoken(parts_there: bool, tmp_path: Path) -> None:
     text = " ".join(f"[S{1 + place % 2}] This sentence says a few words about the old house." for place in range(40))

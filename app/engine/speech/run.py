@@ -24,8 +24,9 @@ from app.engine.speech.pace import Pace
 from app.engine.speech.part import PartRun, PartTask
 from app.engine.speech.sampling import Sampling
 from app.engine.speech.sounding import open_beside
-from app.engine.speech.voice_prompt import VoiceContext, choose_context, name_voices
+from app.engine.speech.voice_prompt import VoiceContext, choose_context
 from app.engine.text import script, turns, voices
+from app.engine.text.known_voices import name_voices
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import Trouble, say
 
@@ -39,8 +40,8 @@ class SpeechRun:
     def __init__(self, dia: Dia, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> None:
         self._dia, self._request, self._control, self._seam, self._job = dia, request, control, seam, job
         self._script = script.require_speakable(request.text, dia.limits)
-        clip, first = request.voice.path if request.voice else "", self._script.parts[0].turns[0].speaker
-        self._named = name_voices(first, clip, dia.limits)
+        known = voices.find_known(Path(request.voice.path)) if request.voice else ()
+        self._named = name_voices(self._script.parts[0].turns[0].speaker, known, dia.limits)
         self._spoken: dict[int, SpokenPart] = {}
         self._beside: ThreadPoolExecutor | None = None
 

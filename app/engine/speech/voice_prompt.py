@@ -10,7 +10,7 @@ import torch
 from app.engine.text.pronounce import read_letters, to_sounds
 from app.engine.text.sounds import MARKS
 from app.engine.text.turns import ScriptPart, Turn
-from app.engine.text.voice_limits import VoiceLimits, clip_key
+from app.engine.text.voice_limits import VoiceLimits
 
 LEAST_SLACK_S = 0.25
 
@@ -37,16 +37,6 @@ def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable
             return earlier
         nearest = nearest or earlier
     return clip or nearest
-
-
-def name_voices(first: int, clip: str, limits: VoiceLimits) -> tuple[str, ...]:
-    """Return a sign for each speaker where the clip is a voice that the model knows by name: the script's first speaker gets it, the other
-    keeps its usual one, or takes the first's where that is the one chosen. Else nothing."""
-    chosen, given_up = limits.ready.get(clip_key(clip)), limits.usual[first - 1 : first]
-    if chosen is None:
-        return ()
-    others = (given_up[0] if usual == chosen else usual for usual in limits.usual)
-    return tuple(chosen if speaker == first else other for speaker, other in enumerate(others, start=1))
 
 
 def count_least_frames(turns: tuple[Turn, ...], limits: VoiceLimits) -> int:

@@ -39,7 +39,7 @@ class VoiceLimits:
     carries: bool = True
     """Whether it continues the voices of its prompt. If not, each tag is a fixed voice."""
     clip_most_s: float = 15.0
-    """The most of a voice clip that is used; the rest is cut."""
+    """The most of a voice clip that it follows; the rest is cut."""
     letters: Path | None = None
     """What it learned of reading, for a voice that reads sounds and not letters."""
     ready: dict[str, str] = field(default_factory=dict, hash=False)
@@ -59,6 +59,11 @@ class VoiceLimits:
     def seconds_most(self) -> float:
         """Length of the longest run of the decoder."""
         return (self.rows_most - self.delay - 1) / self.frame_rate
+
+    @property
+    def heard_most_s(self) -> float:
+        """The most of a voice clip that is used: half of a run is for the part."""
+        return min(self.clip_most_s, self.seconds_most / 2)
 
 
 def clip_key(clip: Path | str) -> str:

@@ -6,11 +6,11 @@ import functools
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
@@ -21,18 +21,17 @@ from app.engine.files.bounded_json import read_json
 from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
+from app.engine.text.clip_cut import LEAST_S, cut_clip
 from app.engine.text.model_names import word_name
-from app.engine.text.spoken_words import take_first
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits, clip_key
 from app.paths import Home, assets
 from app.sentence import Sentence, Trouble, say
 from app.stored_json import is_right, read_stored
 
-LEAST_S = 1.0
 GOOD_S = (5.0, 10.0)
-CUT = (0.55, 0.8)
-"""Fractions of the longest clip allowed, between which a longer clip is cut."""
+RECORDING: Final = say("voice.recording", "The recording")
+RESULT: Final = say("voice.result", "The sound kept from one of your results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +96,26 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         )
     turns = parse_transcript(prompt, limits)
     notes: list[Sentence] = []
-    most_s = min(limits.clip_most_s, limits.seconds_most / 2)
-    if len(heard) > most_s * rate:
-        whole_s = max(len(heard) / rate, _measure_seconds(path))
-        heard = heard[: _find_quiet_place(heard, rate, most_s)]
-        turns = take_first(turns, len(heard) / rate, whole_s, limits)
+    whole_s = len(heard) / rate + max(0.0, _measure_seconds(path) - len(samples) / rate)
+    kept, turns = cut_clip(heard, rate, turns, whole_s, limits)
+    clip = RESULT if find_speaker(path) else RECORDING
+    if len(kept) < len(heard):
         notes.append(
             say(
                 "voice.trimmed",
-                'The recording is {whole} long; only its first {kept} are used. The words in that time are probably: "{words}"',
+                '{clip} is {whole} long; only {kept} of it are used. The words in that time are probably: "{words}"',
+                clip=clip,
                 whole=word_duration(whole_s, exact=True),
-                kept=word_duration(len(heard) / rate, exact=True),
+                kept=word_duration(len(kept) / rate, exact=True),
                 words=" ".join(map(str, turns)),
             )
         )
-    elif len(heard) < GOOD_S[0] * rate and most_s > GOOD_S[0]:
+    elif len(heard) < GOOD_S[0] * rate and limits.heard_most_s > GOOD_S[0]:
         notes.append(
             say(
                 "voice.brief",
-                "The recording is only {time} long. A recording of 5 to 10 s works better.",
+                "{clip} is only {time} long. A clip of 5 to 10 s works better.",
+                clip=clip,
                 time=word_duration(len(heard) / rate, exact=True),
             )
         )
@@ -124,13 +124,14 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say("voice.wordy", "The text of the recording is too long: nobody says that much in this time. Type only what is said in it.")
         )
-    return Prompt(sound.resample(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
+    return Prompt(sound.resample(kept, rate, limits.rate), limits.rate, turns, tuple(notes))
 
 
 class StoredVoice(TypedDict, total=False):
     name: str
     transcript: str
     spoken_by: str | None
+    known: list[str]
 
 
 STORED: Final = TypeAdapter(StoredVoice)
@@ -139,21 +140,36 @@ STORED: Final = TypeAdapter(StoredVoice)
 def find_speaker(clip: Path) -> str | None:
     """Find the model that spoke a clip, from the note beside a saved voice or the settings in Hearth's file; "" if
     neither says. None: a voice saved before Hearth recorded this."""
-    about = clip.with_suffix(".json")
     try:
-        noted = read_json(about) if about.is_file() else {}
-        if is_right(STORED, noted) and "transcript" in noted:
-            return None if (spoken_by := noted.get("spoken_by")) is None else str(spoken_by)
+        if noted := _read_note(clip):
+            return noted.get("spoken_by")
         return str((sound.read_settings(clip) or {}).get("model", ""))
     except (OSError, ValueError, TypeError, RecursionError):
         return ""
 
 
-def note_speaker(clip: Path, transcript: str, spoken_by: str | None) -> None:
-    """Note beside a clip which model spoke it, where `find_speaker` looks; raise TypeError if this is no name."""
-    if not isinstance(spoken_by, str | None):
-        raise TypeError(spoken_by)
-    noted = StoredVoice(name=clip.stem, transcript=transcript, spoken_by=spoken_by)
+def find_known(clip: Path) -> tuple[str, ...]:
+    """Find which ready voices are heard in a clip, each by its `clip_key`: the clip itself where it is one, and what the note beside a saved
+    voice says."""
+    try:
+        return tuple(_read_note(clip).get("known", ())) or (clip_key(clip),)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return (clip_key(clip),)
+
+
+def _read_note(clip: Path) -> StoredVoice:
+    """Read the note beside a saved voice's clip; empty if there is none, or another program's file."""
+    about = clip.with_suffix(".json")
+    noted: StoredVoice = read_json(about) if about.is_file() else {}
+    return noted if is_right(STORED, noted) and "transcript" in noted else {}
+
+
+def note_speaker(clip: Path, transcript: str, spoken_by: str | None, known: Sequence[str] = ()) -> None:
+    """Note beside a clip which model spoke it, and in which ready voices, where `find_speaker` and `find_known` look; raise TypeError if these
+    are no names."""
+    noted = StoredVoice(name=clip.stem, transcript=transcript, spoken_by=spoken_by, known=list(known))
+    if not is_right(STORED, noted):
+        raise TypeError(noted)
     with sound.replacing(clip.with_suffix(".json")) as unfinished:
         unfinished.write_text(json.dumps(noted), "utf-8")
 
@@ -165,8 +181,11 @@ def find_ready_clip(sha256: str) -> Path | None:
     return next((clip for clip in clips if hashlib.sha256(clip.read_bytes()).hexdigest() == sha256), None)
 
 
-def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "") -> Voice:
-    """Save a voice under a name, from any clip: the user's recording or a result of Hearth."""
+def keep_voice(
+    home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "", known: Sequence[str] = ()
+) -> Voice:
+    """Save a voice under a name, from any clip: the user's recording or a result of Hearth. `known`: the ready voices heard in it, each by its
+    `clip_key`."""
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
@@ -191,7 +210,7 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
     sound.write(path, prompt.samples, prompt.rate)
     spoken_by = spoken_by or find_speaker(clip) or ""
     with sound.replacing(path.with_suffix(".json")) as unfinished:
-        unfinished.write_text(json.dumps({"name": name, "transcript": words, "spoken_by": spoken_by}), "utf-8")
+        unfinished.write_text(json.dumps(StoredVoice(name=name, transcript=words, spoken_by=spoken_by, known=list(known))), "utf-8")
     return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate, spoken_by)
 
 
@@ -243,16 +262,15 @@ def forget_voice(home: Home, voice: Voice) -> None:
         path.unlink(missing_ok=True)
 
 
+def say_gone(home: Home, prompt: VoicePrompt) -> Sentence:
+    """Say that the voice of an earlier request cannot be chosen again."""
+    if Path(prompt.path).parent == home.voices:
+        return say("restore.voice-gone", "The saved voice that this used is no longer there. Choose another one.")
+    return say("restore.voice", "This used a recording as its voice. Choose the recording again.")
+
+
 def _measure_seconds(path: Path) -> float:
     try:
         return sound.measure_seconds(path)
     except RuntimeError:  # only a converter can read this format: its full length is unknown
         return 0.0
-
-
-def _find_quiet_place(samples: Samples, rate: int, most_s: float) -> int:
-    """Find a place to cut between two words."""
-    hop = max(1, rate // 20)
-    first, last = (int(each * most_s * rate) for each in CUT)
-    powers = [float(np.mean(samples[at : at + hop] ** 2)) for at in range(first, last - hop, hop)]
-    return first + int(np.argmin(powers)) * hop + hop // 2

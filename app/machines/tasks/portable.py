@@ -27,8 +27,8 @@ class Portable:
 
     body: str
     """As JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, `spoken_by`, the model that spoke its voice's
-    clip, and `begun`, the hash of what is made of it so far, by name. Its model has a name of model_names.py. How to compute it is no part of
-    it: each machine has its own plan and its owner's choices."""
+    clip, `known`, the ready voices heard in that, and `begun`, the hash of what is made of it so far, by name. Its model has a name of
+    model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
     """Where those files are here, by hash."""
     words: str
@@ -51,7 +51,8 @@ def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
     sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
     body: dict[str, Any] = {"request": values, "files": sizes, "begun": hashes}
     if isinstance(request, SpeechRequest) and request.voice is not None:
-        body["spoken_by"] = voices.find_speaker(Path(request.voice.path))
+        clip = Path(request.voice.path)
+        body |= {"spoken_by": voices.find_speaker(clip), "known": voices.find_known(clip)}
     return Portable(json.dumps(body), files, read_words(request))
 
 
@@ -76,11 +77,12 @@ def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[s
 
 
 def note_speaker(body: str, request: Request, folder: Path) -> None:
-    """Note beside a voice's clip that came into this folder which model spoke it, as the machine that has the voice knows; raise ValueError
-    or TypeError if that is odd."""
+    """Note beside a voice's clip that came into this folder which model spoke it, and in which voices, as the machine that has the voice
+    knows; raise ValueError or TypeError if that is odd."""
     voice = request.voice if isinstance(request, SpeechRequest) else None
     if voice is not None and Path(voice.path).parent == folder:
-        voices.note_speaker(Path(voice.path), voice.transcript, json.loads(body).get("spoken_by", ""))
+        told = json.loads(body)
+        voices.note_speaker(Path(voice.path), voice.transcript, told.get("spoken_by", ""), told.get("known", ()))
 
 
 def _map_paths(values: Mapping[str, Any], how: Callable[[str], str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from app.engine.models.chosen import parse_choice
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.process.keeper import Keeper
 from app.engine.text import script, voices
+from app.engine.text.known_voices import list_known, name_voices
 from app.engine.text.spoken_words import list_heard
 from app.engine.text.voice_limits import DIA
 from app.ui.state.jobs_desk import JobsDesk
@@ -58,7 +59,20 @@ class Desk:
     def keep_voice(self, creation: int, name: str) -> None:
         """Save the voice of one of the owner's creations under a name."""
         spoken = self.jobs.find_creation(creation, OWNER)
-        voices.keep_voice(self.keeper.home, name, spoken.path, self._read_heard(spoken), DIA, spoken.model)
+        heard = self._read_heard(spoken)
+        voices.keep_voice(self.keeper.home, name, spoken.path, heard, DIA, spoken.model, self._list_known(spoken, heard))
+
+    def _list_known(self, spoken: Creation, heard: str) -> tuple[str, ...]:
+        """Return the ready voices heard in a result, if its model knows them by name and had no other clip as its voice."""
+        request = spoken.request
+        limits = self.models.read_limits(spoken.model)[1]
+        if not isinstance(request, SpeechRequest) or not limits.ready:
+            return ()
+        said, kept = ([turn for part in script.parse_script(text, limits).parts for turn in part.turns] for text in (request.text, heard))
+        named = limits.usual
+        if request.voice is not None:
+            named = name_voices(said[0].speaker, voices.find_known(Path(request.voice.path)), limits)
+        return list_known(named, kept, limits)
 
     def _read_heard(self, spoken: Creation) -> str:
         """Return the words of a result; of one that was stopped before its end, those that were spoken."""

@@ -105,7 +105,7 @@ class SpeakTab:
         model, notes = self.shared.find_model_again(restored.model)
         voice = next((each.name for each in self._list_voices() if restored.voice and voices.is_same(each, restored.voice)), FRESH)
         if restored.voice is not None and voice == FRESH:
-            notes += (say("restore.voice", "This used a recording as its voice. Choose the recording again."),)
+            notes += (voices.say_gone(self.desk.keeper.home, restored.voice),)
         by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
         loudness = gr.skip() if restored.loudness_lufs is None else restored.loudness_lufs

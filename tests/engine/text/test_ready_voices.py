@@ -14,8 +14,9 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.request import VoicePrompt
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding, PartInput
-from app.engine.speech.voice_prompt import compose_text, name_voices
+from app.engine.speech.voice_prompt import compose_text
 from app.engine.text import pronounce, sounds, voices
+from app.engine.text.known_voices import list_known, name_voices
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, VoiceLimits, clip_key, read_limits
 from app.paths import Home
@@ -24,9 +25,9 @@ from tests.support import speech_fixtures
 from tests.support.speech_fixtures import find_result, run, write_clip
 
 folders, plan = speech_fixtures.folders, speech_fixtures.plan
-CLIP = "/voice/voices/daisy.ogg"
-USUAL = "/voice/voices/brian.ogg"
-LIMITS = VoiceLimits(carries=False, ready={clip_key(CLIP): "3", clip_key(USUAL): "1"}, usual=("0", "1"))
+DAISY = clip_key("/voice/voices/daisy.ogg")
+BRIAN = clip_key("/voice/voices/brian.ogg")
+LIMITS = VoiceLimits(carries=False, ready={DAISY: "3", BRIAN: "1"}, usual=("0", "1"))
 
 
 def of_other_signs() -> bytes:
@@ -75,18 +76,42 @@ def test_a_voice_saved_before_one_was_ready_hides_it(shipped: Path, home: Home) 
 
 
 def test_the_first_speaker_gets_the_voice_and_the_other_keeps_its_own() -> None:
-    assert name_voices(1, CLIP, LIMITS) == ("3", "1")
-    assert name_voices(2, CLIP, LIMITS) == ("0", "3")
-    assert name_voices(1, "/elsewhere/daisy.ogg", LIMITS) == ()
+    assert name_voices(1, [DAISY], LIMITS) == ("3", "1")
+    assert name_voices(2, [DAISY], LIMITS) == ("0", "3")
+    assert name_voices(1, [clip_key("/elsewhere/daisy.ogg")], LIMITS) == name_voices(1, [], LIMITS) == ()
 
 
 def test_two_speakers_never_share_a_voice() -> None:
-    assert name_voices(1, USUAL, LIMITS) == ("1", "0")
-    assert name_voices(2, USUAL, LIMITS) == ("0", "1")
+    assert name_voices(1, [BRIAN], LIMITS) == ("1", "0")
+    assert name_voices(2, [BRIAN], LIMITS) == ("0", "1")
+
+
+def test_two_voices_saved_together_stay_with_their_speakers() -> None:
+    for first in (1, 2):
+        assert name_voices(first, [BRIAN, DAISY], LIMITS) == ("1", "3")
+        assert name_voices(first, [DAISY, "voice/voices/gone.ogg"], LIMITS) == (), "it is heard instead"
+
+
+def test_the_voices_heard_in_a_result() -> None:
+    both = [Turn(2, "a"), Turn(1, "b"), Turn(2, "c")]
+    assert list_known(("3", "1"), both, LIMITS) == (DAISY, BRIAN)
+    assert list_known(("1", "3"), both[:1], LIMITS) == (DAISY,), "one alone is for whoever speaks first"
+    assert list_known(("0", "1"), both, LIMITS) == (), "there is no clip of Anna's here"
+    assert list_known((), both, LIMITS) == list_known((), both, DIA) == ()
+
+
+def test_a_saved_voice_says_which_ready_ones_it_has(shipped: Path, home: Home, tmp_path: Path) -> None:
+    clip = Path(write_clip(tmp_path / "clip.wav", 6))
+    kept = voices.keep_voice(home, "Own", clip, "[S1] One. [S2] Two.", DIA, "starter-voice", (DAISY, BRIAN))
+    assert voices.find_known(Path(kept.prompt.path)) == (DAISY, BRIAN)
+    assert voices.find_known(shipped / "daisy.ogg") == (DAISY,), "a ready voice is itself"
+    assert name_voices(1, voices.find_known(clip), LIMITS) == ()
+    clip.with_suffix(".json").write_text("[]")
+    assert name_voices(1, voices.find_known(clip), LIMITS) == (), "another program's file"
 
 
 def test_a_ready_voice_is_known_where_hearth_was_moved() -> None:
-    assert name_voices(1, "/new/place/voice/voices/daisy.ogg", LIMITS) == ("3", "1")
+    assert name_voices(1, voices.find_known(Path("/new/place/voice/voices/daisy.ogg")), LIMITS) == ("3", "1")
 
 
 def test_a_shelfs_voice_is_found_again_where_hearth_was_moved(shipped: Path) -> None:
@@ -112,9 +137,13 @@ def test_a_ready_voice_is_named_and_not_heard(
     (folder / "voices" / "daisy.json").write_text(json.dumps({"name": "Daisy", "transcript": "One.", "spoken_by": "tiny"}))
     tables = {"signs": sounds.SIGNS, "words": {"one": "wUn", "two": "tK"}, "rules": {}}
     (folder / "letters.bin").write_bytes(zlib.compress(json.dumps(tables).encode()))
-    told = {"letters": "letters.bin", "ready": {"voices/daisy.ogg": "3"}, "usual": "01", "own_voices": ["tiny"], "generation": {}}
+    signs = {"voices/daisy.ogg": "3", "voices/brian.ogg": "1"}
+    told = {"letters": "letters.bin", "ready": signs, "usual": "01", "own_voices": ["tiny"], "generation": {}}
     (folder / "starter.json").write_text(json.dumps(told))
-    assert read_limits(folder).ready == {"starter/voices/daisy.ogg": "3"} and read_limits(folder).usual == ("0", "1")
+    ready = read_limits(folder).ready
+    assert ready == {"starter/voices/daisy.ogg": "3", "starter/voices/brian.ogg": "1"} and read_limits(folder).usual == ("0", "1")
+    kept = Path(write_clip(tmp_path / "kept.wav", 3))
+    voices.note_speaker(kept, "[S1] One. [S2] Two.", "tiny", [*ready])
     heard: list[tuple[str, bool]] = []
     begin = Decoding.__init__
 
@@ -126,7 +155,8 @@ def test_a_ready_voice_is_named_and_not_heard(
     speaker = loader.load(folder, plan)
     find_result(run(speaker, tmp_path / "ready", text="[S2] One. [S1] Two.", voice=VoicePrompt(clip, "One.")))
     find_result(run(speaker, tmp_path / "usual", text="[S2] One. [S1] Two."))
-    assert heard == [("\x023 wUn. \x010 tK.", True), ("\x02 wUn. \x01 tK.", True)]
+    find_result(run(speaker, tmp_path / "kept", text="[S2] One. [S1] Two.", voice=VoicePrompt(str(kept), "[S1] One. [S2] Two.")))
+    assert heard == [("\x023 wUn. \x010 tK.", True), ("\x02 wUn. \x01 tK.", True), ("\x021 wUn. \x013 tK.", True)]
 
 
 @pytest.mark.parametrize("held", [None, b"", b"no zlib", zlib.compress(b"[]"), zlib.compress(b"{}"), zlib.compress(b"{"), of_other_signs()])

@@ -19,10 +19,10 @@ from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.voice_prompt import VoiceContext, choose_context, compose_text
 from app.engine.text import voices
+from app.engine.text.clip_cut import _find_quiet_place
 from app.engine.text.turns import ScriptPart as ScriptPart
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, VoiceLimits
-from app.engine.text.voices import _find_quiet_place
 from app.paths import Home
 from app.sentence import Trouble
 from tests.support import speech_fixtures
@@ -123,6 +123,23 @@ def test_clips_are_made_ready(tmp_path: Path) -> None:
     assert ready.turns == turns((1, '"Six" seconds.')) and ready.notes == ()
     brief = voices.prepare_prompt(VoicePrompt(write_clip(tmp_path / "brief.wav", 2), "Two."), DIA)
     assert [note.key for note in brief.notes] == ["voice.brief"]
+
+
+@pytest.mark.parametrize(("seconds", "key"), [(2, "voice.brief"), (20, "voice.trimmed")])
+def test_a_clip_is_called_what_it_is(seconds: float, key: str, tmp_path: Path) -> None:
+    """A person's recording, or what was kept from a result; of an older voice nobody knows."""
+    place, clip = Home(tmp_path, tmp_path / "models").create(), write_clip(tmp_path / "clip.wav", seconds)
+    path = place.voices / "kept.wav"
+    for spoken_by, words in (
+        ("starter-voice", "The sound kept from one of your results is"), ("dia-1.6b", "The sound kept from one of your results is"),
+        ("", "The recording is"), (None, "The recording is"),
+    ):  # fmt: skip
+        path.write_bytes(Path(clip).read_bytes())
+        voices.note_speaker(path, "Some words.", spoken_by)
+        (note,) = voices.prepare_prompt(VoicePrompt(str(path), "Some words."), DIA).notes
+        assert note.key == key and str(note).startswith(words)
+    deleted, other = VoicePrompt(str(place.voices / "gone.wav"), "Hello."), VoicePrompt(clip, "Hello.")
+    assert [voices.say_gone(place, each).key for each in (deleted, other)] == ["restore.voice-gone", "restore.voice"]
 
 
 def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:

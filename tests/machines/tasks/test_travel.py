@@ -62,7 +62,9 @@ def test_who_spoke_a_voice_travels_with_it(spoken_by: str | None, tmp_path: Path
     """Its model follows only clips that it spoke itself, and the note of that lies beside the clip."""
     clip = tmp_path / "voices" / "mine.wav"
     sound.write(clip, np.zeros(44100, np.float32), 44100)
-    clip.with_suffix(".json").write_text(json.dumps({"name": "Mine", "transcript": "[S1] hello.", "spoken_by": spoken_by}))
+    known = ("voice/voices/daisy.ogg", "voice/voices/brian.ogg")
+    note = {"name": "Mine", "transcript": "[S1] hello.", "spoken_by": spoken_by, "known": known}
+    clip.with_suffix(".json").write_text(json.dumps(note))
     packed = pack(SpeechRequest("s", model="starter-voice", voice=VoicePrompt(str(clip), "[S1] hello.")))
     files = tmp_path / "files"
     files.mkdir()
@@ -74,8 +76,10 @@ def test_who_spoke_a_voice_travels_with_it(spoken_by: str | None, tmp_path: Path
     note_speaker(packed.body, request, files)
     assert isinstance(request, SpeechRequest) and request.voice is not None
     assert voices.find_speaker(Path(request.voice.path)) == spoken_by == voices.find_speaker(clip)
-    with pytest.raises(TypeError):
-        note_speaker(json.dumps({**json.loads(packed.body), "spoken_by": {}}), request, files)
+    assert voices.find_known(Path(request.voice.path)) == known == voices.find_known(clip)
+    for odd in ({"spoken_by": {}}, {"known": [1]}, {"known": None}):
+        with pytest.raises(TypeError):
+            note_speaker(json.dumps({**json.loads(packed.body), **odd}), request, files)
     note_speaker(packed.body, replace(request, voice=VoicePrompt(str(clip), "other")), files)
     assert "Mine" in clip.with_suffix(".json").read_text(), "it wrote where no clip came"
 

@@ -49,7 +49,8 @@ misses the gate. `--evaluate` judges these weights again; `--listen` makes a pag
 ## Limits
 No laughter or other sounds. Names and foreign words are read by rule: of words that its table lacks, four of ten get a sound somewhere that flite
 would not say (8% of their sounds). A voice prompt makes a speaker go on in that one of the {voices} voices that is most like it: it lends no new
-voice. Both judges mishear flite itself, too: their figures compare voices, they do not say how much a person understands.
+voice. After a prompt of two speakers both may have the last one's, so Hearth lets it hear one speaker's turn; a voice saved from its own
+results is not heard at all, but named. Both judges mishear flite itself, too: their figures compare voices, they do not say how much a person understands.
 """
 
 COURSE = """These weights saw 12,000 of the 33,000 sentences drawn: Dia 6,095 steps in 92 minutes of one core of a Xeon at 2.8 GHz, the codec's decoder 2,300

@@ -14,7 +14,7 @@
     });
 
   Hearth.confirmVoice = async (voice) =>
-    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.delete", "Delete"))) ? voice : null;
+    !voice || (await Hearth.sure(t("voice.sure", "Delete the saved voice \"{name}\"?", { name: voice }), t("preset.delete", "Delete"))) ? voice : null;
 
   // Presets that come with Hearth cannot be deleted; the server says so.
   Hearth.confirmPreset = async (preset) => {
