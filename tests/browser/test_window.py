@@ -127,8 +127,12 @@ def test_what_the_starter_paints_instead_is_named_and_taken_with_a_press(visit: 
     expect(problems.filter(has_text=nearest)).to_contain_text("Changed or left out: dragon.")
     paint(page, opened, "two red circles and a dragon")
     ended(opened)
-    expect(page.locator("#h-canvas .h-said")).to_contain_text(f"Painting: {nearest}.")
     expect(page.locator("#h-canvas .h-easel img")).to_be_visible()
+    said = page.locator("#h-canvas .h-said")
+    expect(said).not_to_contain_text("Painting:")  # it stands under the prompt
+    prompt.fill("a yacht on the lake")
+    expect(said).to_contain_text(f"Painting: {nearest}.")  # of the picture that is shown
+    prompt.fill("two red circles and a dragon")
     problems.get_by_role("button", name="Use this caption").click()
     expect(prompt).to_have_value(nearest)
     expect(problems).to_have_count(0)
