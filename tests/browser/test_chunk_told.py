@@ -205,7 +205,7 @@ NARROW = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.parametrize("width", [320, *(pytest.param(width, marks=pytest.mark.slow) for width in (390, 1280))])
 def test_sizes_and_figures_have_room_on_a_phone(page: Page, desk: Desk, width: int) -> None:
     """The sizes ran into each other, the peak was cut off, and 64 was marked while 77 was in force."""
     before = page.viewport_size

@@ -102,7 +102,7 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
         until(lambda: page.wait_for_timeout(20) is None and page.locator("#h-prompt").evaluate("each => each.offsetHeight") < high)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
     desk, address = opened
     desk.settings.put({"greeted": True})

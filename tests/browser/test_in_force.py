@@ -160,7 +160,7 @@ def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page,
     expect(note).to_be_hidden()  # it asks for what is there
 
 
-@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("later", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:

@@ -33,9 +33,9 @@ def playwright() -> Iterator[Playwright]:
 @pytest.mark.parametrize(
     ("flag", "allowed", "before", "language", "told"),
     [
-        ("--mute-audio", True, "", "en-US", "No microphone was found."),
+        pytest.param("--mute-audio", True, "", "en-US", "No microphone was found.", marks=pytest.mark.slow),
         (DEVICE, False, "", "zh-CN", "浏览器拦截了麦克风。"),
-        (DEVICE, True, UNENCRYPTED, "en-US", "to a page without encryption"),
+        pytest.param(DEVICE, True, UNENCRYPTED, "en-US", "to a page without encryption", marks=pytest.mark.slow),
         (DEVICE, True, "", "en-US", ""),
     ],
     ids=["none", "blocked", "unencrypted", "given"],

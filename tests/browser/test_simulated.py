@@ -31,7 +31,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 @pytest.mark.parametrize(
     ("language", "here", "there"),
     [
-        ("en-US", "of this computer", f"That is the memory of the simulated {CARD.name}."),
+        pytest.param("en-US", "of this computer", f"That is the memory of the simulated {CARD.name}.", marks=pytest.mark.slow),
         ("zh-CN", "\u8fd9\u53f0\u7535\u8111", f"\u8fd9\u662f\u6a21\u62df\u7684 {CARD.name} \u7684\u5185\u5b58"),
     ],
 )

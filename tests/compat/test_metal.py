@@ -199,7 +199,7 @@ SPEECH_MACS = {
 
 
 @pytest.mark.parametrize("mac", SPEECH_MACS)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def test_a_row_of_speech_allocates_the_same_however_many_lie_behind(mac: str, dtype: Dtype) -> None:
     """As Dia's decoder hands them over: a slice of a cache that has its place."""
     hardware = SPEECH_MACS[mac]

@@ -44,6 +44,7 @@ def attack(place: Place, name: str, *given: Any, most_s: float = AT_ONCE_S) -> A
     return told
 
 
+@pytest.mark.slow
 def test_sixty_of_each(place: Place) -> None:
     """More than the server has threads. The full counts and times are in the slow tests: here the machine may be busy."""
     assert attack(place, "waiting_calls", place.owner, 60, 3.0, most_s=BUSY_S) == {"waits": 60}

@@ -85,6 +85,7 @@ def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:
     assert order[8] == "b" and "slow" not in order[8:] and "kept" in order[8:]
 
 
+@pytest.mark.slow
 def test_memory_is_seen_whole() -> None:
     """Scores of 100 MB, by torch's math kernel and tile by tile."""
     shape = Shape(1, 8, 8, 1800, 1800, 16, False, False, "float32")

@@ -9,7 +9,7 @@ import pytest
 
 from app.__main__ import main
 
-GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "1", "--batch", "2", "--quicker", "--json"]
+GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "1", "--batch", "2", "--json"]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -22,10 +22,17 @@ def test_each_way_in_turn_and_a_batch(capsys: pytest.CaptureFixture[str], tmp_pa
     assert all(0 < row["least_s"] <= row["seconds"] and row["beside_plain"] > 0 and row["peak_bytes"] > 10**7 for row in steps)
     assert [row["way"] for row in batch] == ["Hearth, 2 of 3 steps", "plain diffusers, 2 of 3 steps"]
     assert all(row["ratio"] == row["batch_s"] / row["one_s"] > 0 for row in batch)
+    assert "starter, 64 px, plain diffusers" in told.err and not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_each_quicker_setting_beside_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([*GIVEN, "--quicker", "--home", str(tmp_path)]) == 0
+    values = json.loads(capsys.readouterr().out)
     off, *others = values["tables"]["quicker"]
     assert [row["setting"] for row in (off, *others)] == ["off, 3 steps", "little, 3 steps", "much, 3 steps", "off, 2 steps"]
     assert off["psnr_db"] is None and all(row["psnr_db"] > 5 and row["beside_off"] > 0 for row in others)
-    assert "starter, 64 px, plain diffusers" in told.err and not list((tmp_path / "scratch").iterdir())
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ def test_loading_takes_no_more_than_the_weights(tmp_path: Path) -> None:
     assert len(cases) == 6 and bound.kept and all(row["own_peak"] <= row["whole_peak"] for row in cases), cases
 
 
+@pytest.mark.slow
 def test_a_queue_of_a_few(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["bench", "queue", "--jobs", "4", "--singles", "1", "--json", "--home", str(tmp_path)]) == 0
     values = json.loads(capsys.readouterr().out)

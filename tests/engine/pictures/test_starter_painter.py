@@ -35,11 +35,11 @@ def pipeline() -> StableDiffusionPipeline:
 
 def test_the_shipped_weights_paint_unseen_captions(pipeline: StableDiffusionPipeline) -> None:
     """Scores have to reach the card's, within the noise of a small sample."""
-    asked = unseen(FIRST_TEST_SEED, 6)
+    asked = unseen(FIRST_TEST_SEED, 4)
     pictures = paint(pipeline, [caption for _, caption in asked], SETTINGS["steps"], SETTINGS["guidance"])
     scores, found = score(pictures, [s for s, _ in asked])
     assert scores["all_right"] >= CARD["scores"]["all_right"] - 0.25, found
-    wrong, _ = score(pictures, [s for s, _ in unseen(FIRST_TEST_SEED + 10, 6)])
+    wrong, _ = score(pictures[:2], [s for s, _ in unseen(FIRST_TEST_SEED + 10, 2)])
     assert wrong["all_right"] == 0, "the pictures pass for other captions too"
 
 

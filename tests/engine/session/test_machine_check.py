@@ -66,7 +66,10 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     return picture(folder / "job")
 
 
-@pytest.mark.parametrize("wrong", ["conv2d", "group_norm", "layer_norm", "linear", "embedding"])
+LEFT = [pytest.param(each, marks=pytest.mark.slow) for each in ("layer_norm", "linear", "embedding")]
+
+
+@pytest.mark.parametrize("wrong", ["conv2d", "group_norm", *LEFT])
 def test_a_wrong_operation_is_worked_around_before_the_first_picture(wrong: str, right: np.ndarray, fresh: None, tmp_path: Path) -> None:
     with separate_memory("mps", wrong=(wrong,)) as mac:
         session = start(tmp_path / "home", MAC)

@@ -170,6 +170,7 @@ def test_muon_steps_as_torch_does() -> None:
     assert (ours - theirs).abs().max() < 0.03 * theirs.abs().max()
 
 
+@pytest.mark.slow
 def test_two_steps_of_the_training_fit_together(tmp_path: Path) -> None:
     told = smoke.run(tmp_path)
     assert told["second_loss"] < told["first_loss"] < 8
