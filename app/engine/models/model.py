@@ -52,7 +52,7 @@ class ModelSettings:
     least: int = 64
     most: int = 2048
     most_guidance: float = 0.0
-    """More would wash the colours out; 0: no such limit is known."""
+    """More would wash the colours out: it is rescaled, or from a picture held; 0: no such limit is known."""
 
 
 @dataclass(frozen=True, slots=True)

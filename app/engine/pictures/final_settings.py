@@ -24,6 +24,8 @@ STEPS_FOR_ONE: Final = 50
 OTHERS: Final = say("owner.other-painters", "SD 1.5 and SDXL can.")
 _SOME_GUIDANCE: Final = 2.0
 """Enough to double the rows, in the models where guidance does."""
+RESCALE: Final = 1.05
+"""Of six captions of the starter's, 9% of the values lie at either end at guidance 6, 4% at 1.5, and 48% without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class PictureSettings:
     mask: Image.Image | None
     few_steps: bool
     """Whether the model's few-steps LoRA is used."""
+    guidance_rescale: float
+    """How far each step's spread is brought back to what it is without guidance: strong guidance would wash the colours out."""
     notes: tuple[Sentence, ...]
 
     def read_as(self, index: int) -> str | None:
@@ -71,12 +75,12 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     width, height = input_images.choose_size(request.width, request.height, settings, image)
     notes += _describe_size(request, model, settings, width, height)
     guidance = settings.guidance if request.guidance is None else request.guidance
-    if 0 < settings.most_guidance < guidance:
+    if image is not None and 0 < settings.most_guidance < guidance:
         guidance = settings.most_guidance
         notes.append(
             say(
                 "paint.most-guidance",
-                "{model} paints with guidance {most} at most: more would wash its colours out.",
+                "From a picture {model} paints with guidance {most} at most: more would wash its colours out.",
                 model=model.words,
                 most=guidance,
             )
@@ -120,8 +124,14 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         input_images.crop_to(image, width, height) if image else None,
         input_images.open_mask(request.mask, width, height) if request.mask else None,
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
+        choose_rescale(settings, guidance) if image is None else 0.0,
         tuple(notes),
     )
+
+
+def choose_rescale(settings: ModelSettings, guidance: float) -> float:
+    """As much more as guidance is above what is recommended: with it the starter's colours spread as far at 6 as at 1.5."""
+    return max(0.0, RESCALE * (1 - settings.guidance / guidance)) if settings.most_guidance and guidance else 0.0
 
 
 def seed_for(request: PictureRequest, index: int) -> int:

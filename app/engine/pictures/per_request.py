@@ -65,6 +65,7 @@ def make_arguments(
         "num_images_per_prompt": count if count > 1 else None,
         "num_inference_steps": request.steps,
         "guidance_scale": request.guidance,
+        "guidance_rescale": settings.guidance_rescale or None,
         "width": request.width,
         "height": request.height,
         "image": settings.image,

@@ -130,14 +130,18 @@ def test_what_a_starters_prompt_leaves_open_differs_in_a_batch_and_not_where_a_p
     assert {caption for caption, _ in run("begun", seed=5, batch=4, image=str(gradient), strength=0.5)} == {"a cat"}
 
 
-def test_guidance_that_would_wash_colours_out_is_held_and_told(tmp_path: Path) -> None:
+def test_guidance_that_would_wash_colours_out_is_rescaled_and_from_a_picture_held_and_told(tmp_path: Path, gradient: Path) -> None:
     row = catalog.find("starter-painter")
-    strong = resolve_settings(PictureRequest("a big red circle on a white background", guidance=6.0), row, tmp_path)
-    assert strong.request.guidance == row.settings.most_guidance and [each.key for each in strong.notes] == ["paint.most-guidance"]
-    weak = resolve_settings(PictureRequest("a big red circle on a white background", guidance=1.2), row, tmp_path)
-    assert weak.request.guidance == 1.2 and not weak.notes
+    asked = PictureRequest("a big red circle on a white background", guidance=6.0)
+    strong = resolve_settings(asked, row, tmp_path)
+    assert strong.request.guidance == 6.0 and 0.7 < strong.guidance_rescale < 1 and not strong.notes
+    onwards = resolve_settings(replace(asked, image=str(gradient)), row, tmp_path)
+    assert onwards.request.guidance == row.settings.most_guidance and onwards.guidance_rescale == 0
+    assert "paint.most-guidance" in [each.key for each in onwards.notes]
+    weak = resolve_settings(replace(asked, guidance=1.2), row, tmp_path)
+    assert weak.request.guidance == 1.2 and weak.guidance_rescale == 0 and not weak.notes
     other = resolve_settings(PictureRequest("a cat", guidance=12.0), catalog.find("sd15"), tmp_path)
-    assert other.request.guidance == 12.0
+    assert other.request.guidance == 12.0 and other.guidance_rescale == 0
 
 
 def broken(path: Path, how: str) -> None:

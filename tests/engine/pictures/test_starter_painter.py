@@ -11,7 +11,8 @@ from diffusers import StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipe
 from PIL import Image
 
 from app.engine.jobs.request import PictureRequest
-from app.engine.pictures.final_settings import PictureSettings
+from app.engine.models import catalog
+from app.engine.pictures.final_settings import PictureSettings, choose_rescale
 from app.engine.pictures.per_request import finish_picture
 from app.engine.text.scenes.scene import Group
 from assets.starter.training.pictures.captions import say, words_of
@@ -50,6 +51,22 @@ def test_another_caption_is_another_picture(pipeline: StableDiffusionPipeline) -
     assert np.abs(one.astype(float) - other).mean() > 20
 
 
+def test_strong_guidance_does_not_wash_the_colours_out(pipeline: StableDiffusionPipeline) -> None:
+    """Without rescaling it drove half of all values to black or full colour."""
+
+    def at_the_ends(guidance: float) -> float:
+        found = 0.0
+        for caption in CARD["examples"][:2]:
+            picture = pipeline(
+                caption, height=256, width=256, num_inference_steps=SETTINGS["steps"], guidance_scale=guidance, output_type="np",
+                guidance_rescale=choose_rescale(catalog.find("starter-painter").settings, guidance), generator=torch.Generator().manual_seed(1),
+            ).images[0]  # fmt: skip
+            found += ((picture < 0.01) | (picture > 0.99)).mean() / 2
+        return found
+
+    assert at_the_ends(6.0) < at_the_ends(SETTINGS["guidance"]) + 0.1
+
+
 STRENGTHS = [n / 10 for n in range(1, 11)]
 START = Scene((Group("circle", "red"),), "white")
 
@@ -75,7 +92,7 @@ def test_a_hole_is_filled_without_a_seam_at_every_strength(pipeline: StableDiffu
     filling.set_progress_bar_config(disable=True)
     mask = np.zeros((256, 256), np.uint8)
     mask[:, 128:] = 255
-    settings = PictureSettings(PictureRequest("a red circle"), ("a red circle",), "", start, Image.fromarray(mask), False, ())
+    settings = PictureSettings(PictureRequest("a red circle"), ("a red circle",), "", start, Image.fromarray(mask), False, 0.0, ())
     for strength in STRENGTHS:
         noise = torch.Generator("cpu").manual_seed(1)
         told = {"image": start, "mask_image": settings.mask, "strength": strength, "num_inference_steps": 10, "guidance_scale": 1.5}
