@@ -225,10 +225,10 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_pa
         real, full = keeper.journal.take, sqlite3.OperationalError("database or disk is full")
         failures = [full] * 3
 
-        def take() -> Any:
+        def take(*passed_over: Any) -> Any:
             if failures:
                 raise failures.pop()
-            return real()
+            return real(*passed_over)
 
         monkeypatch.setattr(keeper.journal, "take", take)
         keeper._loop.status.set(ready=True)
