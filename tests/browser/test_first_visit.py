@@ -102,6 +102,33 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
         until(lambda: page.wait_for_timeout(20) is None and page.locator("#h-prompt").evaluate("each => each.offsetHeight") < high)
 
 
+SLOW = """
+const plain = window.fetch;
+window.fetch = async (url, options) => {
+  const answer = await plain(url, options);
+  if (url.url.includes("hearth/machine?")) await new Promise((go) => setTimeout(go, 2500));
+  return answer;
+};
+"""
+"""An answer takes longer than it is until the page looks again."""
+
+
+def test_the_machine_tab_fills_where_an_answer_takes_long(browser: Browser, opened: tuple[Desk, str]) -> None:
+    """Each look asked anew, so the answer that came was always an old one, and the tab stayed empty."""
+    desk, address = opened
+    desk.settings.put({"greeted": True})
+    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.add_init_script(SLOW)
+    page.goto(address)
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    go(page, "machine")
+    expect(page.locator("#h-plan td").first).to_be_attached(timeout=20_000)
+    context.close()
+
+
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
     desk, address = opened

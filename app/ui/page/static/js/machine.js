@@ -1,7 +1,7 @@
 // Machine: the plan with its reasons, the chunk curve, the live charts, the self-test.
 (() => {
   const { t, text, el, list, gb, ask } = Hearth;
-  let model = "", as = "", asked = "", stamp = "", turn = 0, view = null, checked = null, testing = false, stopped = null;
+  let model = "", as = "", asked = "", stamp = "", turn = 0, waits = false, view = null, checked = null, testing = false, stopped = null;
 
   Hearth.look_at = (nextModel, nextAs) => {
     [model, as] = [nextModel ?? model, nextAs ?? ""];
@@ -22,7 +22,7 @@
   const wanted = () => `${model} ${as} ${stamp}`;
   async function refresh() {
     const mine = ++turn;
-    asked = wanted();
+    [asked, waits] = [wanted(), true];
     try {
       const answer = await ask(`hearth/machine?model=${encodeURIComponent(model)}&as=${encodeURIComponent(as)}`);
       if (mine !== turn) return;
@@ -30,6 +30,8 @@
       draw();
     } catch {
       if (mine === turn) asked = "";
+    } finally {
+      if (mine === turn) waits = false;
     }
   }
 
@@ -253,7 +255,7 @@
     }
     stamp = strip.plan;
     const end = measuring?.end ? JSON.stringify(measuring.end) : "";
-    if (wanted() !== asked || (end && end !== ended) || (!view?.words && strip.machine)) refresh();
+    if (wanted() !== asked || (end && end !== ended) || (!view?.words && strip.machine && !waits)) refresh();
     ended = end;
   });
 })();
