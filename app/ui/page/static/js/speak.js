@@ -210,15 +210,10 @@
     again.setAttribute("aria-label", t("part.again-n", "Redo part {n}", { n: part.index + 1 }));
   }
 
-  // Parts that are done within a second would only make their buttons flicker.
-  const LIVE_MS = 1000;
   function drawLive(row) {
     const live = row.querySelector(".h-live"), heard = player?.at === row.spoken.index, listening = heard && !player.on;
     row.classList.toggle("h-heard-now", heard);
-    if (row.spoken.state === "now" && row.spoken.pieces?.length) row.sounding ??= performance.now();
-    else row.sounding = null;
-    const soon = row.spoken.index ? LIVE_MS : 0; // the first sound is waited for
-    live.hidden = !listening && !(row.sounding && performance.now() - row.sounding >= soon);
+    live.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
     text(live, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
     live.setAttribute("aria-pressed", listening);
   }
