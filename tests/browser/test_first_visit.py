@@ -100,6 +100,7 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
         page.fill("#paint-prompt textarea", "")
         page.keyboard.press("Tab")
         until(lambda: page.wait_for_timeout(20) is None and page.locator("#h-prompt").evaluate("each => each.offsetHeight") < high)
+        until(lambda: page.wait_for_timeout(20) is None and desk.settings.get("drafts")["paint-prompt"] == "")  # else after the next one's
 
 
 SLOW = """
