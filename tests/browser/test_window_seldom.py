@@ -240,6 +240,8 @@ def test_a_cell_of_a_grid_is_shown_large_and_a_later_picture_folds_the_grid(page
     expect(first).to_have_attribute("aria-pressed", "true")
     expect(first).to_be_focused()
     assert not shut_out(page)
+    alter(page, grid=grid(None, picture(256)), **last)  # it was deleted
+    expect(shown).to_have_attribute("src", re.compile("icon-256"))
     later = job("picture", parts=[picture(180)], results=[picture(180)], job="a later one")
     alter(page, grid=grid(picture(64), picture(256), latest=False), **later)
     expect(shown).to_have_attribute("src", re.compile("icon-180"))

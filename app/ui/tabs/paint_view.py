@@ -118,16 +118,9 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
                 stopped.append(job)
             cells.append({"result": found[0] if found else None, "failed": failed, "preview": preview_url(job, progress)})
     across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
-    latest = any(desk.jobs.find_current("picture", person) in row for row in grid.jobs)
-    return {
-        "across": across,
-        "columns": grid.columns,
-        "down": down,
-        "rows": grid.rows,
-        "cells": cells,
-        "stopped": stopped,
-        "latest": latest,
-    }
+    current = desk.jobs.find_current("picture", person)
+    told = {"cells": cells, "stopped": stopped, "latest": any(current in row for row in grid.jobs)}
+    return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, **told}
 
 
 def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | None:

@@ -32,12 +32,13 @@
       if (Hearth.state.charts) Hearth.call("paint.forecast"); // guests have none
     }
     const done = picture.results.length ? picture.results : picture.parts;
-    const picked = grid?.latest && grid.cells.some(({ result }) => result && result.id === shown?.cell?.id); // stays while the grid is painted on
-    if (shown?.job !== picture.job && !picked) shown = { job: picture.job, at: 0, kept: false };
+    // A grid's cell stays in view while the grid is painted on, and no longer than it is there.
+    const cell = grid?.cells.find(({ result }) => result && result.id === shown?.cell)?.result;
+    if (shown?.job === picture.job ? shown.cell && !cell : !(cell && grid.latest)) shown = { job: picture.job, at: 0, kept: false };
     const running = !end && picture.preview;
     const place = shown.kept ? shown.at : done.length - 1;
-    const result = shown.cell ?? picture.results[place];
-    const source = running && !shown.kept ? picture.preview : shown.cell?.url ?? done[place]?.url ?? picture.preview;
+    const result = shown.cell ? cell : picture.results[place];
+    const source = running && !shown.kept ? picture.preview : (shown.cell ? cell : done[place])?.url ?? picture.preview;
     image.hidden = !source;
     element.querySelector(".h-easel").hidden = !source && Boolean(end); // a failure is shown instead, or all was deleted
     if (source && image.getAttribute("src") !== source) {
@@ -114,7 +115,7 @@
   Hearth.area("#h-grid", (element, { grid }) => {
     element.hidden = !grid;
     if (!grid) return;
-    const drawn = JSON.stringify([grid, shown?.cell?.id]);
+    const drawn = JSON.stringify([grid, shown?.cell]);
     if (element.dataset.drawn === drawn) return;
     const open = element.dataset.latest === String(grid.latest) ? element.firstElementChild?.open ?? grid.latest : grid.latest;
     const focused = [...element.querySelectorAll("td")].indexOf(document.activeElement?.closest("#h-grid td"));
@@ -130,9 +131,9 @@
       const { result } = grid.cells[i], button = place.querySelector("button");
       if (!button) return;
       button.setAttribute("aria-label", t("grid.cell", "Show the picture at {column}, {row}", { column: grid.columns[i % grid.columns.length], row: grid.rows[Math.floor(i / grid.columns.length)] }));
-      button.setAttribute("aria-pressed", shown?.cell?.id === result.id);
+      button.setAttribute("aria-pressed", shown?.cell === result.id);
       button.addEventListener("click", () => {
-        shown = { job: Hearth.state.picture?.job, at: 0, kept: true, cell: result };
+        shown = { job: Hearth.state.picture?.job, at: 0, kept: true, cell: result.id };
         Hearth.redraw();
         document.querySelector("#h-canvas").scrollIntoView({ block: "nearest", behavior: "smooth" });
       });
