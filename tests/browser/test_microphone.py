@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Playwright, expect, sync_playwright
 
 from tests.support.both_servers import served
-from tests.support.window import CHROMIUM, FLAGS, WAIT_MS, needs_chromium, shut_out, unfold
+from tests.support.window import FLAGS, WAIT_MS, WHOLE_CHROMIUM, shut_out, unfold
 
-pytestmark = needs_chromium
+pytestmark = pytest.mark.skipif(WHOLE_CHROMIUM is None, reason="no whole Chromium on this machine")
 DEVICE = "--use-fake-device-for-media-stream"
 UNENCRYPTED = "Object.defineProperty(navigator, 'mediaDevices', { value: undefined })"
 """As a browser shows it to a page that is not from this computer."""
@@ -44,7 +44,7 @@ def test_why_there_is_no_microphone(
     flag: str, allowed: bool, before: str, language: str, told: str, playwright: Playwright, address: str
 ) -> None:
     """Record did nothing, and beside it stood half of "No microphone found"."""
-    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, flag])
+    browser = playwright.chromium.launch(executable_path=WHOLE_CHROMIUM, args=[*FLAGS, flag])
     context = browser.new_context(locale=language, viewport={"width": 390, "height": 844}, permissions=["microphone"] if allowed else [])
     context.add_init_script(before)
     page, faults = context.new_page(), list[str]()

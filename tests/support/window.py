@@ -27,9 +27,11 @@ from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER, save_voice
 from tests.support.waiting import LOADING_S, WAIT_S, until
 
-CHROMIUM = next(
+WHOLE_CHROMIUM = next(
     (path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(path).exists()), None
 )
+CHROMIUM = next((path for path in ("/usr/bin/chromium-headless-shell",) if Path(path).exists()), WHOLE_CHROMIUM)
+"""Without the half that draws windows a page takes 1.3 s of the processor instead of 2.4. It has no microphone, though."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
