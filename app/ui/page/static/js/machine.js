@@ -134,6 +134,11 @@
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((log_at - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
 
+  // They come into the page when they are unfolded, which may be long after the answer.
+  Hearth.area("#h-plan, #h-curve", (element) => {
+    if (view && !element.firstElementChild) element.id === "h-plan" ? drawPlan() : drawCurve();
+  });
+
   document.addEventListener("click", (event) => event.target.closest?.(".h-knee button") && Hearth.call("machine.knee"));
 
   Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
