@@ -37,7 +37,9 @@ FOCUSED = """() => {
     return bare.every((edge, i) => edge >= room[i]) && ring.some((edge, i) => edge < room[i] - 1);
   };
   let cut = false;
-  for (let each = field.parentElement; each && each !== document.body; each = each.parentElement) cut ||= colour && getComputedStyle(each).overflow !== "visible" && cuts(each);
+  for (let each = field.parentElement; colour && each && each !== document.body; each = each.parentElement) {
+    cut ||= getComputedStyle(each).overflow !== "visible" && cuts(each);
+  }
   const mark = (field.dataset.seen ??= String(Math.random()));
   return { colour, cut, mark, name: `${field.tagName} ${field.closest("[id]")?.id} ${field.getAttribute("aria-label") ?? field.innerText ?? ""}`.slice(0, 80) };
 }"""
