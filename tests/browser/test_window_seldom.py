@@ -219,7 +219,7 @@ def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
 def test_the_name_for_a_voice_is_put_away_by_escape(page: Page) -> None:
     """And stops no job."""
     go(page, "speak")
-    one = {"url": "hearth/none", "id": 1, "name": "a.wav", "peaks": [0.5] * 9, "seconds": 1.0}
+    one = {"url": "hearth/none", "id": "a voice", "name": "a.wav", "peaks": [0.5] * 9, "seconds": 1.0}
     alter(page, **job("speech", results=[one], end=None))
     opens, name = page.get_by_role("button", name="Save this voice"), page.get_by_label("Name for this voice")
     opens.press("Enter")
