@@ -126,3 +126,9 @@ def test_the_self_test_runs_by_its_button(visit: Visit, opened: Open) -> None:
     assert found[wrong].passed and found[wrong].words != "not so"
     counted = [each.passed for each in found.values() if each.subject.kind in ("part", "path") and each.subject.matters]
     expect(page.locator("#h-words .h-badge")).to_have_text(f"checked: {sum(counted)} of {len(counted)} right")
+    before = page.locator("#h-words .h-badge").inner_text()
+    page.click("#machine-test")
+    row.get_by_role("button", name="Stop").click(timeout=LOADING_MS)
+    expect(row).to_contain_text("stopped")
+    page.wait_for_timeout(1500)  # once the page has looked again
+    expect(page.locator("#h-words .h-badge")).to_have_text(before)  # a stop takes back nothing that was found

@@ -130,6 +130,32 @@ def test_the_machine_tab_fills_where_an_answer_takes_long(browser: Browser, open
     context.close()
 
 
+def test_the_plan_is_there_whenever_it_is_unfolded(browser: Browser, opened: tuple[Desk, str]) -> None:
+    """Unfolded after the answer had come, plan and curve stayed empty for good."""
+    desk, address = opened
+    desk.settings.put({"greeted": True})
+    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+    with open_page(browser, address, locale="en-US", viewport={"width": 1280, "height": 800}) as page:
+        page.get_by_role("tab", name="Machine").click()
+        expect(page.locator("#h-words .h-facts li")).not_to_have_count(0)
+        page.get_by_role("button", name="For tinkerers").click()
+        expect(page.locator("#h-plan td").first).to_be_visible()
+        expect(page.locator("#h-curve svg")).to_be_visible()
+
+
+def test_what_goes_with_a_press_leaves_the_focus_on_the_page(browser: Browser, opened: tuple[Desk, str]) -> None:
+    desk, address = opened
+    desk.settings.put({"greeted": False})
+    with open_page(browser, address, locale="en-US", viewport={"width": 1280, "height": 800}) as page:
+        page.get_by_role("button", name="Just look around").press("Enter")
+        expect(page.locator("#h-greeting")).to_be_hidden()
+        expect(page.get_by_role("tab", name="Speak")).to_be_focused()
+        page.get_by_role("tab", name="Speak").press("ArrowRight")
+        page.get_by_role("tab", name="Paint").press("ArrowRight")
+        page.get_by_role("button", name="Reuse settings").first.press("Enter")
+        expect(page.get_by_role("tab", name="Speak")).to_be_focused()
+
+
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
     desk, address = opened

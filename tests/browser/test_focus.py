@@ -30,8 +30,18 @@ FOCUSED = """() => {
   };
   const frame = field.closest(".wrap:has(> .wrap-inner)") ?? field.parentElement;
   const colour = outlined(field) || (frame && outlined(frame));
+  const { outlineOffset, outlineWidth } = getComputedStyle(field), far = Math.max(0, parseFloat(outlineOffset) + parseFloat(outlineWidth));
+  const edges = ({ left, right, top, bottom }, by) => [left - by, top - by, -right - by, -bottom - by];
+  const cuts = (each) => {
+    const bare = edges(field.getBoundingClientRect(), 0), ring = edges(field.getBoundingClientRect(), far), room = edges(each.getBoundingClientRect(), 0);
+    return bare.every((edge, i) => edge >= room[i]) && ring.some((edge, i) => edge < room[i] - 1);
+  };
+  let cut = false;
+  for (let each = field.parentElement; colour && each && each !== document.body; each = each.parentElement) {
+    cut ||= getComputedStyle(each).overflow !== "visible" && cuts(each);
+  }
   const mark = (field.dataset.seen ??= String(Math.random()));
-  return { colour, mark, name: `${field.tagName} ${field.closest("[id]")?.id} ${field.getAttribute("aria-label") ?? field.innerText ?? ""}`.slice(0, 80) };
+  return { colour, cut, mark, name: `${field.tagName} ${field.closest("[id]")?.id} ${field.getAttribute("aria-label") ?? field.innerText ?? ""}`.slice(0, 80) };
 }"""
 """A slider that is unseen itself, over a wave, has its outline around both; a dropdown around its frame."""
 
@@ -72,6 +82,7 @@ def test_what_tab_reaches_shows_its_focus(page: Page, tab: str) -> None:
         reached[found["mark"]] = found
     assert len(reached) > 10
     assert not [each["name"] for each in reached.values() if each["colour"] != ember(page)]
+    assert not [each["name"] for each in reached.values() if each["cut"]], "a ring that what is around it cuts off"
 
 
 @pytest.mark.parametrize(

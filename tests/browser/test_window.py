@@ -76,13 +76,14 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     href = page.locator("#h-sound a[download]").get_attribute("href")
     assert page.request.get(f"{opened.address.rstrip('/')}/{href}").body()[:4] == b"fLaC"
     first = opened.jobs()[-1]
-    page.locator("#h-parts .h-again").nth(1).click()
+    page.locator("#h-parts .h-again").nth(1).press("Enter")
     until(lambda: opened.jobs()[-1]["id"] != first["id"])
     ended(opened)
     again = opened.jobs()[-1]["request"]
     assert again["only_parts"] == [1] and len(again["keep"]) == 2
     expect(page.locator("#h-parts .h-number.right")).to_have_count(2)  # the part that was kept can still be played and redone
     expect(page.locator("#h-parts .h-again").locator("visible=true")).to_have_count(2)
+    expect(page.locator("#h-parts .h-again").nth(1)).to_be_focused()  # whoever goes by keyboard is where they were
 
 
 @pytest.mark.parametrize(("tab", "field", "words"), [("speak", "speak-text", "(laughs)"), ("paint", "paint-prompt", "dragon")])
@@ -351,8 +352,11 @@ def test_the_shelf_finds_favours_bins_and_restores(visit: Visit, opened: Open) -
     expect(cards).to_have_count(1)
     cards.first.get_by_role("button", name="favourite").click()
     expect(cards.first.get_by_role("button", name="favourite")).to_have_attribute("aria-pressed", "true")
+    cards.first.get_by_role("checkbox", name="Select for export").check()
+    expect(page.locator("#h-shelf .h-zip")).to_have_text("Export 1 as a zip")
     cards.first.get_by_role("button", name="delete").click()
     expect(cards).to_have_count(0)
+    expect(page.locator("#h-shelf .h-zip")).to_be_hidden()  # nothing is counted that is not to be seen
     page.check("#h-shelf .h-bin")
     expect(page.locator("#h-shelf .h-undo")).to_contain_text("Moved to the bin: 1.")
     cards.first.get_by_role("button", name="restore").click()
@@ -394,6 +398,20 @@ def test_what_is_reused_is_not_written_over_by_an_older_draft(visit: Visit, open
     expect(prompt).to_have_value("a mill beside a river")
     page.close()
     expect(visit("paint").locator("#paint-prompt textarea")).to_have_value("a mill beside a river")
+
+
+def test_two_windows_keep_their_own_drafts(visit: Visit, opened: Open) -> None:
+    """A reload brought what the other window had typed last, and what stood here was gone."""
+    pages = [visit("paint"), visit("paint")]
+    for name, page in zip(("one", "two"), pages, strict=True):
+        page.fill("#paint-prompt textarea", f"a boat of window {name}")
+        until(lambda name=name: opened.settings().get("drafts", {}).get("paint-prompt") == f"a boat of window {name}")
+    for page in pages:
+        page.reload()
+        page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    for name, page in zip(("one", "two"), pages, strict=True):
+        expect(page.locator("#paint-prompt textarea")).to_have_value(f"a boat of window {name}")
+    expect(visit("paint").locator("#paint-prompt textarea")).to_have_value("a boat of window two")  # a new one: what was typed last
 
 
 def test_under_a_panel_no_key_begins_anything(visit: Visit, opened: Open) -> None:

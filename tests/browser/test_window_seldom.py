@@ -216,6 +216,20 @@ def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
     assert page.evaluate("window.came - window.row") >= 900
 
 
+def test_the_name_for_a_voice_is_put_away_by_escape(page: Page) -> None:
+    """And stops no job."""
+    go(page, "speak")
+    one = {"url": "hearth/none", "id": "a voice", "name": "a.wav", "peaks": [0.5] * 9, "seconds": 1.0}
+    alter(page, **job("speech", results=[one], end=None))
+    opens, name = page.get_by_role("button", name="Save this voice"), page.get_by_label("Name for this voice")
+    opens.press("Enter")
+    expect(name).to_be_focused()
+    name.press("Escape")
+    expect(name).to_be_hidden()
+    expect(opens).to_be_focused()
+    expect(page.locator("button#speak-stop")).to_be_enabled()
+
+
 def picture(side: int) -> dict[str, Any]:
     return {"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": 0, "seed": 1}
 

@@ -15,7 +15,7 @@ from app.engine.jobs.database import read_number, read_text
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 
-NAME_LETTERS = 48
+NAME_LETTERS = 32
 NAMED_FROM_LETTERS = 1000
 """A script may have a million letters; its name comes from the first of them."""
 
@@ -71,10 +71,13 @@ class RunSummary:
 
 
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
-    """Name a file by date and words, so that people can find it and every file system accepts it."""
-    words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])).split())
+    """Name a file by date and words, so that people can find it and every file system accepts it: by all of them where they are few, else
+    by the first sentence, else by the words that fit."""
+    said = re.sub(r"\[S\d]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])
+    first = re.split(r"(?<=\w\w\w)[.!?\u3002\uff01\uff1f]", said, maxsplit=1)[0]  # "Mr." ends no sentence
+    words, sentence = (" ".join(re.sub(r"[^\w\s-]", " ", each).split()) for each in (said, first))
     if len(words) > NAME_LETTERS:
-        words = words[:NAME_LETTERS].rsplit(" ", 1)[0]
+        words = sentence if len(sentence) <= NAME_LETTERS else sentence[: NAME_LETTERS + 1].rsplit(" ", 1)[0][:NAME_LETTERS]
     return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
 
 

@@ -70,7 +70,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
         )
     if checked.fatal:
         raise Trouble(
-            say("voice.bad-words", "The text of the recording cannot be used. Correct it."),
+            say("voice.bad-words", "What is said in the clip of this voice cannot be used. Correct it."),
             *(problem.sentence for problem in checked.fatal),
         )
     return tuple(turn for part in checked.parts for turn in part.turns)
@@ -89,7 +89,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say(
                 "voice.short",
-                "Only {time} of speech can be heard in {name}. Choose a recording of 5 to 10 s.",
+                "Only {time} of speech can be heard in {name}. Choose a clip with 5 to 10 s.",
                 name=path.name,
                 time=word_duration(len(heard) / rate, exact=True),
             )

@@ -196,6 +196,22 @@ def test_names_are_for_people_and_for_every_file_system() -> None:
     assert "你好" in make_file_name("你好，世界", ".png", 0)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[S1] One morning the fox went home. [S2] And it was warm.", "One morning the fox went home"),
+        ("[S1] Good night. [S2] Sleep well.", "Good night Sleep well"),
+        ("Mr. Fox walked over the hills to the sea in the rain.", "Mr Fox walked over the hills to"),
+        ("exactly thirty two letters here, and then some more", "exactly thirty two letters here"),
+        ("exactly the thirty-two letters x, and then some more", "exactly the thirty-two letters x"),
+        ("早上好，小狐狸。" + "昨天夜里下了一场很大的雨" * 4, "早上好 小狐狸"),
+        ("雨" * 40, "雨" * 32),
+    ],
+)
+def test_a_name_is_short_and_ends_with_a_word(text: str, words: str) -> None:
+    assert make_file_name(text, ".mp3", 0).split(" ", 2)[2] == f"{words}.mp3"
+
+
 def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journal: Journal, database: Database) -> None:
     job = journal.queue(PictureRequest("x"), Choice())
     with database.transaction():

@@ -1,10 +1,11 @@
-// Save drafts while they are typed and restore them when the page loads; the owner's also survive a restart.
+// Save drafts while they are typed and restore them when the page loads: in each window what it held, in a new one what the owner typed last.
 (() => {
   const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
-  const WAIT_MS = 500, OF_GUESTS = "hearth_drafts";
+  const WAIT_MS = 500, OWN = "hearth_drafts"; // of this window, and all that a guest has
   const known = new Map(); // field -> text saved last
   let timer = 0, kept = null, asked = false, mine = false;
 
+  const own = () => JSON.parse(sessionStorage.getItem(OWN) ?? "{}");
   const field = (id) => document.querySelector(`#${id} textarea, #${id} input`);
   const later = () => {
     clearTimeout(timer);
@@ -18,10 +19,10 @@
     if (!fresh.length) return;
     for (const id of fresh) known.set(id, field(id).value);
     const texts = Object.fromEntries(fresh.map((id) => [id, known.get(id)]));
-    if (!mine) return sessionStorage.setItem(OF_GUESTS, JSON.stringify(Object.assign(kept, texts)));
     // keepalive: also while the page unloads. Send again what did not arrive.
     const again = () => fresh.forEach((id) => known.set(id, null));
-    Hearth.post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
+    if (mine) Hearth.post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
+    sessionStorage.setItem(OWN, JSON.stringify({ ...own(), ...texts })); // last: a script of megabytes may have no room here
   }
 
   document.addEventListener("input", (event) => {
@@ -36,8 +37,8 @@
   Hearth.area("#h-strip", (_, { charts }) => {
     if (asked) return;
     [asked, mine] = [true, Boolean(charts)];
-    if (mine) Hearth.ask("hearth/drafts").then((drafts) => (kept = drafts)).catch(() => (kept = {}));
-    else kept = JSON.parse(sessionStorage.getItem(OF_GUESTS) ?? "{}");
+    if (mine) Hearth.ask("hearth/drafts").catch(() => ({})).then((drafts) => (kept = { ...drafts, ...own() }));
+    else kept = own();
   });
   // Fields of tabs never opened are not on the page yet. A value set meanwhile, as by "Reuse settings", wins over the draft.
   for (const id of FIELDS) {

@@ -38,7 +38,7 @@
       element.querySelector(".h-list").append(line);
     }
     text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));
-    element.querySelector(":scope > .h-chips button").addEventListener("click", done);
+    element.querySelector(":scope > .h-chips button").addEventListener("click", () => (Hearth.openTab(Hearth.tabInView()), done()));
   }
 
   const offered = () => ["dia-1.6b", "sd15"].map((id) => view.models.find((each) => each.id === id));

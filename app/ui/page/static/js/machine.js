@@ -49,13 +49,13 @@
     drawSelftest();
   }
 
-  // How far the check of this machine is; then what came of it. Of a self-test that was stopped, no more is told than it has asked.
+  // How far the check of this machine is; then what came of it. Where a self-test that was stopped is all that was ever asked, it says how far it came.
   const checking = () => Boolean(!testing && checked?.total && checked.done < checked.total);
   function drawBadge(badge) {
-    const { right, total } = view.selftest;
-    badge.className = `h-badge ${checking() || !total || (stopped && right === total) ? "" : right === total ? "right" : "careful"}`;
+    const { right, total } = view.selftest, part = stopped && total <= stopped.done;
+    badge.className = `h-badge ${checking() || !total || (part && right === total) ? "" : right === total ? "right" : "careful"}`;
     if (checking()) return text(badge, t("machine.checking", "checking this machine while idle: {done} of {total}", checked));
-    if (stopped) return text(badge, t("machine.part-tested", "self-test stopped at {done} of {asked}; {right} of {total} right so far", { ...stopped, right, total }));
+    if (part) return text(badge, t("machine.part-tested", "self-test stopped at {done} of {asked}; {right} of {total} right so far", { ...stopped, right, total }));
     text(badge, total ? t("machine.tested", "checked: {right} of {total} right", { right, total }) : t("machine.untested", "not checked yet"));
   }
 
@@ -133,6 +133,11 @@
       ${axis}<polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((log_at - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
+
+  // They come into the page when they are unfolded, which may be long after the answer.
+  Hearth.area("#h-plan, #h-curve", (element) => {
+    if (view && !element.firstElementChild) element.id === "h-plan" ? drawPlan() : drawCurve();
+  });
 
   document.addEventListener("click", (event) => event.target.closest?.(".h-knee button") && Hearth.call("machine.knee"));
 

@@ -98,7 +98,10 @@
     const from = document.activeElement;
     const answer = await Hearth.post(`hearth/shelf/${id}/${name}`);
     const words = await tell(answer);
-    if (name === "delete" && !words) undoable([...deleted, id], from);
+    if (name === "delete" && !words) {
+      picked.delete(id);
+      undoable([...deleted, id], from);
+    }
     if (name === "restore" && deleted.includes(id)) undoable([]);
     await refresh();
   }

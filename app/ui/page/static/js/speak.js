@@ -144,7 +144,13 @@
     drawAll();
   }
 
-  // Parts.
+  // Parts. Redo's button goes while its part is spoken anew, and takes the focus again if nothing else has it by then.
+  let redone = null;
+  function refocus(rows, { job, end }) {
+    if (!redone || !end || redone.job === job) return;
+    if (document.activeElement === document.body) rows.querySelector(`[data-key="${job}-${redone.index}"] .h-again`)?.focus({ preventScroll: true });
+    redone = null;
+  }
   Hearth.area("#h-parts", (element, { speech }) => {
     // Remarks and failures stand above the rows: a long script has hundreds.
     Hearth.jobCard(element, speech?.job, `${Hearth.jobFrame}${Hearth.jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
@@ -162,6 +168,7 @@
     drawRows(folded, left, speech);
     folded.parentElement.hidden = !left.length;
     text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
+    refocus(rows, speech);
     drawAll();
   });
 
@@ -183,6 +190,7 @@
       row.querySelector(".h-live").addEventListener("click", () => listen(row));
       row.querySelector(".h-again").addEventListener("click", () => {
         Hearth.call("speak.redo", { part: part.index });
+        redone = { job, index: part.index };
         Hearth.soon();
       });
       return row;
@@ -254,13 +262,21 @@
       naming.hidden = !naming.hidden;
       name.focus();
     });
+    naming.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.isComposing) return;
+      event.stopPropagation(); // it stops no job
+      naming.hidden = true;
+      keep.focus();
+    });
     naming.addEventListener("submit", async (event) => {
       event.preventDefault();
       const answer = await Hearth.post("hearth/voices", { id: result.id, name: name.value });
       const { trouble } = await answer.json();
       text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it under Voice.", { name: name.value }));
       naming.hidden = !trouble;
-      if (!trouble) Hearth.call("speak.voices");
+      if (trouble) return;
+      Hearth.call("speak.voices");
+      if (naming.contains(document.activeElement) || document.activeElement === document.body) keep.focus();
     });
     element.querySelector(".h-chips").append(download, formats);
     if (!Hearth.state.charts) return; // only the owner can save voices

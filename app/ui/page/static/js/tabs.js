@@ -3,7 +3,12 @@
   const TABS = '#h-rooms > .tab-wrapper [role="tablist"] > button[role="tab"]';
   const NEXT = { ArrowLeft: (at, all) => (at + all - 1) % all, ArrowRight: (at, all) => (at + 1) % all, Home: () => 0, End: (_, all) => all - 1 };
 
-  Hearth.openTab = (id) => document.querySelector(`button[role="tab"][data-tab-id="${id}"]`)?.click();
+  // Open a tab; the focus goes with whoever pressed something that is out of sight then.
+  Hearth.openTab = (id) => {
+    const tab = document.querySelector(`button[role="tab"][data-tab-id="${id}"]`);
+    tab?.click();
+    if (document.activeElement !== document.body) tab?.focus({ preventScroll: true });
+  };
 
   const reach = () => {
     for (const tab of document.querySelectorAll(TABS)) tab.tabIndex = tab.getAttribute("aria-selected") === "true" ? 0 : -1;
