@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import DiaProcessor
 
 from app.engine.text import pronounce
-from assets.starter.training.voice import batches, codec, corpus, judge, letters, lookup, model, sentences, smoke, train
+from app.paths import assets
+from assets.starter.training.voice import batches, codec, corpus, earlier, judge, letters, lookup, model, sentences, smoke, train
 from assets.starter.training.voice.flite import SPEAKERS, VOICES, Phone, Utterance
 
+SHIPPED = assets() / "starter" / "voice"
 PHONES = (
     Phone("pau", -1, 0.2), Phone("w", 0, 0.3), Phone("ah", 0, 0.4, True), Phone("n", 0, 0.5), Phone("pau", -1, 0.6),
     Phone("t", 1, 0.7), Phone("uw", 1, 0.8), Phone("pau", -1, 1.0),
@@ -105,6 +108,29 @@ def test_the_codec_finds_the_codes_that_the_training_has() -> None:
         hidden[0, : codec.FEATURES] = lookup.scaled(points, found_books).T
         found = dac.quantizer(hidden)[1][0].T
     assert (found == codec.quantise(points, found_books)).float().mean() > 0.97
+
+
+def test_codebooks_are_found_again_in_a_codec_that_holds_them_in_a_scale_of_its_own(tmp_path: Path) -> None:
+    """A released voice trains on in the codes it knows. Their middle and scale, which the codec does not hold, follow from the points."""
+    draw = torch.Generator().manual_seed(0)
+    points = torch.randn(6_000, codec.FEATURES, generator=draw) * 3 + torch.randn(codec.FEATURES, generator=draw)
+    known, dac = codec.fit_codebooks(points, seed=1, rounds=3), model.dac()
+    lookup.lay(dac, known)
+    dac.half().save_pretrained(tmp_path / "codec")
+    middle, scale = lookup.middle_and_scale(known)
+    found = earlier.books(earlier.centres(tmp_path), points, middle + 0.3, float(scale) * 1.1)
+    assert (
+        (found - known).abs().max() < 0.1 < (earlier.in_features(earlier.centres(tmp_path), middle + 0.3, float(scale)) - known).abs().max()
+    )
+    changed = (codec.quantise(points[:2000], found) != codec.quantise(points[:2000], known)).float().mean()
+    assert changed < 0.05
+
+
+def test_training_on_begins_with_the_weights_of_the_released_voice() -> None:
+    begun = train.begin(books(), 1e-3, SHIPPED)
+    shipped = load_file(SHIPPED / "model.safetensors")
+    assert begun.trainee.plain().keys() == shipped.keys()
+    assert all(torch.equal(begun.trainee.plain()[name], weight.float()) for name, weight in shipped.items())
 
 
 def test_sentences_are_taken_clean_or_not_at_all() -> None:

@@ -12,7 +12,23 @@ from pathlib import Path
 
 import torch
 
-from . import card, corpus, evaluate, export, letters, listening, moonshine, prompts, ready, sentences, smoke, speak, train, vocoder
+from . import (
+    card,
+    corpus,
+    earlier,
+    evaluate,
+    export,
+    letters,
+    listening,
+    moonshine,
+    prompts,
+    ready,
+    sentences,
+    smoke,
+    speak,
+    train,
+    vocoder,
+)
 
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
 PROMPTS, READY_TEXTS = 16, 5
@@ -38,10 +54,25 @@ def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], obje
     }
 
 
-def build(work: Path, minutes: float, only: str | None = None) -> int:
+def parts_after(released: Path, seen: int, work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], object]]]:
+    """Return the parts where a released voice trains on, with sentences after the first `seen`: its codec and its reading are kept."""
+    texts, fresh, sounds, phrases, voice = (work / name for name in ("texts", "fresh.npz", "sounds.npz", "phrases", "voice"))
+    drawn = partial(sentences.drawn, texts, corpus.TRAINING_SEED)
+    return {
+        "texts": (texts, lambda: sentences.unpack(texts)),
+        "fresh": (fresh, lambda: corpus.write_sounds(drawn()[: corpus.CODEC_TEXTS], fresh)),
+        "sounds": (sounds, lambda: earlier.write_sounds(released, fresh, sounds)),
+        "phrases": (phrases / corpus.DONE, lambda: corpus.write_phrases(sounds, drawn(), phrases, seen)),
+        "dia": (work / "dia.pt", lambda: train.fit(sounds, phrases, work / "dia.pt", minutes * 60, released)),
+        "voice": (voice, lambda: export.write(work / "dia.pt", released / "codec", released / "codec", released / export.LETTERS, voice)),
+        "ready": (voice / ready.FOLDER, lambda: ready.write(voice)),
+    }
+
+
+def build(work: Path, making: dict[str, tuple[Path, Callable[[], object]]], only: str | None = None) -> int:
     """Make every part, or `only` one, then release the weights if they pass. Parts in `work` are not made again, and Dia resumes, so that
     the same command continues after an interruption."""
-    for name, (made, make) in parts(work, minutes).items():
+    for name, (made, make) in making.items():
         if only in (None, name) and not made.exists():
             begun = time.process_time()
             make()
@@ -86,7 +117,12 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("starter-voice-work"), help="where data and checkpoints go")
     parser.add_argument("--minutes", type=float, default=240.0, help="processor time for the training of Dia")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--part", choices=tuple(parts(Path(), 0)), help="make this part alone, so that two can be made side by side")
+    parser.add_argument(
+        "--part",
+        choices=tuple(parts(Path(), 0) | parts_after(Path(), 0, Path(), 0)),
+        help="make this part alone, so that two can be made side by side",
+    )
+    parser.add_argument("--seen", type=int, help="train on from the weights that ship, with sentences after so many of those drawn")
     parser.add_argument("--evaluate", action="store_true", help="judge the weights that ship")
     parser.add_argument(
         "--second", type=Path, help="with --evaluate: hear the sentences by Moonshine, too; its files' folder (moonshine.py)"
@@ -103,7 +139,8 @@ def main() -> int:
         return 0
     if asked.evaluate:
         return 1 if evaluate.misses(dict(judge_folder(SHIPPED, asked.work / "texts", asked.second))) else 0
-    return build(asked.work, asked.minutes, asked.part)
+    making = parts(asked.work, asked.minutes) if asked.seen is None else parts_after(SHIPPED, asked.seen, asked.work, asked.minutes)
+    return build(asked.work, making, asked.part)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,8 @@ packages {sources}, and words from wamerican.
 {course}
 
 `python -m assets.starter.training.voice` makes the data (flite needed), trains the codec, the reading and Dia, and judges; nothing is released that
-misses the gate. `--evaluate` judges these weights again; `--listen` makes a page of twenty clips; `--smoke` shows that the parts fit.
+misses the gate. With `--seen` these weights train on instead, with sentences that they never saw. `--evaluate` judges these weights again;
+`--listen` makes a page of twenty clips; `--smoke` shows that the parts fit.
 
 ## Limits
 No laughter or other sounds. Names and foreign words are read by rule: of words that its table lacks, four of ten get a sound somewhere that flite

@@ -160,10 +160,11 @@ def write_sounds(texts: Iterable[str], path: Path) -> None:
     save_codec(path, books, sound, [codec.quantise(part, books).numpy() for part in points])
 
 
-def write_phrases(sounds_path: Path, texts: list[str], folder: Path) -> None:
-    """Write Dia's data in shards: every text by one voice, in the codes of write_sounds' codebooks. Shards that exist are kept."""
+def write_phrases(sounds_path: Path, texts: list[str], folder: Path, first: int = 0) -> None:
+    """Write Dia's data in shards: every text from the `first` on by one voice, in the codes of write_sounds' codebooks. Shards that exist
+    are kept."""
     books, flite = torch.from_numpy(np.load(sounds_path)["books"]), Flite()
-    for start in range(0, len(texts), SHARD):
+    for start in range(first, len(texts), SHARD):
         path, rng = folder / f"phrases-{start // SHARD:03}.npz", random.Random(f"{TRAINING_SEED}-{start}")
         if path.exists():
             continue

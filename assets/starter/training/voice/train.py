@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
@@ -28,7 +29,7 @@ TOLD_LAYERS = (2, 3)
 GUIDE_WEIGHT, PLACE_WEIGHT = 1.0, 0.3
 COOLING_SHARE = 0.5
 OUTER_SHARE = 0.7
-RATE = 3e-3
+RATE, CONTINUED_RATE = 3e-3, 1e-3
 SAVED_EVERY_S = 120
 
 
@@ -182,17 +183,25 @@ class Course:
         self.average, self.step, self.spent_s, self.means = held["average"], held["step"], held["spent_s"], held["told"]
 
 
-def begin(books: Tensor, rate: float) -> Course:
-    trainee = Trainee(model.dia(), books)
+def begin(books: Tensor, rate: float, earlier: Path | None = None) -> Course:
+    """Begin anew, or from the weights of a released voice in a folder. What rows share is part of those already."""
+    dia = model.dia()
+    if earlier:
+        dia.load_state_dict({name: weight.float() for name, weight in load_file(earlier / "model.safetensors").items()})
+    trainee = Trainee(dia, books)
+    if earlier:
+        for layer in (dia.model.decoder.embeddings.embed, dia.logits_dense):
+            layer.parametrizations.weight[0].shared.data.zero_()
     return Course(trainee, optimizers(trainee, rate), {name: weight.clone() for name, weight in trainee.plain().items()})
 
 
-def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RATE, seed: int = 1) -> None:
+def fit(sounds: Path, phrases: Path, out: Path, seconds: float, earlier: Path | None = None, seed: int = 1) -> None:
     """Train for `seconds` of one processor's time (pauses do not count). Until `out` exists, <out>.going holds the averaged weights and
     all that resuming takes."""
     torch.manual_seed(seed)
+    rate = CONTINUED_RATE if earlier else RATE
     books, going = torch.from_numpy(np.load(sounds)["books"]), out.with_suffix(".going")
-    course = begin(books, rate)
+    course = begin(books, rate, earlier)
     if going.exists():
         course.load(going)
     begun, saved = time.process_time() - course.spent_s, time.monotonic()
