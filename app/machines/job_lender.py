@@ -24,7 +24,7 @@ from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
-from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit
+from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit, take_piece
 from app.machines.pieces import Pieces, find_pieces
 from app.machines.results import PART_MOST_S, is_script
 from app.machines.room import WAITS, Room, can_travel, find_model
@@ -121,7 +121,7 @@ class JobLender:
             self._models.want([each for each in machines if is_at_work(each)], model)
             if name and (able := [each for each in machines if is_able(each, name) and each.id not in unable]):
                 wanted, busy = True, {*self.busy, *taken, *awaited}
-                chosen = self._asking.choose(job.id, replace(job.request, model=name), able)
+                chosen = self._asking.choose(job.id, take_piece(job.request, name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
                     self._send(job, model, idle, too_large)
                 awaited |= {each.id for each in able if each not in chosen and self._asking.find(job.id, each.id) is None}

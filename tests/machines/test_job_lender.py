@@ -196,13 +196,16 @@ def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path
 
 def test_a_machine_that_is_about_to_answer_for_a_job_does_not_get_one_behind_it(tmp_path: Path) -> None:
     machine, answered, sent = HelpingMachine("a", "Attic", online=True, models=frozenset({"sd15"})), {"second"}, list[str]()
-    jobs = [Job(each, OWNER, PictureRequest("a ball", "sd15"), Choice(), "queued", 0, "", 0.0, None) for each in ("first", "second")]
+    asked = set[PictureRequest]()
+    jobs = [
+        Job(each, OWNER, PictureRequest("a ball", "sd15", batch=6), Choice(), "queued", 0, "", 0.0, None) for each in ("first", "second")
+    ]
     hub = SimpleNamespace(list_machines=lambda: [machine])
     journal = SimpleNamespace(list_waiting=lambda: jobs, find=lambda job: None)
     keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True, job="own"), home=home(tmp_path))
     asking = SimpleNamespace(
         find=lambda job, machine: Outlook() if job in answered else None,
-        choose=lambda job, request, machines: machines if job in answered else [],
+        choose=lambda job, request, machines: asked.add(request) or (machines if job in answered else []),
     )
     models = SimpleNamespace(name=str, want=lambda machines, model: None)
     lender = JobLender(keeper, hub, asking, models, lambda: None)  # type: ignore[arg-type]
@@ -212,7 +215,7 @@ def test_a_machine_that_is_about_to_answer_for_a_job_does_not_get_one_behind_it(
         assert sent == []
         answered.add("first")
         lender.offer(joins=True, taken=())
-    assert sent[0] == "first"
+    assert sent[0] == "first" and asked == {PictureRequest("a ball", "sd15")}, "how long a picture takes, not all of them"
 
 
 def test_what_is_stopped_on_its_way_back_is_stopped_elsewhere(tmp_path: Path) -> None:
