@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.jobs.events import Step
+from app.machines.joining.register import clean_line
 from app.machines.model_names import has_model
 from app.sentence import Sentence
 
@@ -68,7 +69,7 @@ def read_facts(given: object) -> dict[str, Any]:
     models, free_bytes, fetched = values.get("models"), values.get("free_bytes"), values.get("fetched")
     return {
         "paused": values.get("paused") is True,
-        "card": str(values.get("card", ""))[:100],
+        "card": clean_line(values.get("card", ""), 100),
         "free_bytes": free_bytes if isinstance(free_bytes, int) and 0 <= free_bytes <= FREE_MOST else 0,
         "fetches": values.get("fetches") is True,
         "fetching": str(values.get("fetching", ""))[:100],

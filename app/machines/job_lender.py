@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from app.engine.jobs.events import Event, Finished, Note
+from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
@@ -19,14 +19,15 @@ from app.engine.process.delivery import deliver, find_limits
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.machines.asking import Asking
+from app.machines.failures import Failures
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
-from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit
+from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit, take_piece
 from app.machines.pieces import Pieces, find_pieces
 from app.machines.results import PART_MOST_S, is_script
-from app.machines.room import Room, find_model
+from app.machines.room import WAITS, Room, can_travel, find_model
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
@@ -36,9 +37,6 @@ LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
 WORTH_SAYING_S: Final = 2.0
 """How long a job has to wait before it is told why; machines answer sooner."""
-WAITS: Final = say("large.waits", "Too large for this computer; waits for another one that has room.")
-FAILURES_MOST: Final = 1
-"""Of one job on other machines; then the engine here does it, and says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +72,14 @@ class JobLender:
         self._shared: dict[str, _Shared] = {}
         self._handed: dict[str, SharedJob] = {}
         """Put back into the queue half done, as the engine here has nothing else to do."""
-        self._failures: Counter[str] = Counter()
+        self.failures = Failures()
         self._given: Counter[str] = Counter()
         """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its parts."""
+        self._named: dict[str, list[str]] = {}
+        """Of jobs too large for this computer, the machines that were named as theirs."""
         self._offered: list[tuple[str, str]] = []
-        self._room = Room(keeper, hub, asking, models)
-        keeper.leaves = self.leaves
+        self.room = Room(keeper, hub, asking, models, self.failures)
+        keeper.leaves = self.room.pass_over
 
     @property
     def busy(self) -> set[str]:
@@ -96,43 +96,38 @@ class JobLender:
         what somebody is at. `taken`: machines that have other work."""
         machines = self._hub.list_machines()
         at_work, idle_here = {each.id for each in machines if is_at_work(each)}, self._is_idle_here()
+        self.room.see(machines)
+        self._tidy()
         for id_, away in [*self._away.items()]:
-            gone_s = time.monotonic() - away.since_s
-            if is_endless(expect_seconds(self._asking.find(id_, away.machine)), gone_s):
+            gone_s, said = time.monotonic() - away.since_s, self._asking.find(id_, away.machine)
+            if is_endless(expect_seconds(said), gone_s):
                 self._hub.judged.refuse_endless(away.machine, gone_s)
-                self._failures[id_] += 1
+                self.failures.open(id_).add(away.machine)
                 self._take_back(id_)
-            elif away.machine not in at_work or (idle_here and self._is_sooner_here(id_, away)):
+            elif away.machine not in at_work or (idle_here and is_sooner(away.here, said, gone_s)):
+                self.failures.note_lost(id_, {away.machine}, machines)
                 self._take_back(id_)
         for shared in [*self._shared.values()]:
             self._go_on(shared, machines, taken, joins)
         self._offered = offered = list[tuple[str, str]]()
-        wanted, engine_idle = False, not self._keeper.state.job
+        wanted, engine_idle, awaited = False, not self._keeper.state.job, set[str]()
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
-            too_large = self.leaves(job)
-            if self.has_failed(job.id) or not can_travel(job.request) or (engine_idle and not too_large):
+            too_large, unable = self.room.waits(job), self.failures.find(job.id)
+            if not can_travel(job.request) or (not too_large and (engine_idle or self.failures.has_any(job.id))):
                 continue  # the engine here takes it
             model = find_model(self._keeper.home, job.request)
             name = self._models.name(model)
             offered.append((job.id, model))
             self._models.want([each for each in machines if is_at_work(each)], model)
-            if name and (able := [each for each in machines if is_able(each, name)]):
-                wanted, busy = True, {*self.busy, *taken}
-                chosen = self._asking.choose(job.id, replace(job.request, model=name), able)
+            if name and (able := [each for each in machines if is_able(each, name) and each.id not in unable]):
+                wanted, busy = True, {*self.busy, *taken, *awaited}
+                chosen = self._asking.choose(job.id, take_piece(job.request, name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
                     self._send(job, model, idle, too_large)
+                awaited |= {each.id for each in able if each not in chosen and self._asking.find(job.id, each.id) is None}
             if too_large and not self._list_machines_of(job.id) and time.time() - job.created_s > WORTH_SAYING_S:
                 self._keeper.tell_waiting(job.id, WAITS)
         return wanted
-
-    def leaves(self, job: Job) -> bool:
-        """Tell whether a waiting job is too large for the engine here, and another machine has room for it or may soon say so. Any thread
-        may call."""
-        return not self.has_failed(job.id) and can_travel(job.request) and self._room.waits(job)
-
-    def find_room(self, request: Request) -> str:
-        """Return the name of a machine that has room for a request; "" if none says so in a moment. Any thread may call."""
-        return self._room.find_name(request)
 
     def foresee(self, request: Request) -> Outlook:
         """Return what this machine says of a request."""
@@ -140,10 +135,6 @@ class JobLender:
             return self._foresight.foresee(request)
         except (Trouble, OSError):  # the engine says so, if it comes to that
             return Outlook("no")
-
-    def has_failed(self, job: str) -> bool:
-        """Tell whether a job is for the engine here alone, as other machines failed at it."""
-        return self._failures[job] >= FAILURES_MOST
 
     def hand_over(self, job: str) -> SharedJob | None:
         """Leave a job to the engine here, with what other machines are at. It is at no other one that was put back."""
@@ -174,10 +165,17 @@ class JobLender:
             self._share(job, pieces, idle)
         elif isinstance(request, SpeechRequest):
             self._send_whole(job, request, idle[0].id)
-        at_it = self._list_machines_of(job.id)
-        if too_large and (names := tuple(each.name for each in idle if each.id in at_it)):
-            said = say("large.elsewhere", "Too large for this computer; runs on {names}.", names=names)
-            self._keeper.tell_lent_out(job.id, Note(said))
+        if too_large:
+            self._named[job.id] = []
+            self._say_where(job.id, idle)
+
+    def _say_where(self, job: str, machines: Sequence[HelpingMachine]) -> None:
+        """Say which machines make, or made, what is too large for this computer, when one more does."""
+        at_it, named = self._list_machines_of(job), self._named[job]
+        if new := [each.name for each in machines if each.id in at_it and each.name not in named]:
+            named += new
+            said = say("large.elsewhere", "Too large for this computer; runs on {names}.", names=tuple(named))
+            self._keeper.tell_lent_out(job, Note(said))
 
     def _list_machines_of(self, job: str) -> set[str]:
         away, shared = self._away.get(job), self._shared.get(job)
@@ -192,7 +190,7 @@ class JobLender:
             aside = begun.set_aside(so_far, self._keeper.home.scratch / "machines" / "begun")
             portable = pack(replace(request, model=self._models.name(request.model)), aside)
         except OSError:  # a file that it needs is gone; the engine says so
-            self._failures[job.id] += 1
+            self.failures.keep_here(job.id)
             return
 
         def stop() -> None:
@@ -205,13 +203,13 @@ class JobLender:
             self._away[job.id] = _Away(task, machine, time.monotonic(), self.foresee(request), longest_s)
             why = explain(self._asking.find(job.id, machine))
             self._hub.submit(
-                task, portable, [machine], lambda _, event: self._hear(job.id, event), lambda end: self._take(job, end), why,
+                task, portable, [machine], lambda _, event: self._keeper.tell_lent_out(job.id, event), lambda end: self._take(job, end), why,
                 lambda name, path: self._hold(job.id, task, path, folder / name) if begun.is_name(name, count) else None,
             )  # fmt: skip
 
     def _share(self, job: Job, pieces: Pieces, idle: Sequence[HelpingMachine]) -> None:
         name, here = self._models.name(pieces.model), self.foresee(pieces.ask_for(pieces.places[0]))
-        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._ended)
+        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._ended, self.failures.open(job.id))
 
         def stop() -> None:
             self._shared.pop(job.id, None)
@@ -227,16 +225,20 @@ class JobLender:
         able = [each for each in machines if is_able(each, at.model) and each.id not in at.unable]
         if not at.missing:
             self._end(shared)
-        elif at.failed or not any(each.id in at.busy or may_fit(self._asking.find(job.id, each.id)) for each in able):
-            self._failures[job.id] += at.failures > 0
+        elif (at.failed and not at.busy) or not any(each.id in at.busy or may_fit(self._asking.find(job.id, each.id)) for each in able):
+            self.failures.note_lost(job.id, at.busy, machines)
+            if at.faults:
+                self.failures.keep_here(job.id)
             self._give_up(shared)
-        elif self._is_idle_here() and not self._room.is_too_large(job):
+        elif self._is_idle_here() and not self.room.is_too_large(job):
             if self._shared.pop(job.id, None) is not None:
                 self._handed[job.id] = at
                 self._keeper.give_up_lent_out(job.id)
         else:
             others = self.busy - at.busy
             at.give_away(able, {*others, *taken}, here=False, joins=joins)
+            if job.id in self._named:
+                self._say_where(job.id, able)
 
     def _end(self, shared: _Shared) -> None:
         job = shared.at.job
@@ -255,9 +257,6 @@ class JobLender:
             shared.at.drop()
             self._keeper.give_up_lent_out(shared.at.job.id)
 
-    def _hear(self, job: str, event: Event) -> None:
-        self._keeper.tell_lent_out(job, event)
-
     def _hold(self, job: str, task: str, path: Path, target: Path) -> None:
         """Put what a machine has made of a job so far into its folder, where whoever takes the job over goes on with it."""
         away = self._away.get(job)
@@ -275,9 +274,20 @@ class JobLender:
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
         else:
             self._hub.judged.refuse(end.machine, end.event)
-            self._failures[job.id] += 1
+            self.failures.open(job.id).add(end.machine)
             self._keeper.give_up_lent_out(job.id)
         self._ended()
+
+    def _tidy(self) -> None:
+        """Take back what was put back into the queue half done, and stopped there."""
+        for job in [each for each in self._handed if not self._is_live(each)]:
+            self._handed.pop(job).drop()
+        self._named = {job: names for job, names in self._named.items() if self._is_live(job)}
+        self.failures.tidy(self._is_live)
+
+    def _is_live(self, job: str) -> bool:
+        known = self._keeper.journal.find(job)
+        return known is not None and known.state in ("queued", "running")
 
     def _take_back(self, job: str) -> None:
         if (away := self._away.pop(job, None)) is not None:
@@ -287,12 +297,4 @@ class JobLender:
     def _is_idle_here(self) -> bool:
         """Tell whether the engine here has nothing to do, nor soon will have."""
         idle = not self._keeper.state.job and self._keeper.state.ready
-        return idle and all(self.leaves(job) for job in self._keeper.journal.list_waiting())
-
-    def _is_sooner_here(self, job: str, away: _Away) -> bool:
-        return is_sooner(away.here, self._asking.find(job, away.machine), time.monotonic() - away.since_s)
-
-
-def can_travel(request: Request) -> bool:
-    """Tell whether another machine can do a job: a part that is spoken again goes with the others, which are here."""
-    return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))
+        return idle and all(self.room.waits(job) for job in self._keeper.journal.list_waiting())

@@ -67,12 +67,17 @@ class KnownModels:
         local = self._local.get(model)
         if not name or (model not in BY_ID and (local is None or local.name != name)):
             return
-        body = json.dumps({"model": name} if local is None else {"model": name, **json.loads(local.body)})
         for each in machines:
             lacks = not has_model(each.models, name) and not has_other_revision(each.models, name)
             if lacks and each.fetches and not each.fetching and now_s - self._wanted.get((each.id, name), -WANTED_S) >= WANTED_S:
                 self._wanted[each.id, name] = now_s
+                body = json.dumps({"model": name} if local is None else {"model": name, **json.loads(local.body)})
                 self._hub.want(each.id, name, body, dict(local.files) if local is not None else {})
+
+    def is_naming(self, model: str) -> bool:
+        """Tell whether the files of a model are being hashed."""
+        with self._lock:
+            return model in self._hashing
 
     def stays(self, model: str) -> bool:
         """Tell whether a model is for this machine only, as not all of its files can travel."""

@@ -54,6 +54,12 @@ def ask_about(request: Request) -> Request:
     return replace(request, voice=None, keep=())
 
 
+def take_piece(request: Request, model: str) -> Request:
+    """Return what one machine gets of a job at a time, as far as is known before it is split: of a batch one picture. `model`: its name
+    for other machines."""
+    return replace(request, model=model, batch=1) if isinstance(request, PictureRequest) else replace(request, model=model)
+
+
 def put_in_order(machines: Sequence[HelpingMachine], outlooks: Mapping[str, Outlook]) -> list[HelpingMachine]:
     """Return the machines that can do it, the one first that would be done first. Of one that never used the model, the speed is taken
     to be the others'."""

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from app.compat.machine.verdicts import load
 from app.compat.planning.types import Choice
@@ -19,13 +19,14 @@ from app.engine.models import catalog, on_disk
 from app.engine.models.forecast import make_forecast
 from app.engine.process.keeper import Keeper
 from app.machines.asking import PATIENCE_S, Asking
+from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
 from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model, has_other_revision
 from app.machines.outlook import Outlook, ask_about
 from app.paths import Home
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 
 MAY_COME_S: Final = 60.0
 """How long a job waits for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""
@@ -34,36 +35,64 @@ AGAIN_S: Final = 5.0
 FORECASTS_MOST: Final = 512
 JOBS_MOST: Final = 10_000
 """More than wait at once."""
+WAITS: Final = say("large.waits", "Too large for this computer; waits for another one that has room.")
+IN_VAIN: Final = say("large.in-vain", "Too large for this computer, and none of your other computers can do it now; it is tried here.")
 _TICK_S: Final = 0.05
 
-Answer = Literal["yes", "perhaps", "no"]
+Answer = Literal["yes", "comes", "perhaps", "no"]
+"""What a machine says of a job; comes: it fetches the model."""
+_BEST_FIRST: Final[tuple[Answer, ...]] = get_args(Answer)
 
 
 class Room:
     """Any thread may call."""
 
-    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels) -> None:
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels, failures: Failures) -> None:
+        self._failures = failures
         self._keeper, self._hub, self._asking, self._models = keeper, hub, asking, models
         self._lock = threading.Lock()
         self._forecasts: dict[tuple[Request, Choice, bool], tuple[bool, float]] = {}
         """Whether such a request is too large here, and when that was found."""
-        self._since: dict[str, float] = {}
-        """Since when no machine says that it has room for a job, though one perhaps has."""
+        self._waited: dict[str, tuple[float, float | None]] = {}
+        """How long a job waited for machines that perhaps have room, before now, and since when it does so again."""
+        self._in_vain: set[tuple[str, str]] = set()
+        """The machines that a job waited for until its time was over; with a model those that were there, with none those that were away."""
 
     def waits(self, job: Job) -> bool:
-        """Tell whether a waiting job is left to other machines: it is too large for this computer, and one has room, or may soon say so."""
-        machines = self._hub.list_machines()
-        if not machines or not self.is_too_large(job):
+        """Tell whether a waiting job is left to other machines: it is too large for this computer, and one that has not failed at it has
+        room, or may soon say so."""
+        unable = self._failures.find(job.id)
+        machines = [each for each in self._hub.list_machines() if each.id not in unable]
+        if not machines or self._failures.is_kept_here(job.id) or not can_travel(job.request) or not self.is_too_large(job):
             return False
-        found, now_s = self._find(job.request, machines), time.monotonic()
+        answers, now_s = self._find(job.request, machines), time.monotonic()
         with self._lock:
+            found = min((each for each, _ in answers), key=_BEST_FIRST.index)
+            waited_s, since_s = self._waited.pop(job.id, (0.0, None))
+            if found == "comes":
+                self._waited[job.id] = waited_s + (now_s - since_s if since_s is not None else 0.0), None
             if found != "perhaps":
-                self._since.pop(job.id, None)
-                return found == "yes"
-            since_s = self._since.setdefault(job.id, now_s)
-            while len(self._since) > JOBS_MOST:
-                del self._since[next(iter(self._since))]
-            return now_s - since_s < MAY_COME_S
+                return found != "no"
+            since_s = now_s if since_s is None else since_s
+            self._waited[job.id] = waited_s, since_s
+            while len(self._waited) > JOBS_MOST:
+                del self._waited[next(iter(self._waited))]
+            over = waited_s + now_s - since_s >= MAY_COME_S
+            if over:
+                self._in_vain |= {awaited for answer, awaited in answers if answer == "perhaps"}
+            return not over
+
+    def pass_over(self, job: Job) -> bool:
+        """Tell the engine whether it leaves a job to others. Where it takes one that is too large, as nobody else can do it, say so."""
+        waits = self.waits(job)
+        if not waits and can_travel(job.request) and self._hub.list_machines() and self.is_too_large(job):
+            self._keeper.tell_waiting(job.id, IN_VAIN)
+        return waits
+
+    def see(self, machines: Sequence[HelpingMachine]) -> None:
+        """Note which machines are there: who was waited for in vain may be waited for again."""
+        with self._lock:
+            self._in_vain -= {(each.id, "") for each in machines if is_at_work(each)}
 
     def is_too_large(self, job: Job) -> bool:
         """Tell whether this computer has too little memory for a job now, by its forecast."""
@@ -90,11 +119,24 @@ class Room:
             time.sleep(_TICK_S)
         return ""
 
-    def _find(self, request: Request, machines: Sequence[HelpingMachine]) -> Answer:
+    def _find(self, request: Request, machines: Sequence[HelpingMachine]) -> list[tuple[Answer, tuple[str, str]]]:
+        """Return what each machine says of a request, with what of it is waited for; and have those fetch its model that may."""
         model = find_model(self._keeper.home, request)
-        if name := self._models.name(model):
-            return find_room(machines, name, self._ask(request, name, machines))
-        return "no" if self._models.stays(model) else "perhaps"
+        name = self._models.name(model)
+        if not name and self._models.is_naming(model):  # by the hash of its files, which may take minutes
+            return [("comes", ("", ""))]
+        name = name or self._models.name(model)  # it has one by now, or gets none
+        if not name:
+            return [("no", ("", ""))]
+        self._models.want([each for each in machines if is_at_work(each)], model)
+        outlooks, found = self._ask(request, name, machines), list[tuple[Answer, tuple[str, str]]]()
+        for each in machines:
+            answer, awaited = judge(each, name, outlooks[each.id]), (each.id, name if is_at_work(each) else "")
+            with self._lock:
+                if is_able(each, name) and answer != "perhaps":
+                    self._in_vain.discard(awaited)
+                found.append(("no" if answer == "perhaps" and awaited in self._in_vain else answer, awaited))
+        return found
 
     def _ask(self, request: Request, name: str, machines: Sequence[HelpingMachine]) -> dict[str, Outlook | None]:
         """Return what machines have said of a request by now, and ask them, now and then, for all requests alike at once: a grid has many,
@@ -116,13 +158,8 @@ class Room:
             return False
 
 
-def find_room(machines: Sequence[HelpingMachine], model: str, outlooks: dict[str, Outlook | None]) -> Answer:
-    """Tell whether one of these machines has room for a job, by what they said of it. `model`: by its name for other machines. Pure."""
-    answers = {_judge(each, model, outlooks.get(each.id)) for each in machines}
-    return "yes" if "yes" in answers else "perhaps" if "perhaps" in answers else "no"
-
-
-def _judge(machine: HelpingMachine, model: str, outlook: Outlook | None) -> Answer:
+def judge(machine: HelpingMachine, model: str, outlook: Outlook | None) -> Answer:
+    """Tell whether a machine has room for a job, by what it said of it. `model`: by its name for other machines. Pure."""
     if machine.resting or machine.left or machine.refused is not None:
         return "no"
     if not is_at_work(machine):
@@ -130,7 +167,7 @@ def _judge(machine: HelpingMachine, model: str, outlook: Outlook | None) -> Answ
     if has_model(machine.models, model):
         return "perhaps" if outlook is None else "no" if outlook.fit == "no" else "yes"
     if machine.fetching == model:
-        return "yes"
+        return "comes"
     return "perhaps" if machine.fetches and not has_other_revision(machine.models, model) else "no"
 
 
@@ -144,3 +181,8 @@ def leave_words_out(request: Request) -> Request:
     if isinstance(request, PictureRequest):
         return ask_about(replace(request, prompt="?", negative="", seed=None))
     return SpeechRequest("?", request.model)
+
+
+def can_travel(request: Request) -> bool:
+    """Tell whether another machine can do a job: a part that is spoken again goes with the others, which are here."""
+    return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))

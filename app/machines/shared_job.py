@@ -45,13 +45,22 @@ class SharedJob:
     """Any thread may call."""
 
     def __init__(
-        self, keeper: Keeper, hub: Hub, asking: Asking, job: Job, pieces: Pieces, model: str, here: Outlook, ended: Callable[[], None]
+        self,
+        keeper: Keeper,
+        hub: Hub,
+        asking: Asking,
+        job: Job,
+        pieces: Pieces,
+        model: str,
+        here: Outlook,
+        ended: Callable[[], None],
+        unable: set[str],
     ) -> None:
         """`model`: its name for other machines. `here`: what this machine says of a piece. `ended` is called after each task, as its
-        machine is idle then."""
-        self.job, self.pieces, self.model, self.failures = job, pieces, model, 0
-        self.unable = set[str]()
-        """Machines that failed at a piece; they get no other one."""
+        machine is idle then. `unable`: machines that failed at the job; they get no piece, and those that fail at one are added."""
+        self.job, self.pieces, self.model, self.failures, self.unable = job, pieces, model, 0, unable
+        self.faults = 0
+        """Of this computer: files that it could not read or write."""
         self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._folder = keeper.folder(job.id)
         self._lock = threading.RLock()
@@ -65,7 +74,7 @@ class SharedJob:
     @property
     def failed(self) -> bool:
         """Whether other machines get no more of it."""
-        return self.failures >= min(FAILURES_MOST, len(self.pieces.places))
+        return self.failures + self.faults >= min(FAILURES_MOST, len(self.pieces.places))
 
     @property
     def busy(self) -> set[str]:
@@ -151,7 +160,7 @@ class SharedJob:
             aside = begun.set_aside({there: self._folder / here}, self._keeper.home.scratch / "machines" / "begun")
             portable = pack(self._ask_for(place), aside)
         except OSError:  # a file to start from is gone; the engine says so
-            self.failures = FAILURES_MOST
+            self.faults = FAILURES_MOST
             return
         task = f"{self.job.id}-{place}-{next(_NUMBERS)}"
         self._away[task] = _Away(place, machine)
@@ -217,4 +226,4 @@ class SharedJob:
             self._keeper.take_over(self.job.id, part, files, known.name if known is not None else "")
             (self._folder / self.pieces.name_begun(place)[1]).unlink(missing_ok=True)
         except OSError:  # the disk is full, or the job has just ended; the engine says so
-            self.failures += 1
+            self.faults += 1

@@ -73,7 +73,7 @@ class Spreader:
 
     def find_room(self, request: Request) -> str:
         """Return the name of a machine that has room for a request; "" if none says so in a moment. Any thread may call."""
-        return self._jobs.find_room(request)
+        return self._jobs.room.find_name(request)
 
     def _watch(self) -> None:
         while not self._closing.is_set():
@@ -104,7 +104,7 @@ class Spreader:
         if job is None or not is_drawn(job.request, self._keeper.folder(job.id)):
             return None
         pieces = find_pieces(self._keeper.home, job.request, self._keeper.folder(job.id))
-        if pieces is None or self._jobs.has_failed(running):
+        if pieces is None or self._jobs.failures.has_any(running):
             self._alone = running
             return None
         name = self.models.name(pieces.model)
@@ -112,7 +112,7 @@ class Spreader:
             self._unnamed = [(job.id, pieces.model)]
             return None
         here = self._jobs.foresee(pieces.ask_for(pieces.places[0]))
-        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._wake.set)
+        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._wake.set, unable=set())
 
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""

@@ -62,6 +62,9 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     answer["strip"]["of_guest"] = running is not None and is_guest(running.owner)
     if progress is not None and progress.step is not None and progress.end is None:
         answer["strip"]["eta_s"] = desk.others.estimate_left(state.job, progress.step)
+    elsewhere = other_machines.describe_elsewhere(desk.others)
+    if not state.job and state.ready and state.obstacle is None and elsewhere is not None:
+        answer["strip"]["doing"] = translate(elsewhere, spoken)
     answer["machines"] = other_machines.machines_view(desk.others, spoken)
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:

@@ -19,6 +19,12 @@ def test_only_what_may_be_true_of_its_memory_is_shown(said: object, believed: in
     assert read_facts({"free_bytes": said})["free_bytes"] == believed
 
 
+def test_its_card_is_one_short_line() -> None:
+    name = "11th Gen Intel(R) Core(TM) i7-1185G7 @ 3.00GHz"
+    assert read_facts({"card": name})["card"] == name
+    assert read_facts({"card": "a\u202e\x00\n card" + "!" * 5000})["card"].startswith("a card!!") and read_facts({})["card"] == ""
+
+
 def test_a_model_that_is_none_is_not_fetched() -> None:
     lying = HelpingMachine("a", "Box", online=True, fetching="<b>x")
     assert describe_work(lying, "").key == "helper.ready"

@@ -19,7 +19,8 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, Note, Stopped
-from app.engine.jobs.journal import Journal
+from app.engine.jobs.journal import Job, Journal
+from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.process.state import EngineState
 from app.machines import job_lender, judged
@@ -27,6 +28,7 @@ from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.job_lender import JobLender
 from app.machines.outlook import UNKNOWN_S, Outlook
+from app.machines.room import can_travel
 from app.machines.tasks import begun
 from app.paths import home
 from tests.support.lent import Main, open_main, start
@@ -181,15 +183,69 @@ def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path
     journal, state = SimpleNamespace(list_waiting=lambda: waiting), EngineState(ready=True)
     keeper = SimpleNamespace(journal=journal, state=state, home=home(tmp_path), leaves=None)
     lender = JobLender(keeper, SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
-    with mock.patch.object(JobLender, "leaves", side_effect=lambda job: job == "too large"):
+    with mock.patch.object(lender.room, "waits", side_effect=lambda job: job == "too large"):
         assert lender._is_idle_here()
         waiting.append("small")
         assert not lender._is_idle_here()
         keeper.state = EngineState(ready=True, job="running")
         assert not lender._is_idle_here()
-    assert keeper.leaves == lender.leaves
+    assert keeper.leaves == lender.room.pass_over
     lender.close(goes_on=False)
     assert keeper.leaves("too large") is False, "the engine here does it all"
+
+
+def test_a_machine_that_is_about_to_answer_for_a_job_does_not_get_one_behind_it(tmp_path: Path) -> None:
+    machine, answered, sent = HelpingMachine("a", "Attic", online=True, models=frozenset({"sd15"})), {"second"}, list[str]()
+    asked = set[PictureRequest]()
+    jobs = [
+        Job(each, OWNER, PictureRequest("a ball", "sd15", batch=6), Choice(), "queued", 0, "", 0.0, None) for each in ("first", "second")
+    ]
+    hub = SimpleNamespace(list_machines=lambda: [machine])
+    journal = SimpleNamespace(list_waiting=lambda: jobs, find=lambda job: None)
+    keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True, job="own"), home=home(tmp_path))
+    asking = SimpleNamespace(
+        find=lambda job, machine: Outlook() if job in answered else None,
+        choose=lambda job, request, machines: asked.add(request) or (machines if job in answered else []),
+    )
+    models = SimpleNamespace(name=str, want=lambda machines, model: None)
+    lender = JobLender(keeper, hub, asking, models, lambda: None)  # type: ignore[arg-type]
+    send = mock.patch.object(JobLender, "_send", side_effect=lambda job, *rest: sent.append(job.id))
+    with send, mock.patch.object(lender.room, "waits", return_value=False):
+        lender.offer(joins=True, taken=())
+        assert sent == []
+        answered.add("first")
+        lender.offer(joins=True, taken=())
+    assert sent[0] == "first" and asked == {PictureRequest("a ball", "sd15")}, "how long a picture takes, not all of them"
+
+
+def test_what_is_stopped_on_its_way_back_is_stopped_elsewhere(tmp_path: Path) -> None:
+    state, dropped = "queued", list[str]()
+    journal = SimpleNamespace(list_waiting=list, find=lambda job: SimpleNamespace(state=state))
+    keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True), home=home(tmp_path))
+    lender = JobLender(keeper, SimpleNamespace(list_machines=list), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
+    lender._handed["job"] = SimpleNamespace(busy={"a"}, drop=lambda: dropped.append("job"))  # type: ignore[assignment]
+    lender.offer(joins=True, taken=())
+    assert lender.busy == {"a"} and not dropped
+    state = "stopped"
+    lender.offer(joins=True, taken=())
+    assert lender.busy == set() and dropped == ["job"]
+
+
+def test_who_takes_a_job_over_is_named(tmp_path: Path) -> None:
+    """Once each, though pieces come and go."""
+    said, busy, journal = list[str](), {"a"}, SimpleNamespace(find=lambda job: None)
+    keeper = SimpleNamespace(home=home(tmp_path), journal=journal, tell_lent_out=lambda job, note: said.append(str(note.sentence)))
+    lender = JobLender(keeper, SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
+    lender._shared["job"] = SimpleNamespace(at=SimpleNamespace(busy=busy))  # type: ignore[assignment]
+    lender._named["job"] = []
+    machines = [HelpingMachine("a", "Attic"), HelpingMachine("b", "Box"), HelpingMachine("c", "Cellar")]
+    for ids in ({"a"}, {"a"}, {"b"}, {"a", "b"}, set[str]()):
+        busy.clear()
+        busy.update(ids)
+        lender._say_where("job", machines)
+    assert said == ["Too large for this computer; runs on Attic.", "Too large for this computer; runs on Attic, Box."]
+    lender._tidy()
+    assert not lender._named, "it has ended"
 
 
 def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,13 +264,13 @@ def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, m
     assert not stopped and lender.busy == {"a"}
     now_s += 1
     lender.offer(joins=True, taken=())
-    assert (stopped, put_back, lender.busy) == (["task"], ["job"], set()) and lender.has_failed("job")
+    assert (stopped, put_back, lender.busy) == (["task"], ["job"], set()) and lender.failures.find("job") == {"a"}
     assert "it did not end within 4 h" in str(hub.judged.failed["a"])
 
 
 def test_a_part_that_is_spoken_again_stays_here() -> None:
     script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice")
-    assert job_lender.can_travel(script) and not job_lender.can_travel(replace(script, only_parts=(0,)))
+    assert can_travel(script) and not can_travel(replace(script, only_parts=(0,)))
 
 
 @pytest.mark.slow

@@ -14,11 +14,12 @@ from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.machines import room
+from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine
 from app.machines.outlook import Outlook
-from app.machines.room import MAY_COME_S, Room, find_room, leave_words_out
+from app.machines.room import IN_VAIN, MAY_COME_S, Room, judge, leave_words_out
 from app.paths import home
-from app.sentence import say
+from app.sentence import Sentence, say
 
 READY = HelpingMachine("a", "a", online=True, models=frozenset({"sdxl@1"}))
 LACKING = replace(READY, models=frozenset())
@@ -36,21 +37,14 @@ ANSWERS = {
     "lacks the model": (LACKING, None, "no"),
     "has another revision": (replace(READY, models=frozenset({"sdxl@2"}), fetches=True), None, "no"),
     "may fetch the model": (replace(LACKING, fetches=True), None, "perhaps"),
-    "fetches it": (replace(LACKING, fetches=True, fetching="sdxl@1"), None, "yes"),
+    "fetches it": (replace(LACKING, fetches=True, fetching="sdxl@1"), None, "comes"),
 }
 
 
 @pytest.mark.parametrize("case", ANSWERS)
 def test_what_a_machine_can_do_for_it(case: str) -> None:
     machine, outlook, answer = ANSWERS[case]
-    assert find_room([machine], "sdxl@1", {"a": outlook}) == answer
-
-
-def test_one_that_has_room_is_enough() -> None:
-    others = [replace(READY, id="b"), replace(READY, id="c", online=False)]
-    assert find_room([*others, READY], "sdxl@1", {"b": HAS_NOT, "a": HAS}) == "yes"
-    assert find_room(others, "sdxl@1", {"b": HAS_NOT}) == "perhaps"
-    assert find_room([], "sdxl@1", {}) == "no"
+    assert judge(machine, "sdxl@1", outlook) == answer
 
 
 class Table:
@@ -67,18 +61,32 @@ class Table:
             return make(*asked)  # type: ignore[arg-type]
 
         monkeypatch.setattr(room, "make_forecast", count)
-        keeper = SimpleNamespace(home=home(folder).create(), chunk=AUTO, state=self)
+        keeper = SimpleNamespace(home=home(folder).create(), chunk=AUTO, state=self, tell_waiting=self.tell_waiting)
         hub = SimpleNamespace(list_machines=lambda: self.machines)
         self.asked = dict[str, Request]()
         asking = SimpleNamespace(find=lambda question, machine: self.outlooks.get(machine), choose=self._note)
-        models = SimpleNamespace(name=lambda model: f"{model}@1", stays=lambda model: False)
-        self.room = Room(keeper, hub, asking, models)  # type: ignore[arg-type]
+        self.naming, self.named, self.wanted = False, True, list[tuple[list[str], str]]()
+        models = SimpleNamespace(name=self._name, is_naming=lambda model: self.naming, want=self._want)
+        self.failures, self.said = Failures(), list[str]()
+        self.room = Room(keeper, hub, asking, models, self.failures)  # type: ignore[arg-type]
+
+    def tell_waiting(self, job: str, sentence: Sentence) -> None:
+        self.said.append(str(sentence))
+
+    def _name(self, model: str) -> str:
+        return f"{model}@1" if self.named else ""
+
+    def _want(self, machines: list[HelpingMachine], model: str) -> None:
+        self.wanted.append(([each.id for each in machines], model))
 
     def _note(self, question: str, request: Request, machines: list[HelpingMachine]) -> None:
         self.asked[question] = request
 
     def waits(self, request: Request, id_: str = "job") -> bool:
-        return self.room.waits(Job(id_, OWNER, request, Choice(), "queued", 0, "", 0.0, None))
+        return self.room.waits(self.job(request, id_))
+
+    def job(self, request: Request, id_: str = "job") -> Job:
+        return Job(id_, OWNER, request, Choice(), "queued", 0, "", 0.0, None)
 
 
 LARGE = PictureRequest("a ball", "sdxl")
@@ -95,14 +103,23 @@ def test_only_what_is_too_large_is_left_to_others(table: Table) -> None:
     assert not table.waits(replace(LARGE, width=512)) and table.forecasts == forecasts, "nobody is known"
 
 
+def test_one_that_has_room_is_enough(table: Table) -> None:
+    table.outlooks = {"a": HAS_NOT, "b": HAS}
+    table.machines = [READY, replace(READY, id="b"), replace(READY, id="c", online=False)]
+    assert table.waits(LARGE)
+    table.now_s += 2 * MAY_COME_S
+    assert table.waits(LARGE)
+
+
 def test_it_waits_a_minute_for_who_may_come(table: Table) -> None:
     table.machines = [replace(READY, online=False)]
     assert table.waits(LARGE)
     table.now_s += MAY_COME_S - 1
     assert table.waits(LARGE)
     table.now_s += 2
-    assert not table.waits(LARGE)
+    assert not table.waits(LARGE) and not table.waits(LARGE)
     table.machines = [READY]
+    table.room.see(table.machines)
     assert table.waits(LARGE), "who has room is waited for as long as it has other work"
     table.now_s += 1000
     assert table.waits(LARGE)
@@ -111,6 +128,107 @@ def test_it_waits_a_minute_for_who_may_come(table: Table) -> None:
     assert table.waits(LARGE), "it was lost only now"
     table.outlooks, table.machines = {"a": HAS_NOT}, [READY]
     assert not table.waits(LARGE), "nobody has room, and all said so"
+
+
+@pytest.mark.parametrize("state", [replace(READY, online=False), replace(READY, paused=True)])
+def test_who_was_waited_for_in_vain_is_not_waited_for_again_until_it_is_seen(table: Table, state: HelpingMachine) -> None:
+    table.machines = [state]
+    assert table.waits(LARGE, "first")
+    table.now_s += MAY_COME_S
+    assert not table.waits(LARGE, "first")
+    for model in ("sdxl", "pixart-sigma"):
+        assert not table.waits(replace(LARGE, model=model), "second"), "for no model"
+    table.machines = [state, replace(state, id="b")]
+    assert table.waits(LARGE, "third"), "another one may come all the same"
+    table.machines = [state]
+    table.room.see([state])
+    assert not table.waits(LARGE, "fourth")
+    table.room.see([READY])
+    assert table.waits(LARGE, "fourth"), "it was there meanwhile"
+
+
+def test_who_had_no_room_is_asked_all_the_same(table: Table) -> None:
+    table.machines, table.outlooks = [replace(READY, online=False), replace(READY, id="b")], {"b": HAS_NOT}
+    assert table.waits(LARGE, "first")
+    table.now_s += MAY_COME_S
+    assert not table.waits(LARGE, "first")
+    table.outlooks = {}
+    assert table.waits(LARGE, "second"), "it is about to say so again"
+
+
+def test_who_says_nothing_is_not_waited_for_again_until_it_answers(table: Table) -> None:
+    table.outlooks = {}
+    assert table.waits(LARGE, "first")
+    table.now_s += MAY_COME_S
+    table.room.see([READY])
+    assert not table.waits(LARGE, "first") and not table.waits(LARGE, "second"), "it is there, and says nothing still"
+    table.outlooks = {"a": HAS}
+    assert table.waits(LARGE, "third")
+    table.outlooks = {}
+    assert table.waits(LARGE, "fourth")
+
+
+def test_a_model_that_never_comes_is_not_waited_for_without_end(table: Table) -> None:
+    """It is asked for again every half minute, and fails each time; what is on its way is waited for as long as it takes."""
+    may, at_it = replace(LACKING, fetches=True), replace(LACKING, fetches=True, fetching="sdxl@1")
+    table.machines = [may]
+    tries = 0
+    while tries < 9 and table.waits(LARGE):
+        tries += 1
+        table.now_s += 29.0
+        table.machines = [at_it]
+        assert table.waits(LARGE)
+        table.now_s += 1000.0
+        table.machines = [may]
+    assert tries == 3, "a minute in all"
+    assert table.wanted[-1] == (["a"], "sdxl"), "it is asked for all the same"
+    table.machines = [at_it]
+    assert table.waits(LARGE), "at last"
+    table.machines = [may]
+    assert not table.waits(LARGE, "another") and not table.waits(LARGE), "it failed once more"
+
+
+def test_a_model_is_named_before_it_is_looked_for(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.named, table.naming = False, True
+    assert table.waits(LARGE)
+    table.now_s += 3 * MAY_COME_S
+    assert table.waits(LARGE), "a large file takes minutes"
+    table.naming = False
+    assert not table.waits(LARGE), "it has no name for others"
+    table.named = True
+    assert table.waits(LARGE)
+    names = iter(["", "sdxl@1"])
+    monkeypatch.setattr(table.room._models, "name", lambda model: next(names))
+    assert table.waits(LARGE), "named just now"
+
+
+def test_who_failed_at_a_job_does_not_get_it_again(table: Table) -> None:
+    table.machines, table.outlooks = [READY, replace(READY, id="b")], {"a": HAS, "b": HAS}
+    table.failures.open("job").add("a")
+    assert table.waits(LARGE)
+    table.failures.open("job").add("b")
+    assert not table.waits(LARGE) and table.waits(LARGE, "another job")
+    table.failures.tidy(lambda job: False)
+    assert table.waits(LARGE), "it ended here, and was resumed"
+    table.failures.keep_here("job")
+    assert not table.waits(LARGE)
+
+
+def test_where_nobody_can_do_it_that_is_said(table: Table) -> None:
+    assert table.room.pass_over(table.job(LARGE)) and not table.said
+    assert not table.room.pass_over(table.job(PictureRequest("a ball", "sd15"))) and not table.said
+    table.outlooks = {"a": HAS_NOT}
+    assert not table.room.pass_over(table.job(LARGE)) and table.said == [str(IN_VAIN)]
+    table.machines = []
+    assert not table.room.pass_over(table.job(LARGE)) and len(table.said) == 1, "the failure says that another one could"
+
+
+def test_a_part_that_is_spoken_again_is_not_left_to_others(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes with other parts, which are here."""
+    monkeypatch.setattr(table.room, "is_too_large", lambda job: True)
+    script, table.machines = SpeechRequest("[S1] hello.", "dia"), [replace(READY, models=frozenset({"dia@1"}))]
+    assert table.waits(script) and not table.waits(replace(script, only_parts=(0,)))
+    assert not table.room.pass_over(table.job(replace(script, only_parts=(0,)))) and not table.said
 
 
 def test_jobs_alike_are_forecast_once_in_a_while(table: Table) -> None:

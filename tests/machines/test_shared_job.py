@@ -46,7 +46,7 @@ class Table:
         asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: self.outlooks.get(machine))
         pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), "starter-painter", 0)
         job = SimpleNamespace(id="job")
-        self.shared = SharedJob(keeper, self, asking, job, pieces, "starter-painter", here, lambda: None)  # type: ignore[arg-type]
+        self.shared = SharedJob(keeper, self, asking, job, pieces, "starter-painter", here, lambda: None, set())  # type: ignore[arg-type]
 
     def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, why: object, hold: Any) -> None:
         self.given[id_], self._ends[id_], self.holds[id_] = (machines[0], int(id_.split("-")[1])), end, hold

@@ -147,3 +147,22 @@ def test_it_waits_for_a_machine_that_was_lost_and_may_come_back(main: Main, tmp_
     job = submit(main, LARGE, 501)
     assert isinstance(end_of(main, job), Finished) and time.monotonic() - began_s > 2.5
     assert 501 in began(here) - began(small.home), "nobody came"
+
+
+def test_what_fails_at_one_machine_goes_to_another_that_has_room(main: Main, tmp_path: Path) -> None:
+    """And comes here where both fail, with a sentence; each is asked once."""
+    here, first = main.keeper.home.root, main.helpers[0]
+    put_models(tmp_path / "second", [LARGE])
+    second = main.start_helper(tmp_path / "second", words=("--pretend", "cpu"))
+    for seed, able in ((800, second), (801, None)):
+        for helper in (first, second):
+            (helper.home / PACE).write_text(json.dumps({"step_s": 0.05, "fails": helper is not able}))
+        job = submit(main, LARGE, seed)
+        assert isinstance(end_of(main, job), Finished)
+        made = {folder: [word for word, which, _ in read_made(folder) if which == seed] for folder in (first.home, second.home, here)}
+        assert made[first.home].count("began") <= 1 and made[second.home].count("began") == 1, made
+        assert ("began" in made[here]) is (able is None)
+    assert [str(room.IN_VAIN)] == hear(main, job)
+    second.end()
+    main.helpers.remove(second)
+    pace(first.home, 0.01)

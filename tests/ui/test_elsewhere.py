@@ -69,3 +69,33 @@ def test_a_failure_for_lack_of_memory_names_the_way_out(desk: Desk, spoken: Lang
 def test_another_failure_says_nothing_of_other_computers(desk: Desk) -> None:
     desk.keeper._board.post(desk.jobs.begin(LARGE, OWNER), Failed(say("test.other", "Something else.")))
     assert owner_view(desk, OWNER, "en", False)["picture"]["end"]["text"] == "Something else."
+
+
+def test_the_strip_says_which_other_machine_is_at_work_while_this_one_is_idle(desk: Desk) -> None:
+    """It said "ready" while a helper painted."""
+    let_in(desk, "")
+    attic = HelpingMachine("a1", "Attic", online=True, tasks=("t",), doing="a red\n ball")
+    box = HelpingMachine("b1", "Box", online=True, tasks=("u",), doing="a red ball")
+    known: list[HelpingMachine] = []
+    desk.others.hub.list_machines = lambda: known  # type: ignore[union-attr, method-assign]
+    desk.keeper._loop.status.set(ready=True)
+
+    def doing(spoken: Language = "en") -> str:
+        return str(owner_view(desk, OWNER, spoken, False)["strip"]["doing"])
+
+    assert doing() == "ready"
+    known[:] = [attic, HelpingMachine("c1", "Cellar", online=True)]
+    assert (doing(), doing("zh")) == ("Attic is working on: a red ball", "Attic 正在处理：a red ball")
+    known[:] = [attic, box]
+    assert doing() == "Attic, Box are working on: a red ball"
+    known[:] = [attic, HelpingMachine("b2", "Attic", online=True, tasks=("v",), doing="[S1] Hello.")]
+    assert doing() == "Attic (a1), Attic (b2) are working on: a red ball · [S1] Hello."
+    assert guest_view(desk, ADA, "en")["strip"]["doing"] == "ready", "nothing for guests"
+    known[:] = [HelpingMachine("a1", "Attic", tasks=("t",), doing="a red ball")]
+    assert doing() == "ready", "it is away"
+    known[:] = [attic]
+    for state, said in (({"obstacle": say("test.full", "full")}, "paused"), ({"obstacle": None, "ready": False}, "engine starting")):
+        desk.keeper._loop.status.set(**state)
+        assert doing() == said
+    desk.keeper._loop.status.set(ready=True, job=desk.jobs.begin(PictureRequest("a ball"), OWNER))
+    assert doing() == "starting", "what the engine here does comes first"

@@ -52,6 +52,12 @@ class Loop:
         """Whether another machine made them all meanwhile."""
         return all(each.path.is_file() for each in self.pictures)
 
+    def begin_anew(self) -> None:
+        """Forget what was kept of the picture."""
+        self.pictures[0].checkpoint_path.unlink(missing_ok=True)
+        self.start = None
+        self.elapsed_s.clear()
+
 
 def list_pictures(settings: PictureSettings, model: Model, job: Path) -> list[Picture]:
     named = _name_by_content(settings, model)

@@ -11,8 +11,14 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
+from app.engine.loading.generator_state import is_state
+from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.loading.save_tensors import save_tensors
 
+BLAMED_STEPS = 2
+"""Own steps after a checkpoint within which it is taken for the cause of what goes wrong."""
+_ODD = (LookupError, TypeError, ValueError, AttributeError)
+"""What a scheduler raises whose state is not its own."""
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
 _DTYPES = {str(each).removeprefix("torch."): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
@@ -86,10 +92,15 @@ def fits(checkpoint: Checkpoint, scheduler: Any, generator: torch.Generator, sam
     return (
         checkpoint.latents.shape == sample.shape
         and bool(torch.isfinite(checkpoint.latents).all())
-        and (checkpoint.generator.dtype, checkpoint.generator.shape) == (torch.uint8, generator.get_state().shape)
+        and is_state(checkpoint.generator, generator)
         and not any(hasattr(type(scheduler), name) for name in checkpoint.scheduler)
         and all(each.shape == sample.shape or each.ndim <= 1 for each in tensors)
     )
+
+
+def is_to_blame(start: Checkpoint | None, fault: Exception, own_steps: int) -> bool:
+    """Tell whether a run failed by what it went on from: another machine may have sent anything. Such a fault says nothing of this one."""
+    return start is not None and not start.complete and own_steps <= BLAMED_STEPS and isinstance(fault, (*_ODD, NumbersBroke))
 
 
 def restore_state(scheduler: Any, state: Mapping[str, Any], device: torch.device) -> None:

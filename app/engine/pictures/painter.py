@@ -47,8 +47,6 @@ def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path],
 
 
 Tell = Callable[[Event], None]
-_ODD = (LookupError, TypeError, ValueError, AttributeError)
-"""What a scheduler raises whose state is not its own."""
 FINISH_STEPS = 1.5
 """Decoding and saving a picture, in steps, until it was measured: 1.3 for SD 1.5 on a processor, 2 for the starter painter."""
 
@@ -171,22 +169,24 @@ class Painter:
     def _paint(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
         try:
             try:
-                latents = self._compute(run, loop)
-            except _ODD:
-                if loop.start is None or loop.elapsed_s:
+                self._paint_through(run, loop, land)
+            except Exception as fault:
+                if not checkpoint.is_to_blame(loop.start, fault, len(loop.elapsed_s)):
                     raise
-                loop.pictures[0].checkpoint_path.unlink(missing_ok=True)  # another machine's may hold anything
-                loop.start = None
-                latents = self._compute(run, loop)
-            # Stop keeps the first as predicted so far; the others resume from what is kept of them.
-            for row, picture in enumerate(loop.pictures[:1] if loop.stopped else loop.pictures):
-                if latents is not None and not picture.path.is_file():
-                    self._finish(run, loop, picture, latents[row : row + 1])
-                if picture.path.is_file():
-                    picture.checkpoint_path.unlink(missing_ok=True)
-                land(picture)
+                loop.begin_anew()
+                self._paint_through(run, loop, land)
         finally:
             self._pipe.maybe_free_model_hooks()
+
+    def _paint_through(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
+        latents = self._compute(run, loop)
+        # Stop keeps the first as predicted so far; the others resume from what is kept of them.
+        for row, picture in enumerate(loop.pictures[:1] if loop.stopped else loop.pictures):
+            if latents is not None and not picture.path.is_file():
+                self._finish(run, loop, picture, latents[row : row + 1])
+            if picture.path.is_file():
+                picture.checkpoint_path.unlink(missing_ok=True)
+            land(picture)
 
     def _finish(self, run: _Run, loop: Loop, picture: Picture, latents: torch.Tensor) -> None:
         """Decode a picture and save it, unless another machine's comes while it is decoded."""
@@ -247,6 +247,7 @@ class Painter:
                 arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures)
                 generator = generators if len(generators) > 1 else generators[0]
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
+                watcher.check_end()
         except steps.StopRequested:
             loop.stopped = True
             return last_prediction() if last_prediction else None

@@ -126,6 +126,11 @@ class StepWatcher:
         latents = start.latents.to(sample)
         return latents, latents
 
+    def check_end(self) -> None:
+        """Raise ValueError if `start` has more steps than there are: nothing was painted."""
+        if self._start is not None and self._done < self._skipped:
+            raise ValueError(self._skipped)
+
     def _make_checkpoints(self, latents: torch.Tensor) -> list[Checkpoint]:
         state = checkpoint.changed_state(self._scheduler, self._state_before)
         return [

@@ -165,6 +165,8 @@ class Keeper:
             with contextlib.suppress(OSError):  # on a full disk the person resumes it
                 (self.folder(job) / LENT_OUT).touch()
             self._board.name_model(job, model)
+            if self._stop_if_asked(job):
+                return None
         return taken
 
     def tell_waiting(self, job: str, sentence: Sentence) -> None:
@@ -207,7 +209,15 @@ class Keeper:
         with contextlib.suppress(OSError, sqlite3.Error):  # the next start offers to resume it
             self.journal.put_back(job)
             (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
-        self._loop.wake()
+        if not self._stop_if_asked(job):
+            self._loop.wake()
+
+    def _stop_if_asked(self, job: str) -> bool:
+        """Stop a job that somebody stopped while it went to another machine, or came back: it neither waited nor ran then."""
+        asked = job in self._loop.ends.stopping
+        if asked:
+            self.stop(job)
+        return asked
 
     def take_over(self, job: str, part: PartDone, files: Mapping[str, Path], machine: str) -> None:
         """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. `files`: under their

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from app.compat.planning.types import Row
+from app.engine.loading.generator_state import is_state
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech.decoder_layers import DecoderLayers
 from app.engine.speech.row_graph import GraphedRows, round_up
@@ -91,7 +92,7 @@ class Decoding:
         return (
             bool(((rows >= 0) & (rows < self._codes)).all())
             and all(bool((each < self._eos).all()) for each in sounding)
-            and state.generator.shape == self._generator.get_state().shape
+            and is_state(state.generator, self._generator)
             and type(state.frames_sent) is int
             and 0 <= state.frames_sent <= frames
         )

@@ -50,8 +50,13 @@ class Machine:
 
 def clean_name(name: object) -> str:
     """Return a machine's name as it may be shown: one short line."""
-    words = "".join(letter if letter.isprintable() else " " for letter in str(name)[: 4 * NAME_LETTERS])
-    return " ".join(words.split())[:NAME_LETTERS].strip() or "?"
+    return clean_line(name, NAME_LETTERS) or "?"
+
+
+def clean_line(given: object, letters: int) -> str:
+    """Return what another machine says as one line of no more letters, without signs that move what stands around them."""
+    words = "".join(letter if letter.isprintable() else " " for letter in str(given)[: 4 * letters])
+    return " ".join(words.split())[:letters].strip()
 
 
 class Register:

@@ -159,6 +159,15 @@ def describe_work(machine: HelpingMachine, fetched: str) -> Sentence:
     return say("helper.ready", "ready")
 
 
+def describe_elsewhere(others: OtherMachines) -> Sentence | None:
+    """Say, for the strip, which other machines are at work at what; None if none is."""
+    machines = tell_apart(others.hub.list_machines()) if others.hub is not None else []
+    at_work = [each for each in machines if each.online and each.doing]
+    words = " · ".join(dict.fromkeys(" ".join(each.doing.split()) for each in at_work))[:WORDS_SHOWN]
+    names, count = tuple(each.name for each in at_work), len(at_work)
+    return say("strip.elsewhere", "{names} {count:is|are} working on: {words}", names=names, count=count, words=words) if at_work else None
+
+
 def lending_view(lending: Lending, spoken: Language) -> View:
     """Show its owner what this machine does for another one."""
     from app.machines.lending_state import describe_state

@@ -24,8 +24,8 @@ from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.models.at_once import count_at_once
 from app.engine.models.model import Model
-from app.engine.pictures import checkpoint
-from app.engine.pictures.checkpoint import Checkpoint
+from app.engine.pictures import batch, checkpoint
+from app.engine.pictures.checkpoint import BLAMED_STEPS, Checkpoint
 from app.engine.pictures.painter import Painter
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, load_painter, read_pixels
@@ -246,14 +246,20 @@ def damage(kept: Path, how: str) -> None:
     with safe_open(kept, "pt") as file:
         about, tensors = dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
     state = json.loads(about["scheduler"])
-    if how in ("shape", "none", "nan"):
+    if how in ("shape", "none", "nan", "huge", "black"):
         odd = {"shape": torch.zeros(1, 4, 3, 3), "nan": tensors["latents"] * torch.nan}
+        odd |= {which: torch.full_like(tensors["latents"], 1e38) for which in ("huge", "black")}
+        about["done"] = "6" if how == "black" else about["done"]
         tensors |= {"latents": odd[how]} if how in odd else {}
         tensors = {name: each for name, each in tensors.items() if name != "latents" or how != "none"}
     elif how == "generator":
         tensors["generator"] = torch.zeros(3, dtype=torch.uint8)
+    elif how == "drawn":
+        tensors["generator"] = torch.full_like(tensors["generator"], 255)
     elif how in ("dtype", "done"):
         about[how] = "load" if how == "dtype" else "many"
+    elif how == "far":
+        about["done"] = "1000"
     else:
         state |= {
             "method": {"scale_model_input": {"value": 1}}, "index": {"_step_index": {"value": 9999}}, "words": {"_step_index": {"value": "x"}},
@@ -262,7 +268,10 @@ def damage(kept: Path, how: str) -> None:
     save_file(tensors, kept, {**about, "scheduler": json.dumps(state)})
 
 
-@pytest.mark.parametrize("how", ["shape", "none", "nan", "generator", "dtype", "done", "method", "index", "words", "memory", "form"])
+HOW = ("shape", "none", "nan", "huge", "black", "generator", "drawn", "dtype", "done", "far", "method", "index", "words", "memory", "form")
+
+
+@pytest.mark.parametrize("how", HOW)
 def test_a_picture_whose_beginning_is_odd_begins_anew(
     how: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
@@ -273,7 +282,24 @@ def test_a_picture_whose_beginning_is_odd_begins_anew(
     damage(begin(paints, request, tmp_path / "begun"), how)
     again = run(paints, request, tmp_path / "begun")
     assert isinstance(again[-1], Finished) and [step.done for step in again if isinstance(step, Step)] == [1, 2, 3, 4, 5, 6]
-    assert torch.equal(decoded[0], decoded[1])
+    assert torch.equal(decoded[0], decoded[-1])
+
+
+def test_only_what_a_run_went_on_from_is_blamed_and_only_soon() -> None:
+    """What breaks later, or where all steps were done here, is this machine's; so is a lack of memory."""
+    begun, broke = Checkpoint(3, torch.zeros(1), {}, torch.zeros(1)), NumbersBroke(4, "denoiser")
+    blamed = checkpoint.is_to_blame
+    assert blamed(begun, broke, 0) and blamed(begun, broke, BLAMED_STEPS) and blamed(begun, IndexError(), 1)
+    assert not blamed(begun, broke, BLAMED_STEPS + 1) and not blamed(None, broke, 0)
+    assert not blamed(replace(begun, complete=True), broke, 0) and not blamed(begun, RuntimeError("out of memory"), 0)
+
+
+def test_what_is_blamed_is_forgotten(tmp_path: Path) -> None:
+    picture = batch.Picture(0, tmp_path / "picture-0.png", tmp_path / "latent-0.safetensors", "")
+    picture.checkpoint_path.touch()
+    loop = batch.Loop([picture], Checkpoint(3, torch.zeros(1), {}, torch.zeros(1)), 0, elapsed_s=[1.0])
+    loop.begin_anew()
+    assert not picture.checkpoint_path.exists() and loop.start is None and loop.elapsed_s == []
 
 
 def test_no_beginning_replaces_what_a_scheduler_does() -> None:

@@ -115,3 +115,30 @@ def test_what_comes_back_from_another_machine_runs_here(tmp_path: Path) -> None:
     keeper.resume_lent_out()
     assert [each.id for each in keeper.interrupted] == [job]
     keeper.close()
+
+
+@pytest.mark.parametrize("goes", ["out", "back"])
+def test_a_stop_between_the_queue_and_another_machine_holds(goes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job neither waits nor runs in that moment."""
+    keeper = Idle(home(tmp_path))
+    job, stopped, journal = keeper.submit(request(1)).id, list[str](), keeper.journal
+    step = {"out": "take_waiting", "back": "put_back"}[goes]
+    move = getattr(journal, step)
+
+    def move_and_stop(id_: str) -> object:
+        if goes == "back":
+            keeper.stop(id_)
+        moved = move(id_)
+        if goes == "out":
+            keeper.stop(id_)
+        return moved
+
+    if goes == "back":
+        keeper.lend_out(job, "starter-painter", lambda: stopped.append(job))
+    monkeypatch.setattr(journal, step, move_and_stop)
+    if goes == "out":
+        assert keeper.lend_out(job, "starter-painter", lambda: stopped.append(job)) is None and stopped == [job]
+    else:
+        keeper.give_up_lent_out(job)
+    assert journal.get(job).state == "stopped" and isinstance(keeper.get_progress(job).end, Stopped) and keeper.running == []
+    keeper.close()

@@ -288,7 +288,7 @@ def begun(speakers: dict[str, loader.Speaker], tmp_path_factory: pytest.TempPath
     [
         {"rows": [[1, 2]]}, {"rows": "x"}, {"rows": [[5000] * 9] * 60}, {"rows": [[-1] * 9] * 60}, {"rows": [[1024] * 9] * 60},
         {"rows": [[1] * 9] * 9999}, {"rows": [[0.5] * 9] * 60}, {"generator": ""}, {"generator": "AAAA"}, {"ended": "x"}, {"ended": 10**9},
-        {"given": 10**9}, {"given": -1}, {"given": "x"},
+        {"generator": "/" * 6741 + "w=="}, {"given": 10**9}, {"given": -1}, {"given": "x"},
     ],
     ids=lambda change: str(change)[:30],
 )  # fmt: skip
