@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 LARGE = 1_900_000
-LIVE_S = 0.5
+LIVE_S = 1.0
 BODIES = {
     "nested": b"[" * LARGE,
     "nested and closed": b'{"data":' + b"[" * (LARGE // 2) + b"]" * (LARGE // 2) + b"}",
