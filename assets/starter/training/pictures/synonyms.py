@@ -95,7 +95,7 @@ ALSO = _each({
     "below": "under, underneath, beneath, lower than",
     "by day":
         "daytime, daylight, noon, midday, in the daytime, during the day, in daylight, at noon, by daylight, afternoon, in the "
-        "afternoon, at day",
+        "afternoon, at day, blue sky, blue skies, clear blue sky, sunny sky",
     "at sunset":
         "dusk, evening, twilight, sundown, in the evening, at dusk, golden hour, evening sky, red sky, orange sky, pink sky, at "
         "twilight, nightfall, evening light",
@@ -181,7 +181,7 @@ SHOWS = {"night": ["star"], "rain": ["clouds", "cloud"], "snowfall": ["clouds", 
 """What is seen anyhow in a picture of such a time or weather."""
 ONLY_AT = {"rainbow": ["day"]}
 """The times of a weather that has not all."""
-OUTDOORS = ("outdoors", "sky", "in the sky", "blue sky", "clear sky", "in the air", "outside", "horizon")
+OUTDOORS = ("outdoors", "sky", "in the sky", "clear sky", "in the air", "outside", "horizon")
 """It makes a landscape of a picture, and says no more."""
 USUAL_GROUND = {"": "hills", "snowfall": "snow"}
 """The land of a weather where none is said; of any other, the first."""

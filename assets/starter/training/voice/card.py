@@ -54,8 +54,8 @@ voice. After a prompt of two speakers both may have the last one's, so Hearth le
 results is not heard at all, but named. Both judges mishear flite itself, too: their figures compare voices, they do not say how much a person understands.
 """
 
-COURSE = """These weights saw 12,000 of the 33,000 sentences drawn: Dia 6,095 steps in 92 minutes of one core of a Xeon at 2.8 GHz, the codec's decoder 2,300
-steps and its encoder 2,500 in about an hour."""
+COURSE = """These weights saw 12,000 sentences in Dia's first 6,095 steps (92 minutes of one core of a Xeon at 2.8 GHz); 2,268 more (22 minutes of
+a core of an EPYC, `--seen 12000`) drew theirs from 20,000 others. The codec's decoder took 2,300 steps and its encoder 2,500 in about an hour."""
 """Of the weights that ship; to be told anew with others."""
 SECOND = "| the same sentences, heard by Moonshine tiny | {wer:.1%} | {flite_wer:.1%} |\n"
 
