@@ -70,8 +70,8 @@ def in_bfloat16(plan: Plan) -> loader.Speaker:
 
 
 WAYS: dict[str, tuple[Callable[[Plan], Any], float, float]] = {
-    "bfloat16": (in_bfloat16, 0.002, 0.97),
-    "int8": (lambda plan: load(STARTER, plan, "int8"), 0.002, 0.97),
+    "bfloat16": (in_bfloat16, 0.002, 0.95),
+    "int8": (lambda plan: load(STARTER, plan, "int8"), 0.002, 0.95),
     "int4": (lambda plan: load(STARTER, plan, "int4"), 0.1, 0.75),
 }
 """How the trained voice is held; the most that its choice may cost in nats; the least share of rows with the same best code."""
