@@ -28,7 +28,7 @@ from app.ui.state.settings import Settings
 from tests.support import light_painter
 from tests.support.lent import Helper, start
 from tests.support.light_painter import PACE
-from tests.support.waiting import LOADING_S
+from tests.support.waiting import LOADING_S, until
 from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -178,6 +178,7 @@ def test_what_is_found_saves_the_address_and_a_model_is_fetched(
     assert not seen.is_checked(), "off by default"
     seen.check()
     expect(seen).to_be_checked()
+    until(lambda: helper.others.nearby is not None)  # the box is checked before the server hears of it
     assert helper.others.nearby is not None
     with patch.object(helper.others.nearby, "list_seen", lambda kind: [desk] if kind == "main" else []):
         place(theirs).get_by_role("button", name="Code of Desk <b>").click()
