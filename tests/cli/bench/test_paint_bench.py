@@ -9,20 +9,26 @@ import pytest
 
 from app.__main__ import main
 
-GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "1", "--batch", "2", "--json"]
+GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "1", "--json"]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_each_way_in_turn_and_a_batch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_each_way_in_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*GIVEN, "--home", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    values = json.loads(told.out)
-    steps, batch = values["tables"]["steps"], values["tables"]["batch"]
+    steps = json.loads(told.out)["tables"]["steps"]
     assert [row["way"] for row in steps] == ["Hearth, float32", "plain diffusers", "plain diffusers again"]
     assert all(0 < row["least_s"] <= row["seconds"] and row["beside_plain"] > 0 and row["peak_bytes"] > 10**7 for row in steps)
+    assert "starter, 64 px, plain diffusers" in told.err and not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_batch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([*GIVEN, "--batch", "2", "--home", str(tmp_path)]) == 0
+    batch = json.loads(capsys.readouterr().out)["tables"]["batch"]
     assert [row["way"] for row in batch] == ["Hearth, 2 of 3 steps", "plain diffusers, 2 of 3 steps"]
     assert all(row["ratio"] == row["batch_s"] / row["one_s"] > 0 for row in batch)
-    assert "starter, 64 px, plain diffusers" in told.err and not list((tmp_path / "scratch").iterdir())
 
 
 @pytest.mark.slow
