@@ -107,6 +107,7 @@ def test_cut_outs_fit_their_latents() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_true_drawings_are_found_right_and_altered_ones_wrong() -> None:
     """A wrong noun, a wrong colour and a missing thing are each named, whatever the seed's light; a wrong size is a fault of some name."""
     asked = Scene((Group("cat", "black", place="left"), Group("house", "red", place="right")), ground="hills", time="night", seed=3)
@@ -179,6 +180,7 @@ def test_what_was_meant_is_compared_with_what_was_read() -> None:
         assert fault in misread(meant | other, read), other
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_two_steps_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "CAPTIONS_FOR_TOKENIZER", 300)

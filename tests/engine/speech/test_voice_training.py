@@ -197,6 +197,7 @@ def test_muon_steps_as_torch_does() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_two_steps_of_the_training_fit_together(tmp_path: Path) -> None:
     told = smoke.run(tmp_path)
     assert told["second_loss"] < told["first_loss"] < 8
