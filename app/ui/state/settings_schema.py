@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from app.engine.jobs.quicker import Quicker
+from app.engine.jobs.request import SEED_LIMIT
 from app.engine.models.chosen import ChoiceValues
 
 
@@ -24,6 +25,8 @@ Words = Annotated[str, AfterValidator(_require_utf8)]
 
 
 class SpeakValues(TypedDict, total=False):
+    seed: Annotated[float, _range(0, SEED_LIMIT - 1)] | None
+    voice: Words
     model: Words
     speed: Annotated[float, _range(0.5, 2)]
     format: Literal["wav", "flac", "mp3", "ogg", "opus"]

@@ -177,6 +177,10 @@ def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:
     return PresetRow(choice, save, delete)
 
 
+OF_ONE_SCRIPT: Final = frozenset({"model", "seed", "voice"})
+"""What a preset leaves as it is."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedSettings:
     """The owner's settings of one tab: saved as they change, and filled in by presets."""
@@ -198,7 +202,7 @@ class SavedSettings:
         return [wanted.get(name, gr.skip()) for name in self.fields]
 
     def save_preset(self, values: dict[Any, Any], request: gr.Request) -> tuple[Any, str]:
-        asked = {name: values[field] for name, field in self.fields.items() if name != "model"}
+        asked = {name: values[field] for name, field in self.fields.items() if name not in OF_ONE_SCRIPT}
         try:
             choice = presets.save_preset(self.desk.settings, self.tab, values[self.presets.choice], asked)
         except Trouble as trouble:

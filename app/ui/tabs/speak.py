@@ -48,8 +48,7 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     else:
         connect_owner(tab)
     fields = tab.fields
-    filled = [fields.settings.seed, fields.voice.voice, *fields.saved.values()]
-    return Refresh(tab.fill, filled, tab.offer, [fields.settings.model, fields.voice.voice])
+    return Refresh(tab.fill, [*fields.saved.values()], tab.offer, [fields.settings.model, fields.voice.voice])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,8 +151,11 @@ class SpeakTab:
         return [self.shared.offer_models(), self.offer_voices()]
 
     def fill(self) -> list[Any]:
-        """Empty the seed and fill in the voices and the saved settings."""
-        return [None, self.offer_voices(), *self.shared.saved_values(self.fields.saved)]
+        """Fill in the saved settings, and the voices: one that is gone makes way for a random one."""
+        values = dict(zip(self.fields.saved, self.shared.saved_values(self.fields.saved), strict=True))
+        choices = voice_choices(self.desk)
+        chosen = values["voice"] if values["voice"] in [name for _, name in choices] else FRESH
+        return [gr.update(choices=choices, value=chosen) if name == "voice" else value for name, value in values.items()]
 
 
 def connect(tab: SpeakTab) -> None:
@@ -162,7 +164,7 @@ def connect(tab: SpeakTab) -> None:
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
-    reused = [own.seed, *fields.saved.values(), fields.voice.voice]
+    reused = [*fields.saved.values()]
     tell_reusing("speak", reused, script_event(fields.calls, "speak.restore"))
     reuse = hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     tell_reused("speak", reused, reuse)

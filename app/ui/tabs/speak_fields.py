@@ -73,15 +73,15 @@ class SpeakFields:
         """The fields whose values are saved, by their names in the settings."""
         own, sampling = self.settings, self.settings.sampling
         return {
-            "model": own.model, "speed": own.speed, "format": own.format, "own": sampling.by_hand, "guidance": sampling.guidance,
+            "seed": own.seed, "model": own.model, "speed": own.speed, "format": own.format, "own": sampling.by_hand, "guidance": sampling.guidance,
             "temperature": sampling.temperature, "top_p": sampling.top_p, "cfg_filter": sampling.cfg_filter, "loudness": own.loudness,
-            "carry": own.carry,
+            "carry": own.carry, "voice": self.voice.voice,
         }  # fmt: skip
 
     @property
     def restored(self) -> list[Component]:
         """The fields that an earlier creation fills again."""
-        return [self.script, self.settings.seed, *self.saved.values(), self.voice.voice]
+        return [self.script, *self.saved.values()]
 
     @property
     def asked(self) -> set[Block]:
