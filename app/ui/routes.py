@@ -105,11 +105,14 @@ class StaticAsked(Asked):
 
 
 class DraftsAsked(Asked):
-    """Fields whose text is saved while typing."""
+    """Fields whose text is saved while typing, and the text that something else took the place of."""
 
     speak_text: str | None = Field(None, alias="speak-text")
     paint_prompt: str | None = Field(None, alias="paint-prompt")
     paint_negative: str | None = Field(None, alias="paint-negative")
+    speak_text_earlier: str | None = Field(None, alias="speak-text-earlier")
+    paint_prompt_earlier: str | None = Field(None, alias="paint-prompt-earlier")
+    paint_negative_earlier: str | None = Field(None, alias="paint-negative-earlier")
 
 
 def routes(desk: Desk) -> list[Route]:

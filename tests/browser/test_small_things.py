@@ -18,6 +18,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.both_servers import served
+from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -154,6 +155,41 @@ def test_a_dropped_text_becomes_the_script(page: Page) -> None:
     expect(page.locator("#h-script .h-turns li")).to_have_count(1)
     told.get_by_role("button", name="Undo").click()
     expect(box).to_have_value("[S1] Wide.")
+
+
+def test_a_sample_takes_no_script_away(page: Page, opened: tuple[Desk, str]) -> None:
+    """One click on a sample was the end of a chapter: Ctrl Z gave a mash of two samples, and the mash was the draft."""
+    go(page, "speak")
+    box, told, earlier = page.locator(SCRIPT), page.locator(".h-rewritten"), page.locator("#h-scripts .h-earlier")
+    chapter = "[S1] " + "The wind came off the fjord, smelling of salt and tar. " * 80
+    samples = page.locator("#h-scripts").get_by_role("button")
+    for way in ("the note", "the keyboard", "the chip"):
+        page.fill(SCRIPT, chapter)
+        samples.nth(0).click()
+        expect(told).to_have_text("The sample \u201cA good morning\u201d replaced your text. Undo")
+        samples.nth(1).click()
+        expect(box).to_have_value(re.compile("lighthouse keeper"))
+        if way == "the note":
+            samples.nth(0).click()  # a sample that goes is nobody's loss
+            expect(earlier).to_have_attribute("title", re.compile("^.S1. The wind came"))
+            page.fill(SCRIPT, chapter)
+            samples.nth(0).click()
+            told.get_by_role("button", name="Undo").click()
+        elif way == "the keyboard":
+            box.focus()
+            for _ in range(2):
+                page.keyboard.press("Control+z")
+        else:
+            box.press("x")  # whoever types on loses the note, not the chapter
+            expect(told).to_have_count(0)
+            page.reload()
+            page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+            earlier.click()
+            expect(told.locator("span")).to_have_text("Your earlier text is back.")
+        expect(box).to_have_value(chapter)
+    desk, _ = opened
+    until(lambda: desk.settings.get("drafts")["speak-text-earlier"].startswith("x[S1] Once upon a time"))
+    assert not shut_out(page)
 
 
 def test_what_is_no_text_or_too_long_is_refused_in_a_sentence(page: Page) -> None:

@@ -50,6 +50,13 @@ NUMBERS: Final[Mapping[Call, str]] = {
 """The whole number that a call carries; the others carry nothing."""
 
 
+DRAFTS: Final = (
+    "speak-text", "paint-prompt", "paint-negative",
+    "speak-text-earlier", "paint-prompt-earlier", "paint-negative-earlier",
+)  # fmt: skip
+"""What is kept while it is typed, and what a sample or an earlier creation took the place of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """A route of the page: its path, its method, and the fields of its query or its JSON."""
@@ -65,7 +72,7 @@ ROUTES: Final = (
     Address("hearth/live", fields=("charts",)),
     Address("hearth/check", "POST", ("kind", "text", "model", "negative")),
     Address("hearth/drafts"),
-    Address("hearth/drafts", "POST", ("speak-text", "paint-prompt", "paint-negative")),
+    Address("hearth/drafts", "POST", DRAFTS),
     Address("hearth/made/{job}/{name}"),
     Address("hearth/heard/{job}/{part}", fields=("after", "gain")),
     Address("hearth/creation/{id}", fields=("format", "download")),

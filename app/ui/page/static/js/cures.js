@@ -9,7 +9,7 @@
     [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Choose another model"), tab("models")],
   ];
   // A single caption is named in the sentence; several are buttons.
-  const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.put("paint-prompt", each)]);
+  const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.rewrite("paint-prompt", each, t("cure.caption-taken", "The prompt is now: {words}", { words: each }))]);
   const report = () => [[t("cure.report", "Copy report"), Hearth.copyReport]];
   // Resuming a failed job keeps what it finished.
   const on = (trouble) => {

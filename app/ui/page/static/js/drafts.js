@@ -1,5 +1,7 @@
 // Save drafts while they are typed and restore them when the page loads: in each window what it held, in a new one what the owner typed last.
+// With them the words that a sample or an earlier creation took the place of (rewrite.js).
 (() => {
+  const { t } = Hearth;
   const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
   const WAIT_MS = 500, OWN = "hearth_drafts"; // of this window, and all that a guest has
   const known = new Map(); // field -> text saved last
@@ -18,12 +20,23 @@
     const fresh = FIELDS.filter((id) => known.has(id) && field(id) && field(id).value !== known.get(id));
     if (!fresh.length) return;
     for (const id of fresh) known.set(id, field(id).value);
-    const texts = Object.fromEntries(fresh.map((id) => [id, known.get(id)]));
-    // keepalive: also while the page unloads. Send again what did not arrive.
-    const again = () => fresh.forEach((id) => known.set(id, null));
+    // Send again what did not arrive.
+    save(Object.fromEntries(fresh.map((id) => [id, known.get(id)])), () => fresh.forEach((id) => known.set(id, null)));
+  }
+
+  function save(texts, again = () => {}) {
+    // keepalive: also while the page unloads.
     if (mine) Hearth.post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
     sessionStorage.setItem(OWN, JSON.stringify({ ...own(), ...texts })); // last: a script of megabytes may have no room here
   }
+
+  Hearth.earlier = (id) => kept?.[`${id}-earlier`];
+  Hearth.keepEarlier = (replaced) => {
+    const texts = Object.fromEntries(Object.entries(replaced).map(([id, words]) => [`${id}-earlier`, words]));
+    if (!Object.keys(texts).length) return;
+    kept = { ...kept, ...texts };
+    save(texts);
+  };
 
   document.addEventListener("input", (event) => {
     const id = FIELDS.find((each) => event.target.closest?.(`#${each}`));
@@ -47,6 +60,7 @@
       if (!known.has(id)) {
         known.set(id, kept[id] ?? "");
         if (kept[id] && !field(id).value) return Hearth.put(id, kept[id]);
+        if (kept[id] && field(id).value !== kept[id]) Hearth.offerBack({ [id]: kept[id] }, t("rewritten.reused", "The text of an earlier creation replaced yours."));
       }
       if (field(id).value !== known.get(id) && !timer) later(); // runs more often than it waits
     });

@@ -19,11 +19,15 @@
   };
 
   // An earlier creation's settings come, have come, and go again.
-  Hearth.reusing = (tab, values) => (own[tab] ??= values);
+  Hearth.reusing = (tab, values) => {
+    own[tab] ??= values;
+    Hearth.rememberWords(tab);
+  };
   Hearth.reused = (tab, values) => {
     const other = JSON.stringify(values) !== JSON.stringify(own[tab]);
     if (!other) delete own[tab];
     Hearth.inForce(tab, "reused", other);
+    Hearth.offerWords(tab);
   };
   Hearth.before = (tab) => {
     const values = own[tab];

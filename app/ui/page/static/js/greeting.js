@@ -9,12 +9,13 @@
     document.querySelectorAll("#h-greeting").forEach((each) => (each.hidden = true));
   }
 
-  function start(tab, field, value) {
+  function start(name, tab, field, words) {
     done();
     Hearth.openTab(tab);
-    Hearth.send(field, value, Hearth.buttons[tab].go);
+    Hearth.send(field, words, name, Hearth.buttons[tab].go);
   }
 
+  const first = (name, ...sample) => Hearth.button(name, () => start(name, ...sample), "h-first");
   const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
 
   // Once: the frame keeps its height while the machine is being asked, so that nothing below it moves.
@@ -27,8 +28,8 @@
     text(later, t("greeting.later", "Or download the large models"));
     text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models: a voice that reads any English text, and a painter of simple scenes. They run on any machine, without a download or an account."));
     const go = element.querySelector(".h-go");
-    if (by["starter-voice"].here) go.append(Hearth.button(t("greeting.speak", "Speak something"), () => start("speak", "speak-text", Hearth.first.script), "h-first"));
-    if (by["starter-painter"].here) go.append(Hearth.button(t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", Hearth.first.prompt), "h-first"));
+    if (by["starter-voice"].here) go.append(first(t("greeting.speak", "Speak something"), "speak", "speak-text", Hearth.first.script));
+    if (by["starter-painter"].here) go.append(first(t("greeting.paint", "Paint something"), "paint", "paint-prompt", Hearth.first.prompt));
     for (const each of offered()) {
       const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
       text(line.querySelector("b"), each.title);

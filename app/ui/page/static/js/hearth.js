@@ -135,12 +135,12 @@
   Hearth.buttons = { speak: { go: "speak-go", stop: "speak-stop" }, paint: { go: "paint-go", stop: "paint-stop" } };
   Hearth.stop = (tab) => (tab === "machine" ? Hearth.call("machine.stop") : Hearth.press(Hearth.buttons[tab]?.stop));
 
-  // Set a field, then press a button; wait for a tab that was never opened and is not on the page yet.
-  Hearth.send = (id, value, button, tries = 300) => {
+  // Put a sample into a field, then press a button; wait for a tab that was never opened and is not on the page yet.
+  Hearth.send = (id, words, name, button, tries = 300) => {
     if (document.querySelector(`#${id} textarea, #${id} input`)) {
-      Hearth.put(id, value);
+      Hearth.useSample(id, words, name);
       setTimeout(() => Hearth.press(button), 120);
-    } else if (tries) setTimeout(() => Hearth.send(id, value, button, tries - 1), 100);
+    } else if (tries) setTimeout(() => Hearth.send(id, words, name, button, tries - 1), 100);
   };
 
   // Chips that put a sample text into a field: named in the user's language, the text in the model's.
@@ -149,7 +149,7 @@
     element.innerHTML = `<div class="h-chips" role="group"></div>`;
     element.firstElementChild.setAttribute("aria-label", label);
     for (const [name, words] of samples) {
-      const chip = Hearth.button(name, () => Hearth.put(field, words));
+      const chip = Hearth.button(name, () => Hearth.useSample(field, words, name));
       chip.title = words;
       element.firstElementChild.append(chip);
     }

@@ -56,7 +56,7 @@
     const before = Hearth.state[kind]?.job;
     const answer = await Hearth.post(`hearth/smaller/${kind}`);
     const { trouble, text: words, request } = await answer.json();
-    if (kind === "speech" && request) Hearth.put("speak-text", request.text);
+    if (kind === "speech" && request) Hearth.rewrite("speak-text", request.text, t("job.shorter", "The script is now its shorter form."));
     if (kind === "picture" && request) for (const [side, field] of [["width", "paint-width"], ["height", "paint-height"]]) Hearth.put(field, request[side]);
     for (let tries = 0; !trouble && Hearth.state[kind]?.job === before && tries < 50; tries++) await new Promise((go) => setTimeout(go, 100));
     notes.set(Hearth.state[kind]?.job, trouble ?? words);

@@ -58,10 +58,9 @@
     const [from, to] = [field.selectionStart, field.selectionEnd];
     const before = field.value.slice(0, from), after = field.value.slice(to);
     const lead = before && !/\s$/.test(before) ? " " : "";
-    Hearth.put("speak-text", `${before}${lead}${insert} ${after.trimStart()}`);
-    const place = from + lead.length + insert.length + 1;
     field.focus();
-    field.setSelectionRange(place, place);
+    field.setSelectionRange(from, to + after.length - after.trimStart().length);
+    document.execCommand("insertText", false, `${lead}${insert} `); // as if typed, for Ctrl Z
   });
 
   // Play a part while it is spoken, piece after piece, then the rest from the finished file, as its voice made it. With `on`
