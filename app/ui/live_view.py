@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -27,6 +28,8 @@ from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
 from app.ui.tabs.curve_view import find_place
 
+_log = logging.getLogger(__name__)
+_logged: set[tuple[str, str]] = set()
 NO_MEMORY: Final = "session.no-memory"
 """The engine's sentence for a job that even its most economical settings leave too large."""
 CHART_POINTS: Final = 120
@@ -50,22 +53,26 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
             desk.machine.read_choice(OWNER),
             spoken,
         ),
-        "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken),
         "charts": views.charts_view(looked_at, spoken),
         "chunk": {"size": desk.keeper.chunk, "place": find_place(desk.keeper.chunk), "sizes": SIZES},
         "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
-        "interrupted": paint_view.interrupted_view(desk, person, spoken),
     }
-    running = desk.keeper.journal.find(state.job) if state.job else None
-    answer["strip"]["of_guest"] = running is not None and is_guest(running.owner)
-    if progress is not None and progress.step is not None and progress.end is None:
-        answer["strip"]["eta_s"] = desk.others.estimate_left(state.job, progress.step)
-    elsewhere = other_machines.describe_elsewhere(desk.others)
-    if not state.job and state.ready and state.obstacle is None and elsewhere is not None:
-        answer["strip"]["doing"] = translate(elsewhere, spoken)
-    answer["machines"] = other_machines.machines_view(desk.others, spoken)
+    with _alone("queue"):
+        answer["queue"] = desk.jobs.list_queue(person)
+    with _alone("interrupted"):
+        answer["interrupted"] = paint_view.interrupted_view(desk, person, spoken)
+    with _alone("strip"):
+        running = desk.keeper.journal.find(state.job) if state.job else None
+        answer["strip"]["of_guest"] = running is not None and is_guest(running.owner)
+        if progress is not None and progress.step is not None and progress.end is None:
+            answer["strip"]["eta_s"] = desk.others.estimate_left(state.job, progress.step)
+        elsewhere = other_machines.describe_elsewhere(desk.others)
+        if not state.job and state.ready and state.obstacle is None and elsewhere is not None:
+            answer["strip"]["doing"] = translate(elsewhere, spoken)
+    with _alone("machines"):
+        answer["machines"] = other_machines.machines_view(desk.others, spoken)
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:
             end = desk.keeper.get_progress(view["job"]).end
@@ -73,11 +80,27 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
                 view["end"]["text"] = join(spoken, end.sentence, *end.objections, LARGER)
             view["end"]["cure"] = desk.models.resolve_cure(view["end"]["cure"])
         answer[kind] = view
-    if grid := paint_view.grid_view(desk, person, spoken):
-        answer["grid"] = grid
-    if desk.measuring.job:
-        answer["measuring"] = machine_view.measuring_view(desk, spoken)
+    with _alone("grid"):
+        if grid := paint_view.grid_view(desk, person, spoken):
+            answer["grid"] = grid
+    with _alone("measuring"):
+        if desk.measuring.job:
+            answer["measuring"] = machine_view.measuring_view(desk, spoken)
     return answer
+
+
+@contextmanager
+def _alone(area: str) -> Iterator[None]:
+    """Draw one area of the page: where that fails it stays as it was, and all others are drawn. The page asks each second, so each
+    fault is logged once."""
+    try:
+        yield
+    except Trouble:
+        pass  # its record is gone: it is not shown
+    except Exception as fault:
+        if (once := (area, repr(fault)[:200])) not in _logged:
+            _logged.add(once)
+            _log.exception("The page's %s cannot be drawn", area)
 
 
 def _find_loaded(state: EngineState, progress: Progress | None) -> str:
@@ -110,7 +133,7 @@ def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[Kind, views.V
     current = {kind: desk.jobs.find_current(kind, person) for kind in JOB_VIEWS}
     views_of: dict[Kind, views.View] = {}
     for kind, job in current.items():
-        with suppress(Trouble):  # A job whose record is gone is not shown.
+        with _alone(kind):
             if job:
                 views_of[kind] = JOB_VIEWS[kind](desk, job, spoken)
     return views_of

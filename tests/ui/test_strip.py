@@ -21,6 +21,7 @@ from app.sentence import say
 from app.ui.live_view import owner_view
 from app.ui.page.views import chunk_now_text, chunk_text, machine_text, strip_memory
 from app.ui.state.person import OWNER
+from app.ui.tabs import other_machines, paint_view
 from tests.support.guests import desk_at
 
 CARD = machine("gtx-1060")
@@ -112,3 +113,19 @@ def test_the_charts_tell_each_move_of_the_slider_and_each_fallback_once(tmp_path
         seen = owner_view(desk, OWNER, "en", with_charts=True)["charts"]
         smaller = "Attention works in smaller chunks."
         assert [each["marks"] for each in seen] == [[smaller], ["chunk size 64"], [], [smaller, "chunk size automatic"]]
+
+
+def test_an_area_that_cannot_be_drawn_takes_no_other_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A step of another machine whose speed was NaN was the end of the whole page for as long as that machine had a task."""
+    with desk_at(tmp_path) as desk:
+        whole = owner_view(desk, OWNER, "en", with_charts=True)
+        for area, owner in (("machines", other_machines), ("queue", desk.jobs), ("interrupted", paint_view), ("grid", paint_view)):
+            name = {"machines": "machines_view", "queue": "list_queue"}.get(area, f"{area}_view")
+            with monkeypatch.context() as patch, caplog.at_level("ERROR"):
+                patch.setattr(type(owner) if area == "queue" else owner, name, lambda *_: 1 / 0)
+                for _ in range(3):
+                    assert owner_view(desk, OWNER, "en", with_charts=True).keys() == whole.keys() - {area}
+            assert [each.getMessage() for each in caplog.records] == [f"The page's {area} cannot be drawn"], "told each second"
+            caplog.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -16,6 +17,10 @@ SENT: Final[dict[str, type]] = {each.__name__: each for each in (Loading, Unload
 _SCHEMAS: Final[dict[str, TypeAdapter[Any]]] = {name: TypeAdapter(each) for name, each in SENT.items()}
 TEXT_LETTERS: Final = 2000
 _DEPTH_MOST: Final = 12
+NUMBER_MOST: Final = 2**53
+"""Larger than any number of bytes, steps or seconds, and still exact as a float."""
+_LEAST: Final = {"total": 1, "parts": 1, "at_once": 1}
+"""What the page divides by; all other numbers of an event are 0 or more."""
 
 
 def to_json(event: Event) -> dict[str, Any] | None:
@@ -37,6 +42,8 @@ def from_json(given: object) -> Event | None:
         event = _SCHEMAS[str(given["event"])].validate_python({key: value for key, value in given.items() if key != "event"})
     except (ValidationError, RecursionError):
         return None
+    if not _counts(asdict(event)):
+        return None
     sentences = [getattr(event, "sentence", None), *getattr(event, "objections", ())]
     plain = all(_is_plain(each) for each in sentences if each is not None)
     return event if plain and not getattr(event, "files", ()) else None
@@ -51,7 +58,17 @@ def _is_modest(value: object, depth: int) -> bool:
             return depth > 0 and all(isinstance(key, str) and _is_modest(each, depth - 1) for key, each in value.items())
         case list() | tuple():
             return depth > 0 and len(value) <= TEXT_LETTERS and all(_is_modest(each, depth - 1) for each in value)
-    return value is None or isinstance(value, bool | int | float)
+    return value is None or (isinstance(value, bool | int | float) and -NUMBER_MOST <= value <= NUMBER_MOST)  # which NaN is not
+
+
+def _counts(values: Mapping[str, Any]) -> bool:
+    """Tell whether an event's numbers are some that can be; those of a sentence are its own."""
+    for name, value in values.items():
+        if isinstance(value, dict) and "english" not in value and not _counts(value):
+            return False
+        if isinstance(value, int | float) and value < _LEAST.get(name, 0):
+            return False
+    return True
 
 
 def _is_plain(sentence: Sentence) -> bool:

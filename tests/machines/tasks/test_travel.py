@@ -134,6 +134,24 @@ def test_every_event_is_sent_or_left_out_on_purpose() -> None:
     assert told is not None and "secret" not in json.dumps(told)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), -1, 1e300, 2**1100, 0])
+def test_a_number_that_cannot_be_is_no_event(number: float) -> None:
+    """A speed of NaN, or 0 parts, kept the owner's page from being drawn for as long as the machine that sent it had a task."""
+    divisors = ("total", "parts", "at_once")
+    for event in EVENTS:
+        told = to_json(event) or {}
+        assert from_json(told) == event
+        numbers = [name for name, value in told.items() if isinstance(value, int | float)] + ["eta_s", "realtime"] * isinstance(event, Step)
+        assert numbers or not isinstance(event, Step | Finished | Stopped | Unloaded)
+        for name in numbers:
+            assert (from_json({**told, name: number}) is None) is (bool(number) or name in divisors), name
+        if isinstance(event, Step):
+            assert from_json({**told, "memory": {**told["memory"], "free_bytes": number}}) is None or number == 0
+            assert from_json({**told, "ran": {"path": "x", "rows": number, "queries": 1}}) is None or number == 0
+    bad = dict(to_json(Note(say("test.words", "{name}", name=number))) or {})
+    assert (from_json(bad) is None) is not (-(2**53) <= number <= 2**53)
+
+
 @pytest.mark.parametrize("template", ["{name.__class__}", "{name:999999999}", "{name!r}", "{other}", "{0}", "{", "{name[0]}", "x" * 3000])
 def test_a_template_that_does_more_than_name_its_values_is_refused(template: str) -> None:
     told = to_json(Note(WORDS))
