@@ -18,7 +18,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.engine.files import spoken_parts
 from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
-from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
+from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run, Stop
 from app.engine.jobs.request import SpeechRequest
 from app.engine.process import child
 from app.engine.process.delivery import find_limits
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 SENDING = threading.Lock()
 LIVES = "lives.json"
-"""What each life of the engine does, in the home's folder: how many parts it finishes before it dies, where it dies, and what place it blocks."""
+"""What each life of the engine does, in the home's folder: how many parts it finishes before it dies, where it dies ("never": it loads
+for ever), and what place it blocks."""
 
 
 def replace_engines(patch: pytest.MonkeyPatch) -> None:
@@ -78,6 +79,8 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     told(pipe, JobEvent(order.job, Loading("light", say("test.loading", "loading"))))
     if life.get("dies") == "loading":
         die()
+    if life.get("dies") == "never":
+        return ignore_stop(pipe)
     parts = script.parse_script(request.text, find_limits(home, request.model)).parts
     made = 0
     for index, part in enumerate(parts):
@@ -97,6 +100,16 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     target = job / "speech.wav"
     target.write_bytes(spoken_parts.sound_path(job, 0).read_bytes())
     told(pipe, JobEvent(order.job, Finished((str(target),), 1.0, 1.0, "frames", 0, 1.0)))
+
+
+def ignore_stop(pipe: Connection) -> None:
+    """As a load that never ends: the process beats, and its job does not see that it is to stop."""
+    while not isinstance(pipe.recv(), Stop):
+        pass
+    asked_s = time.monotonic()
+    while True:
+        told(pipe, Beat(Reading(), "", 0.0, unheard_s=time.monotonic() - asked_s))
+        time.sleep(0.05)
 
 
 def speak(job: Path, index: int, text: str) -> None:

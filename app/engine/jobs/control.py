@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 
 from app.compat.planning.types import AUTO, Chunk
@@ -13,12 +14,18 @@ class Control:
     """Shared between the listening thread and the running one."""
 
     stopping: threading.Event = field(default_factory=threading.Event)
+    asked_s: float | None = None
+    """When Stop was pressed; None before, and once the run has seen it: what it does from then on is to keep what it has."""
 
     def stop(self) -> None:
-        self.stopping.set()
+        if not self.stopping.is_set():
+            self.asked_s = time.monotonic()
+            self.stopping.set()
 
     @property
     def stopped(self) -> bool:
+        if self.stopping.is_set():
+            self.asked_s = None
         return self.stopping.is_set()
 
 

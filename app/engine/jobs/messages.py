@@ -80,6 +80,8 @@ class Beat:
     """Weights on the device; unloaded when another model needs the memory."""
     checked: tuple[int, int] = (0, 0)
     """Questions about this machine that are answered, of how many; (0, 0) until they are counted."""
+    unheard_s: float | None = None
+    """The time since Stop was pressed, while the running job has not seen it."""
 
 
 @dataclass(frozen=True, slots=True)

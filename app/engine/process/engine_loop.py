@@ -22,7 +22,7 @@ from app.engine.process.engine_status import EngineStatus
 from app.engine.process.job_end import JobEnds
 from app.engine.process.job_folder import End
 from app.engine.process.progress_board import ProgressBoard
-from app.engine.process.recovery import Death, describe_death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
+from app.engine.process.recovery import DEAF, Death, describe_death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
 from app.engine.process.stores import Stores
 from app.engine.process.work_queue import WorkQueue
 
@@ -32,9 +32,16 @@ TICK_S = 0.2
 QUIET_S = 600.0
 """A job that reports nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of
 it."""
+UNHEARD_S = 20.0
+"""A job that has not seen Stop after this long, and a step of its own, never will: it loads or reads something that does not end."""
 STORE_AGAIN_S = 1.0
 """The wait before the end of a job is stored again: joining a long script's sound takes a moment each time."""
 _log = logging.getLogger("hearth.keeper")
+
+
+def find_step_s(step: Step | None) -> float:
+    """Return how long a step of a picture takes: Stop is seen between two."""
+    return 1 / step.rate if step is not None and step.unit == "steps" and step.rate > 0 else 0.0
 
 
 class EngineLoop:
@@ -192,8 +199,12 @@ class EngineLoop:
         self._engine.note_beat()
         step = self._board.get(self._run.job).step if self._run is not None else None
         self.status.note_beat(beat, step, self._engine.chunk)
-        if self._engine.child is not None and beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
+        if self._engine.child is None:
+            return
+        if beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
             self._reap(self._engine.child, wedged=True)
+        elif beat.unheard_s is not None and beat.unheard_s > UNHEARD_S + find_step_s(step):
+            self._reap(self._engine.child, deaf=True)
 
     def _handle_event(self, job: str, event: Event) -> None:
         if isinstance(event, Step):
@@ -239,11 +250,12 @@ class EngineLoop:
         elif self.status.state.ready and self._engine.has_hung():
             self._reap(child, wedged=True)
 
-    def _reap(self, child: Child, wedged: bool = False) -> None:
-        """End the engine, dead or not; say why."""
-        if not wedged:
+    def _reap(self, child: Child, wedged: bool = False, deaf: bool = False) -> None:
+        """End the engine, dead or not; say why. `deaf`: to the Stop of its job."""
+        if not wedged and not deaf:
             self._drain(child)  # Messages sent before it died still count.
-        death = child.reap(wedged, self.status.state.reading)
+        death = child.reap(wedged or deaf, self.status.state.reading)
+        death = DEAF if deaf else death
         self._drop_engine(death)
         self._note_death(death)
 
@@ -259,7 +271,12 @@ class EngineLoop:
         self.status.set(ready=False, model="", job="", restarts=self.status.state.restarts + 1, trouble=death)
 
     def _retry(self, run: Run, death: Death) -> None:
-        """Queue the job for the next engine on a safer plan; give it up if engines keep dying without progress."""
+        """Queue the job for the next engine on a safer plan; give it up if engines keep dying without progress. One that was asked to
+        stop has stopped."""
+        if run.job in self.ends.stopping:
+            self._board.post(run.job, Adjusted(RESTART, death.sentence, death.quirk))
+            self._finish(run.job, Stopped((), 0.0))
+            return
         if is_task(run.job):
             self._finish(run.job, end_measuring(death))
             return
@@ -275,8 +292,6 @@ class EngineLoop:
         self.ends.deaths.keep(run.job, record)
         self._board.post(run.job, Adjusted(RESTART, death.sentence, death.quirk))
         self.status.charts.mark(death.sentence)
-        if run.job in self.ends.stopping:
-            self.stop(run.job)
 
     def _give_up(self) -> None:
         """Handle an engine that cannot start: jobs wait until it does, or fail if nobody can repair it meanwhile."""

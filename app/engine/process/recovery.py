@@ -31,6 +31,12 @@ class Death:
     """The quirk that predicted it, if its last log lines match one."""
 
 
+DEAF = Death(
+    say("engine.deaf", "The job did not react to Stop, so its engine was shut down and started again. Finished parts are kept."), None
+)
+"""A load, a template or a pattern in a model's files that never ends: nothing to learn about this machine."""
+
+
 def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:
     """Explain a death. `last`: the memory a moment before."""
     if wedged:

@@ -107,7 +107,9 @@ class Worker:
             if now_s - beaten_s > SLEPT_S:
                 awake_s = now_s
             beaten_s = now_s
-            self.report(Beat(reading, model, None if spoke_s is None else now_s - max(spoke_s, awake_s), held, checked))
+            asked_s = self._control.asked_s
+            quiet_s, unheard_s = (None if since_s is None else now_s - max(since_s, awake_s) for since_s in (spoke_s, asked_s))
+            self.report(Beat(reading, model, quiet_s, held, checked, unheard_s))
             time.sleep(BEAT_S)
 
     def work(self, session: Session) -> None:
@@ -184,7 +186,7 @@ class Worker:
                 self.report(JobEvent(run.job, held))
             held, last_step_s = None, now if isinstance(event, Step) else last_step_s
             self.report(JobEvent(run.job, event))
-        self._job, self._spoke_s = "", None
+        self._control, self._job, self._spoke_s = Control(), "", None
 
 
 def choose_environment() -> dict[str, str]:

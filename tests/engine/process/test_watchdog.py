@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
+import multiprocessing
 import operator
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from app.engine.jobs.events import Finished, Stopped
+from app.compat.machine.meter import Reading
+from app.compat.planning.types import Choice
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Adjusted, Finished, Step, Stopped
+from app.engine.jobs.messages import Beat, Run, Stop
 from app.engine.jobs.request import SpeechRequest
 from app.engine.process import child, engine_loop, worker
 from app.engine.process.engine_loop import EngineLoop
 from app.engine.process.keeper import Keeper
+from app.engine.process.recovery import DEAF
 from app.paths import home
 from tests.support import light_engine
 from tests.support.places import TOP
@@ -160,6 +167,72 @@ def test_an_engine_beats_on_where_the_meter_fails(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(EOFError):
         worker.Worker(Pipe()).beat()  # type: ignore[arg-type]
     assert [each.reading.process_bytes for each in beats] == [7, 7, 7]
+
+
+def test_a_job_that_does_not_see_stop_is_ended_and_the_next_one_runs(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model whose load never ended held the engine for as long as ten minutes after Stop."""
+    monkeypatch.setattr(engine_loop, "UNHEARD_S", 0.2)
+    (keeper.home.root / light_engine.LIVES).write_text(json.dumps([{"dies": "never"}]))
+    stuck, waits = keeper.submit(SpeechRequest(SCRIPT, seed=5)), keeper.submit(SpeechRequest(SCRIPT, seed=6))
+    until(lambda: keeper.get_progress(stuck.id).loading is not None)
+    keeper.stop(stuck.id)
+    *told, end = followed(keeper, stuck.id)
+    assert isinstance(end, Stopped) and DEAF.sentence in [each.sentence for each in told if isinstance(each, Adjusted)]
+    assert keeper.journal.get(stuck.id).state == "stopped"
+    assert isinstance([*followed(keeper, waits.id)][-1], Finished)
+
+
+def end_thread(code: int) -> NoReturn:
+    raise SystemExit(code)
+
+
+def test_the_beat_tells_how_long_stop_was_not_seen(tmp_path: Path) -> None:
+    """What a run does after it has seen it, as decoding what it has, is no deafness, however long it takes."""
+    here, there = multiprocessing.Pipe()
+    working, reads, ends = worker.Worker(there), threading.Event(), threading.Event()
+
+    def run(request: object, choice: object, control: Control, *more: object) -> Iterator[Any]:
+        assert reads.wait(60) and control.stopped and ends.wait(60)
+        yield Stopped((), 0.0)
+
+    order = Run("job", SpeechRequest(SCRIPT), Choice(), str(tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "BEAT_S", 0.01)
+        patch.setattr(worker.os, "_exit", end_thread)
+
+        def until_the_end(needed: Callable[[], None]) -> None:
+            with contextlib.suppress(OSError, SystemExit):
+                needed()
+
+        runs = threading.Thread(target=working._run, args=(SimpleNamespace(run=run), order), daemon=True)
+        others = [*(threading.Thread(target=until_the_end, args=(each,), daemon=True) for each in (working.listen, working.beat)), runs]
+        for each in reversed(others):
+            each.start()
+
+        def beats_until(heard: Callable[[float | None], bool]) -> None:
+            while not (isinstance(report := here.recv(), Beat) and heard(report.unheard_s)):
+                pass
+
+        beats_until(lambda unheard_s: unheard_s is None)
+        here.send(Stop("job"))
+        beats_until(lambda unheard_s: unheard_s is not None and unheard_s > 0.02)
+        here.send(Stop("job"))  # pressed again: the first one counts
+        beats_until(lambda unheard_s: unheard_s is not None and unheard_s > 0.04)
+        reads.set()
+        beats_until(lambda unheard_s: unheard_s is None)
+        ends.set()
+        runs.join(60)
+        here.close()
+        for each in others:
+            each.join(60)
+
+
+@pytest.mark.parametrize(
+    ("step", "waits_s"),
+    [(None, 0.0), (Step(1, 9, 0.02, "steps", None, Reading()), 50.0), (Step(1, 9, 90.0, "frames", None, Reading()), 0.0)],
+)
+def test_a_slow_step_of_a_picture_is_waited_for(step: Step | None, waits_s: float) -> None:
+    assert engine_loop.find_step_s(step) == pytest.approx(waits_s)
 
 
 def test_sleep_is_no_silence_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
