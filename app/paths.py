@@ -8,6 +8,9 @@ from pathlib import Path
 
 import platformdirs
 
+from app.disk_faults import word_fault
+from app.sentence import Sentence, Trouble, say
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -56,9 +59,40 @@ class Home:
         return self.root / "scratch"
 
     def create(self) -> Home:
-        for folder in (self.root, self.models, self.creations, self.voices, self.verdicts, self.logs, self.scratch):
-            folder.mkdir(parents=True, exist_ok=True)
+        """Make what is missing; only its owner may look into a new one. A Trouble where it cannot be used."""
+        if not is_utf8(self.root):
+            raise Trouble(
+                say(
+                    "home.letters",
+                    "Hearth cannot use the folder {folder}: its name is not in UTF-8. Rename it, or choose another folder with --home.",
+                    folder=os.fsencode(self.root).decode("utf-8", "replace"),
+                )
+            )
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.models, self.creations, self.voices, self.verdicts, self.logs, self.scratch):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise Trouble(self.word_unusable(fault)) from fault
         return self
+
+    def word_unusable(self, fault: OSError) -> Sentence:
+        return say(
+            "start.folder",
+            "Hearth cannot use {file} ({fault}). If something else stands in its place, move that away. See that its disk works and is not read-only, and "
+            "that your account may write in {folder}; or choose another folder with --home.",
+            file=str(fault.filename),
+            fault=word_fault(fault),
+            folder=str(self.root),
+        )
+
+
+def is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:  # a name in another encoding, which neither a database nor a page can hold
+        return False
+    return True
 
 
 def home(named: str | os.PathLike[str] | None = None) -> Home:

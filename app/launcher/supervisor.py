@@ -24,6 +24,8 @@ MISTYPED: Final = 2
 
 def run_window(words: Sequence[str], folder: Path) -> int:
     """Run the window, and again after each repair of a failure; return its exit code."""
+    if named := find_home(words):
+        os.environ["HEARTH_HOME"] = named  # a report of a failed start lies there, too
     tries = 0
     while True:
         failed: failure.StartFailure | None
@@ -39,6 +41,16 @@ def run_window(words: Sequence[str], folder: Path) -> int:
         if not repair_page.offer_repair(failed, folder, "--no-browser" not in words, tries):
             return code
         tries += 1
+
+
+def find_home(words: Sequence[str]) -> str:
+    """Return the folder that the words name for Hearth's data; "" where they name none."""
+    for place, word in enumerate(words):
+        if word == "--home":
+            return next(iter(words[place + 1 :]), "")
+        if word.startswith("--home="):
+            return word.removeprefix("--home=")
+    return ""
 
 
 def run_once(command: list[str]) -> tuple[int, failure.StartFailure | None]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from app import __version__
-from app.disk_faults import word_fault
 from app.engine.jobs.events import Failed
 from app.languages import ENGLISH
 from app.launcher import failure, repair_page
@@ -73,19 +72,8 @@ def explain(place: Home, fault: BaseException) -> tuple[Sentence, ...]:
     if isinstance(fault, Trouble):
         return fault.sentence, *fault.objections
     if isinstance(fault, OSError) and place.root in Path(fault.filename or "").parents:
-        return (_explain_folder(place, fault),)
+        return (place.word_unusable(fault),)
     return ()
-
-
-def _explain_folder(place: Home, fault: OSError) -> Sentence:
-    return say(
-        "start.folder",
-        "Hearth cannot use {file} ({fault}). If something else stands in its place, move that away. See that its disk works and is not read-only, and "
-        "that your account may write in {folder}; or choose another folder with --home.",
-        file=str(fault.filename),
-        fault=word_fault(fault),
-        folder=str(place.root),
-    )
 
 
 def repair_command() -> str:

@@ -22,7 +22,8 @@ FULL_MET: Final = frozenset({"session.disk-full", QUOTA_MET})
 
 
 def read_free_bytes(home: Home) -> int:
-    return shutil.disk_usage(home.root).free
+    """Return what is free for Hearth's data, also where its folder was deleted."""
+    return shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
 
 
 def describe_lack(home: Home, needed_bytes: int, waits: bool = True) -> Sentence | None:
@@ -55,9 +56,12 @@ class DiskRoom:
         self._home, self._waits = home, waits
         self._needed_bytes, self._again_s, self._wait_s = ROOM_BYTES, 0.0, AGAIN_S
         self._refusal: Sentence | None = None
+        self._had_database = home.database.is_file()
 
     def find_lack(self) -> Sentence | None:
         """Say why no job may start now; None if one may."""
+        if self._is_database_gone():
+            return self._word_gone()
         if self._refusal is None:
             return describe_lack(self._home, self._needed_bytes, self._waits)
         if time.monotonic() < self._again_s and read_free_bytes(self._home) < self._needed_bytes:
@@ -66,7 +70,21 @@ class DiskRoom:
 
     def find_obstacle(self) -> Sentence | None:
         """Say what jobs wait for, also while one is tried again."""
+        if self._is_database_gone():
+            return self._word_gone()
         return self._refusal or describe_lack(self._home, self._needed_bytes, self._waits)
+
+    def _is_database_gone(self) -> bool:
+        return self._had_database and not self._home.database.exists()
+
+    def _word_gone(self) -> Sentence:
+        """SQLite goes on with a deleted file, whose rows are gone at the end."""
+        return say(
+            "disk.database-gone",
+            "{file} was deleted or moved while Hearth was open: nothing more is made until it is back. Put it back, or quit Hearth and start it "
+            "again: it lists the creations that are still there.",
+            file=str(self._home.database),
+        )
 
     def note_full(self, failed: Failed) -> None:
         """Note that a job found no room: it starts again once there is more, and after a while where a quota refused it."""

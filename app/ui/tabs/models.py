@@ -136,7 +136,7 @@ def models_view(desk: Desk, spoken: Language) -> View:
         "missing": missing,
         "token": hub_token.has_token(),
         "folder": str(home.models),
-        "free": shutil.disk_usage(home.models).free,
+        "free": shutil.disk_usage(next(each for each in (home.models, *home.models.parents) if each.exists())).free,
     }
 
 

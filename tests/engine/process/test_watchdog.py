@@ -169,6 +169,20 @@ def test_an_engine_beats_on_where_the_meter_fails(monkeypatch: pytest.MonkeyPatc
     assert [each.reading.process_bytes for each in beats] == [7, 7, 7]
 
 
+def test_a_database_that_is_deleted_meanwhile_is_told_and_comes_back(keeper: Keeper) -> None:
+    """Nothing was said, and what was made until the end stood nowhere after it."""
+    first = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    assert isinstance([*followed(keeper, first.id)][-1], Finished)
+    database, away = keeper.home.database, keeper.home.root / "moved"
+    database.rename(away)
+    until(lambda: keeper.state.obstacle is not None and keeper.state.obstacle.key == "disk.database-gone")
+    waits = keeper.submit(SpeechRequest(SCRIPT, seed=6))
+    time.sleep(3 * engine_loop.TICK_S)
+    assert keeper.journal.get(waits.id).state == "queued"
+    away.rename(database)
+    assert isinstance([*followed(keeper, waits.id)][-1], Finished) and keeper.state.obstacle is None
+
+
 def test_a_job_that_does_not_see_stop_is_ended_and_the_next_one_runs(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model whose load never ended held the engine for as long as ten minutes after Stop."""
     monkeypatch.setattr(engine_loop, "UNHEARD_S", 0.2)
