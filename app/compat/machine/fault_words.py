@@ -6,9 +6,11 @@ from typing import Final
 
 MEMORY_WORDS: Final = (
     "out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED", "could not create a primitive", "could not create a memory object",
 )  # fmt: skip
-"""Messages by which Metal, the CPU and the card's libraries report a lack of memory in a plain RuntimeError."""
+"""Messages by which Metal, the CPU and the card's libraries report a lack of memory in a plain RuntimeError; the last two are oneDNN's."""
+NO_KERNEL_WORDS: Final = "could not create a primitive descriptor"
+"""oneDNN's words where it has no kernel for this processor, dtype or shape, however much memory there is."""
 OUT_OF_REACH_WORDS: Final = (
     "CUDA unknown error", "busy or unavailable", "_STATUS_NOT_INITIALIZED", "is not linked with support for", "No CUDA GPUs are available",
     "no CUDA-capable device", "driver shutting down",
@@ -19,4 +21,4 @@ LOST_WORDS: Final = ("CUDA error", "HIP error", "cuDNN error", "MIOpen", "device
 
 
 def is_out_of_memory(words: str) -> bool:
-    return any(each in words for each in MEMORY_WORDS)
+    return NO_KERNEL_WORDS not in words and any(each in words for each in MEMORY_WORDS)

@@ -203,7 +203,7 @@ def choose_environment() -> dict[str, str]:
 def redirect_output(log: Path) -> None:
     """Redirect all output of this process, its libraries' included. On Windows Python's console streams cannot write to
     a file: both are replaced."""
-    last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):
         os.dup2(last_words, stream)
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
@@ -225,6 +225,8 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     # Ctrl+C reaches every process of a terminal; the keeper decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     redirect_output(log)
+    # The lock of progress bars would be a semaphore of the system, which nobody gives back where this process is killed.
+    import_module("tqdm").tqdm.set_lock(threading.RLock())
     worker = Worker(pipe)
     for needed in (worker.listen, worker.beat):
         threading.Thread(target=exit_when_done, args=(needed,), name=needed.__name__, daemon=True).start()

@@ -271,6 +271,7 @@ def test_faults_are_sorted() -> None:
         "GET was unable to find an engine to execute this computation",
     ):
         assert classify_fault(RuntimeError(words)) == "memory"
+    assert classify_fault(RuntimeError("could not create a primitive descriptor for a matmul primitive")) is None
     assert classify_fault(RuntimeError("something else")) is None and classify_fault(NumbersBroke(0)) == "numbers"
 
 
