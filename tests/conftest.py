@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from importlib.abc import MetaPathFinder
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -125,7 +127,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+COSTLY = 0.01
+"""A file that takes more than this share of all is named at the end of a run."""
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    costs = Counter[str]()
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            costs[report.nodeid.partition("::")[0]] += report.duration
+    whole = costs.total()
+    if len(costs) > 20:
+        terminalreporter.section(f"{len(costs)} files took {whole:.0f} s, all processes together")
+        named = [(file, took) for file, took in costs.most_common() if took > COSTLY * whole]
+        for file, took in named:
+            terminalreporter.write_line(f"{took:7.1f} s  {file}")
+        terminalreporter.write_line(f"{whole - sum(took for _, took in named):7.1f} s  the other {len(costs) - len(named)}")
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.write_sep("_", f"{report.nodeid} needed a second try")
         terminalreporter.write_line(report.longreprtext)
