@@ -14,6 +14,7 @@ from app.compat.attention.sdpa_kernels import none_takes_it, streams
 from app.compat.attention.through_torch import ThroughTorch
 from app.compat.attention.tile_size import COPIES, OWN_BYTES, WIDENED_BYTES, FreeMemory, Tile, even_rows, tile_size, workspace_bytes
 from app.compat.attention.tiled import attend_in_tiles
+from app.compat.machine.processor import multiplies_bfloat16
 from app.compat.planning.memory_formulas import SCORES_AT_LEAST
 from app.compat.planning.metal import metal_path
 from app.compat.planning.quickest_way import OWN, Shape, Way, choose_by_rule, round_up_lengths
@@ -67,7 +68,7 @@ class Dispatcher:
         """Most bytes for automatic chunks: on Metal each costs a graph of its own, elsewhere small ones are as fast."""
         self.free = FreeMemory()
         self.ways = dict(plan.ways)
-        self.bfloat16_is_fast = torch.cpu._is_avx512_bf16_supported()
+        self.bfloat16_is_fast = multiplies_bfloat16()
         folds = self.on_cpu and plan.gqa == "folded" and plan.kernels and plan.chunk_k is None and not plan.contiguous
         self.steps = {torch.float32} if folds else set()
         """Dtypes in which a speech step takes the shortest path."""

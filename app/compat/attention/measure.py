@@ -14,6 +14,7 @@ from torch import Tensor
 
 from app.compat.attention.compose import compose
 from app.compat.attention.dispatch import Observe, ignore
+from app.compat.machine.processor import multiplies_bfloat16
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.attention_fields import allows_way
 from app.compat.planning.metal import plan_for
@@ -139,7 +140,7 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
     """Yield None after each short piece of work, so that the caller can stop, and finally the verdict."""
     plan, small = plan_for(plan, shape.queries, shape.keys, shape.head_dim), reduced(shape, PIECE, torch.get_num_threads())
     given = made(small, device)
-    fast = bool(torch.cpu._is_avx512_bf16_supported())
+    fast = multiplies_bfloat16()
     first = choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
     ways = {way_words(way): way for way in (first, *candidates(plan, small))}
     run = {

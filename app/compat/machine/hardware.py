@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 
+from app.compat.machine.processor import multiplies_bfloat16
 from app.graphics_cards import find_names, is_separate
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def probe() -> Hardware:
         processor={"AMD64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine()),
         cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         torch=str(torch.__version__),
-        fast_bf16=multiplies_bfloat16(torch),
+        fast_bf16=multiplies_bfloat16(),
         packages=tuple(name for name in PACKAGES if importlib.util.find_spec(name) is not None),
     )
     if torch.cuda.is_available():
@@ -143,12 +144,6 @@ def _metal(facts: Hardware, torch: ModuleType) -> Hardware:
     limit = torch.mps.recommended_max_memory()
     free = min(max(0, limit - torch.mps.driver_allocated_memory()), facts.free_bytes)
     return replace(facts, kind="mps", free_bytes=free, limit_bytes=limit)
-
-
-def multiplies_bfloat16(torch: ModuleType) -> bool:
-    """Tell whether the processor multiplies bfloat16 itself. torch's private functions for it differ by version; without them, no."""
-    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(bool(getattr(torch.cpu, name)()) for name in names if hasattr(torch.cpu, name))
 
 
 def _processor_name(system: System) -> str:

@@ -7,7 +7,15 @@ from typing import Any, Final
 
 import torch
 
-from app.compat.machine.hardware import multiplies_bfloat16
+from app.compat.machine.processor import (
+    OperatorRefused,
+    convolve_reordered,
+    give_up_order,
+    has_given_up_order,
+    keeps_order,
+    multiplies_bfloat16,
+    reorder_convolution,
+)
 from app.compat.planning.types import Plan, Precision
 
 _PROCESSORS: Final = ("x86_64", "AMD64")
@@ -16,23 +24,27 @@ _PROCESSORS: Final = ("x86_64", "AMD64")
 
 class PackedConvolution(torch.nn.Conv2d):
     """A convolution that packs its weight at its first call, for the size of that picture, and is right at every other. The plain weight is
-    freed."""
+    freed. Once packing is refused, it is a plain convolution again."""
 
     def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         how: tuple[Any, ...] = self.padding, self.stride, self.dilation, self.groups
-        if not weight.is_mkldnn:
-            reorder: Any = torch._C._nn.mkldnn_reorder_conv2d_weight  # its stub lacks the size of the input
-            packed = reorder(weight.detach().to_mkldnn(), *how, input.shape)
-            self.weight = torch.nn.Parameter(packed, requires_grad=False)
-        made: torch.Tensor = torch.ops.mkldnn._convolution_pointwise(input, self.weight, bias, *how, "none", [], "")
-        return made
+        try:
+            if not weight.is_mkldnn:
+                self.weight = torch.nn.Parameter(reorder_convolution(weight.detach(), how, input.shape), requires_grad=False)
+            return convolve_reordered(input, self.weight, bias, how)
+        except OperatorRefused as fault:
+            give_up_order("convolution", input.dtype, str(fault))
+            _unpack(self)
+            self.__class__ = torch.nn.Conv2d  # type: ignore[assignment]
+            return torch.nn.Conv2d._conv_forward(self, input, self.weight, bias)
 
 
 def pack_convolutions(unet: torch.nn.Module, plan: Plan, how: Precision) -> None:
     """Have the convolutions pack themselves if their weights stay on this processor, in a dtype that it multiplies."""
-    has_kernels: bool = platform.machine() in _PROCESSORS and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    dtypes = ("float32", "bfloat16") if multiplies_bfloat16(torch) else ("float32",)
-    if not (has_kernels and is_plain(plan, how) and how.compute in dtypes):
+    dtypes = ("float32", "bfloat16") if multiplies_bfloat16() else ("float32",)
+    if platform.machine() not in _PROCESSORS or not is_plain(plan, how) or how.compute not in dtypes:
+        return
+    if not keeps_order("convolution", getattr(torch, how.compute)):
         return
     for layer in unet.modules():
         if type(layer) is torch.nn.Conv2d and layer.padding_mode == "zeros" and not isinstance(layer.padding, str):
@@ -49,10 +61,17 @@ def is_plain(plan: Plan, how: Precision) -> bool:
 def unpack_convolutions(unet: torch.nn.Module) -> None:
     """Make the weights plain again, so that they can be changed; the next call packs them."""
     for layer in unet.modules():
-        if isinstance(layer, PackedConvolution) and layer.weight.is_mkldnn:
-            layer.weight = torch.nn.Parameter(layer.weight.detach().to_dense(), requires_grad=False)
+        if isinstance(layer, PackedConvolution):
+            _unpack(layer)
+
+
+def _unpack(layer: PackedConvolution) -> None:
+    if layer.weight.is_mkldnn:
+        layer.weight = torch.nn.Parameter(layer.weight.detach().to_dense(), requires_grad=False)
 
 
 def _put_channels_last(_unet: torch.nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Order the latents as the packed kernels like them; every layer hands the order on."""
-    return (args[0].to(memory_format=torch.channels_last), *args[1:]) if args else args
+    if not args or has_given_up_order("convolution", args[0].dtype):
+        return args
+    return args[0].to(memory_format=torch.channels_last), *args[1:]

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from app.compat.machine.fault_words import is_out_of_memory
+from app.compat.machine.processor import OperatorRefused
 from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
 from app.disk_faults import PLENTY_BYTES, is_disk_full, word_fault
@@ -33,7 +34,7 @@ def classify_fault(fault: BaseException) -> Fault | None:
     words = str(fault)
     if isinstance(fault, torch.OutOfMemoryError | MemoryError) or is_out_of_memory(words) or NO_ENGINE in words:
         return "memory"
-    return "crash" if isinstance(fault, CaptureFailed) or match_symptom(words) else None
+    return "crash" if isinstance(fault, CaptureFailed | OperatorRefused) or match_symptom(words) else None
 
 
 def list_finished(job: Path) -> tuple[str, ...]:

@@ -83,7 +83,9 @@ class Session:
                 case Tune():
                     yield from maintenance.tune(self._find_model(request), self._read_hardware(), self.home, self.verdicts, control)
                 case SpeechRequest() | PictureRequest():
-                    yield from self._make(request, choice, control, job, tell, died, yields)
+                    for event in self._make(request, choice, control, job, tell, died, yields):
+                        yield from map(Note, notices.take_all())
+                        yield event
         except Trouble as trouble:
             yield Failed(trouble.sentence, trouble.objections, trouble.cure, list_finished(job))
         except Exception as fault:  # The engine survives any one job; report the error with its own text.

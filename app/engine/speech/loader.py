@@ -111,7 +111,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") ->
         linears.keep(_kept_bytes(plan))
     else:
         fuse_projections(model)
-        if device == "cpu" and speech.compute == "bfloat16" and is_quicker_here():
+        if device == "cpu" and is_quicker_here(speech.compute):
             reorder_weights(model)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)

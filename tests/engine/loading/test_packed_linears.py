@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from app import notices
 from app.compat.planning.types import Quantised
+from app.engine.loading import packed_linears
 from app.engine.loading.packed_linears import (
     BITS,
     FEW_LINES,
@@ -19,6 +21,10 @@ from app.engine.loading.packed_linears import (
     round_to_8_bits,
 )
 from app.engine.session.packed_weights_check import unpack
+from tests.support import refused
+from tests.support.refused import Lack, take_away
+
+asked_anew = refused.asked_anew
 
 BF16 = torch.bfloat16
 
@@ -84,3 +90,53 @@ def test_metal_gets_its_bytes_as_its_kernel_reads_them() -> None:
     stored = given << 4 | given >> 4
     assert given.dtype == torch.uint8 and given.shape == (16, 32)
     assert (torch.stack((stored & 15, stored >> 4), -1).flatten(1) == numbers).all()
+
+
+KERNELS = {"int8": "_weight_int8pack_mm", "int4": "_weight_int4pack_mm_for_cpu"}
+REFUSALS = [*KERNELS.items(), ("int4", "_convert_weight_to_int4pack_for_cpu")]
+
+
+@pytest.mark.parametrize("lack", ["missing", "refused"])
+@pytest.mark.parametrize(("kind", "name"), REFUSALS)
+def test_refused_at_the_start_the_same_numbers_are_widened(
+    kind: Quantised, name: str, lack: Lack, asked_anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weight, given = draw(80, 96), draw(2, 96)
+    size = count_bytes(pack_linear(weight, BITS[kind], "cpu", torch.float32))
+    take_away(monkeypatch, f"ops.aten.{name}", lack)
+    layer = pack_linear(weight, BITS[kind], "cpu", torch.float32)
+    for _ in range(2):
+        torch.testing.assert_close(layer(given).double(), given.to(BF16).double() @ unpack(kind, weight, BF16).T, rtol=1e-5, atol=1e-4)
+    assert count_bytes(layer) == size
+    (told,) = notices.take_all()
+    assert told.key == "processor.widened" and name in str(told)
+
+
+@pytest.mark.parametrize("rows", [32, 64, 1040])
+@pytest.mark.parametrize("lack", ["missing", "refused"])
+@pytest.mark.parametrize("kind", KERNELS)
+def test_refused_in_the_middle_they_are_unpacked_in_their_own_memory(
+    kind: Quantised, lack: Lack, rows: int, asked_anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weight, given = draw(rows, 96), draw(2, 96).to(BF16)
+    packed = pack_linear(weight, BITS[kind], "cpu", torch.float32)
+    before, size = packed(given.float()), count_bytes(packed)
+    take_away(monkeypatch, f"ops.aten.{KERNELS[kind]}", lack)
+    found = packed(given.float())
+    torch.testing.assert_close(found.double(), given.double() @ unpack(kind, weight, BF16).T, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(before, found, rtol=1e-2, atol=1e-2 * found.abs().max().item())
+    assert count_bytes(packed) == size
+    assert [each.key for each in notices.take_all()] == ["processor.widened"]
+
+
+def count_bytes(layer: torch.nn.Module) -> int:
+    return sum(each.nbytes for each in layer.buffers())
+
+
+@pytest.mark.parametrize("columns", [32, 96])
+@pytest.mark.parametrize("rows", [16, 32, 48, 64, 80, 144])
+def test_torchs_order_of_4_bits_is_found_whatever_it_is(rows: int, columns: int) -> None:
+    """It differs by the processor: with AVX512, with AVX2, without either."""
+    numbers, _ = round_to_4_bits(draw(rows, columns), BF16)
+    packed = packed_linears._pack(numbers, "cpu")
+    assert torch.equal(packed_linears._unpack(packed, rows, columns), numbers.to(torch.uint8))

@@ -11,16 +11,26 @@ import torch
 from diffusers import UNet2DConditionModel
 from peft import LoraConfig
 
+from app import notices
+from app.compat.machine import processor
+from app.compat.machine.processor import find_refusal
 from app.compat.planning.types import Plan, Precision
 from app.engine.models import catalog
 from app.engine.pipelines import packed_convolutions
-from app.engine.pipelines.packed_convolutions import PackedConvolution, pack_convolutions
+from app.engine.pipelines.packed_convolutions import PackedConvolution, pack_convolutions, unpack_convolutions
+from tests.support import refused
 from tests.support import tiny_pictures as tiny
+from tests.support.refused import Lack, take_away
 
+asked_anew = refused.asked_anew
+REORDER, CONVOLVE = "_C._nn.mkldnn_reorder_conv2d_weight", "ops.mkldnn._convolution_pointwise"
 PLAN = tiny.make_plan(catalog.BY_ID["starter-painter"])
 EXACT = Precision("unet", "denoiser", "float32", "float32", "cpu")
 HALVES = Precision("unet", "denoiser", "bfloat16", "bfloat16", "cpu")
-packs = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="packs on x86 only")
+_of_intel = platform.machine() in ("x86_64", "AMD64")
+_why, _why_halves = (find_refusal("convolution", each) if _of_intel else "packs on x86 only" for each in (torch.float32, torch.bfloat16))
+packs = pytest.mark.skipif(bool(_why), reason=f"on this processor: {_why}")
+packs_halves = pytest.mark.skipif(bool(_why_halves), reason=f"on this processor: {_why_halves}")
 
 
 def make_unet() -> UNet2DConditionModel:
@@ -69,10 +79,10 @@ def test_a_lora_may_be_added_before_and_after_packing_and_leave_again() -> None:
     assert torch.equal(compute(packed), before)
 
 
-@packs
+@packs_halves
 def test_in_bfloat16_they_are_packed_where_the_processor_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """And as exact as plain ones, also with a LoRA that comes after packing and leaves again."""
-    monkeypatch.setattr(packed_convolutions, "multiplies_bfloat16", lambda _: True)
+    monkeypatch.setattr(packed_convolutions, "multiplies_bfloat16", lambda: True)
     exact, plain, packed = make_unet(), make_unet().to(torch.bfloat16), make_unet().to(torch.bfloat16)
     pack_convolutions(packed, PLAN, HALVES)
     before = compute(packed)
@@ -96,6 +106,45 @@ def test_no_plain_weight_stays_in_memory() -> None:
     assert not any(map(len, kept))
 
 
+@packs
+@pytest.mark.parametrize("lack", ["missing", "refused"])
+@pytest.mark.parametrize("path", [REORDER, CONVOLVE])
+def test_refused_at_the_start_nothing_is_packed(path: str, lack: Lack, asked_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    unet = make_unet()
+    plain = compute(unet)
+    take_away(monkeypatch, path, lack)
+    pack_convolutions(unet, PLAN, EXACT)
+    assert not any(isinstance(each, PackedConvolution) for each in list_convolutions(unet))
+    assert torch.equal(compute(unet), plain)
+    (told,) = notices.take_all()
+    assert told.key == "processor.plain-order" and path in str(told)
+
+
+@packs
+@pytest.mark.parametrize("lack", ["missing", "refused"])
+@pytest.mark.parametrize(("path", "steps"), [(REORDER, 0), (CONVOLVE, 0), (CONVOLVE, 1)])
+def test_refused_in_the_middle_they_are_plain_again(
+    path: str, steps: int, lack: Lack, asked_anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first step, at which they pack themselves, and after it; with a LoRA that is added to their weights later."""
+    plain, unet = make_unet(), make_unet()
+    pack_convolutions(unet, PLAN, EXACT)
+    for _ in range(steps):
+        compute(unet)
+    take_away(monkeypatch, path, lack)
+    right = compute(plain)
+    torch.testing.assert_close(compute(unet), right, rtol=0, atol=1e-5 * right.abs().max().item())
+    assert {type(each) for each in list_convolutions(unet)} == {torch.nn.Conv2d}
+    assert {each.weight.layout for each in list_convolutions(unet)} == {torch.strided}
+    assert torch.equal(compute(unet), right), "the latents have their order again as well"
+    assert [each.key for each in notices.take_all()] == ["processor.plain-order"]
+    unpack_convolutions(unet)
+    for each in (plain, unet):
+        torch.manual_seed(3)
+        each.add_adapter(LoraConfig(r=4, init_lora_weights=False, target_modules=["to_q", "conv1", "conv2"]), "style")
+    assert torch.equal(compute(unet), compute(plain)) and not torch.equal(compute(unet), right)
+
+
 @pytest.mark.parametrize(
     ("plan", "how"),
     [
@@ -109,7 +158,8 @@ def test_no_plain_weight_stays_in_memory() -> None:
 )
 def test_elsewhere_the_convolutions_stay_as_they_are(plan: Plan, how: Precision, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of them on a processor that does not multiply bfloat16 itself."""
-    monkeypatch.setattr(packed_convolutions, "multiplies_bfloat16", lambda _: how != HALVES)
+    monkeypatch.setattr(packed_convolutions, "multiplies_bfloat16", lambda: how != HALVES)
+    monkeypatch.setattr(processor, "find_refusal", lambda *_: "")
     unet = make_unet()
     pack_convolutions(unet, plan, how)
     assert not any(isinstance(each, PackedConvolution) for each in list_convolutions(unet))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import platform
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import torch
 
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
+from app.compat.machine.processor import find_refusal
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
-from app.compat.planning.types import AUTO, Choice, Plan
+from app.compat.planning.types import AUTO, Choice, Plan, Quantised
 from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
@@ -35,9 +37,12 @@ from app.engine.session.session import Session
 from app.engine.text.voice_limits import DIA
 from app.engine.text.voices import keep_voice
 from app.paths import home
+from tests.support import refused
+from tests.support.refused import take_away
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER, save_voice
 
+asked_anew = refused.asked_anew
 Run = Callable[..., list[Event]]
 SPEECH = "[S1] A short line. [S2] And its answer."
 
@@ -138,6 +143,37 @@ def test_a_broken_run_takes_a_fallback_and_goes_on(
     run(speech(models), job="next")
     assert len(plans) == 1 and plans[0].chunk_most == (64 if fallback == "smaller-chunk" else None), "what was learned was forgotten"
     assert plans[0].contiguous == (fallback == "contiguous")
+
+
+@pytest.mark.parametrize(
+    ("model", "quantised", "path", "told"),
+    [
+        ("voice", "none", "ops.mkldnn._linear_pointwise", "processor.plain-order"),
+        ("voice", "int8", "ops.aten._weight_int8pack_mm", "processor.widened"),
+        ("voice", "int4", "ops.aten._weight_int4pack_mm_for_cpu", "processor.widened"),
+        ("sd15", "none", "ops.mkldnn._convolution_pointwise", "processor.plain-order"),
+    ],
+)
+def test_an_operator_that_refuses_in_the_middle_of_a_run_is_told_once_and_the_run_goes_on(
+    session: Session, models: dict[str, str], tmp_path: Path, asked_anew: None, monkeypatch: pytest.MonkeyPatch,
+    model: str, quantised: Quantised, path: str, told: str,
+) -> None:  # fmt: skip
+    if told == "processor.plain-order" and (why := find_refusal("linear" if model == "voice" else "convolution", torch.float32)):
+        pytest.skip(f"on this processor: {why}")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr("app.engine.speech.loader.is_quicker_here", lambda compute: True)
+    choice = Choice(quantised=quantised, dtype="float32")
+    asked = speech(models) if model == "voice" else picture(models)
+    events = list[Event]()
+    for event in session.run(asked, choice, Control(), tmp_path / "job", lambda *_: None):
+        if isinstance(event, Step) and not any(isinstance(each, Step) for each in events):
+            take_away(monkeypatch, path)
+        events.append(event)
+    assert isinstance(events[-1], Finished), events[-1]
+    assert [event.sentence.key for event in events if isinstance(event, Note)].count(told) == 1
+    assert not any(isinstance(event, Adjusted) for event in events), "what is planned and learned stays"
+    again = list(session.run(asked, choice, Control(), tmp_path / "again", lambda *_: None))
+    assert isinstance(again[-1], Finished) and told not in [event.sentence.key for event in again if isinstance(event, Note)]
 
 
 def test_a_machine_that_breaks_every_way_is_told(

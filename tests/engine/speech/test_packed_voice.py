@@ -21,7 +21,6 @@ from app.engine.files import sound
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Sound, Stopped
 from app.engine.jobs.request import SpeechRequest
-from app.engine.loading import packed_linears
 from app.engine.loading.packed_linears import BITS, Bits, Int4Linear, Int8Linear, pack_linear
 from app.engine.models import catalog
 from app.engine.session.packed_weights_check import unpack
@@ -175,7 +174,8 @@ class MetalKernels:
 
 @pytest.mark.parametrize("quantised", ["int8", "int4"])
 def test_on_a_mac_all_of_it_lies_and_computes_there(quantised: Quantised, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_linears, "_aten", MetalKernels)
+    for name in ("_weight_int8pack_mm", "_convert_weight_to_int4pack", "_weight_int4pack_mm"):
+        monkeypatch.setattr(torch.ops.aten, name, getattr(MetalKernels, name))
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
     parts = (Precision("model", "speech", "float32", "float32", "mps"), Precision("codec", "codec", "float32", "float32", "cpu"))
     mac = replace(speech_fixtures.PLAIN, device="mps", runs_on="mps", precision=parts, quantised=quantised)
