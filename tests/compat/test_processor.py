@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 import torch
 
 from app import notices
+from app.compat.attention import compose, step_aside
+from app.compat.attention.seam import applied
 from app.compat.machine import processor
 from app.compat.machine.processor import Layer, OperatorRefused, call_private, find_refusal, give_up_order, keeps_order
 from tests.support import refused
+from tests.support.plans import plan
 from tests.support.refused import Lack, take_away
 
 asked_anew = refused.asked_anew
@@ -70,3 +77,44 @@ def test_the_processor_is_asked_whether_it_multiplies_bfloat16(native: bool, mon
     for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
         monkeypatch.delattr(torch.cpu, name)
     assert not processor.multiplies_bfloat16()
+
+
+def load_without(module: ModuleType, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Import a file anew, under another name, into a torch that lacks these."""
+    spec = importlib.util.spec_from_file_location("without", Path(str(module.__file__)))
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    with monkeypatch.context() as lacking:
+        for name in names:
+            lacking.delattr(torch._C, name)
+        spec.loader.exec_module(found)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_torch_without_its_private_questions_computes_the_same_and_that_is_told_once(
+    asked_anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "_lacking", [])
+    asked = ("_are_functorch_transforms_active", "_is_tracing", "_len_torch_dispatch_stack", "_get_dispatch_mode", "_TorchDispatchModeKey")
+    aside = load_without(step_aside, asked, monkeypatch)
+    whole = load_without(compose, ("_is_any_autocast_enabled",), monkeypatch)
+    query = torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(0))
+    assert aside.path_aside(query, query, query) is None
+    assert aside.path_aside(query.to("meta"), query, query) == step_aside.META
+    seen: list[str | None] = []
+    torch.jit.trace(lambda given: seen.append(aside.path_aside(given, given, given)) or given * 2, query)
+    assert step_aside.TRACED in seen
+    for lowered in (False, True):
+        with torch.autocast("cpu", enabled=lowered):
+            mine, right = (each.compose(plan())(query, query, query) for each in (whole, compose))
+        assert torch.equal(mine, right) and mine.dtype == (torch.bfloat16 if lowered else torch.float32)
+    for _ in range(2):
+        with applied(plan()):
+            pass
+    (told,) = notices.take_all()
+    assert told.key == "processor.lacking" and all(f"torch._C.{name}" in str(told) for name in (*asked, "_is_any_autocast_enabled"))
+
+
+def test_this_torch_lacks_nothing() -> None:
+    assert not processor._lacking

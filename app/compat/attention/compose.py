@@ -8,7 +8,6 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch._C import _is_any_autocast_enabled
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
@@ -18,10 +17,12 @@ from app.compat.attention.dispatch import STEP, Dispatcher, Observe, ignore
 from app.compat.attention.short_calls import answer_short_calls
 from app.compat.attention.step_aside import COMPILED, NESTED, path_aside
 from app.compat.attention.tiled import attend_step, is_step
+from app.compat.machine.processor import find_private
 from app.compat.planning.quickest_way import MANY_NUMBERS
 from app.compat.planning.types import AUTO, Plan
 
 Attention = Callable[..., Tensor]
+_is_any_autocast_enabled = find_private("_C._is_any_autocast_enabled", lambda: True)  # then each device is asked
 
 
 def find_below(attention: Attention) -> Attention:

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from app.compat.attention import sdpa_kernels
 from app.compat.attention.compose import Attention, compose
+from app.compat.machine.processor import tell_lacking
 from app.compat.planning.types import AUTO, Chunk, Plan, Ran
 
 FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
@@ -108,6 +109,7 @@ _world: list[_World] = []
 def applied(plan: Plan, read_chunk: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
     """Replace torch's attention by a plan for the whole process and every thread. Nested calls: the innermost plan
     wins. `read_chunk`: the chunk size at each call, if it may change meanwhile."""
+    tell_lacking()
     with _lock:
         if not _seams:
             _world.append(_World())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch._C import _are_functorch_transforms_active, _is_tracing, _len_torch_dispatch_stack
 from torch.nn import Parameter
+
+from app.compat.machine.processor import find_private
 
 COMPILED = "stepped aside: compiled"
 """Counted once per call site when a graph is compiled: no code of Hearth's runs inside the graph."""
@@ -15,15 +16,19 @@ NESTED = "stepped aside: nested"
 META = "stepped aside: meta"
 WRAPPED = "stepped aside: wrapped"
 _PLAIN = frozenset({Tensor, Parameter})
-_TRACERS = tuple(torch._C._TorchDispatchModeKey.__members__.values())
+_are_transforms_active = find_private("_C._are_functorch_transforms_active", bool)
+_is_tracing = find_private("_C._is_tracing", torch.jit.is_tracing)
+_count_modes = find_private("_C._len_torch_dispatch_stack", int)
+_get_mode = find_private("_C._get_dispatch_mode", lambda _: None)
+_TRACERS = tuple(find_private("_C._TorchDispatchModeKey.__members__.values", tuple)())
 
 
 def path_aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     """Return the path to count if torch must take the call, or None if there is data to compute with. Runs at every
     call, so each check takes at most a few dozen nanoseconds."""
-    if _are_functorch_transforms_active():
+    if _are_transforms_active():
         return TRANSFORMED
-    if _is_tracing() or (_len_torch_dispatch_stack() and is_traced()):
+    if _is_tracing() or (_count_modes() and is_traced()):
         return TRACED
     if query.is_nested or key.is_nested or value.is_nested:
         return NESTED
@@ -36,7 +41,7 @@ def path_aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
 
 def is_traced() -> bool:
     """Return whether a torch mode (proxies, fake or functional tensors) is tracing. Other modes want the real calls."""
-    return any(torch._C._get_dispatch_mode(each) is not None for each in _TRACERS)
+    return any(_get_mode(each) is not None for each in _TRACERS)
 
 
 def is_wrapped(tensor: Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -18,6 +19,7 @@ Layer = Literal["linear", "convolution"]
 _CONVOLUTION: Final = ((0, 0), (1, 1), (1, 1), 1)
 """Padding, stride, dilation and groups of the convolution that is tried."""
 _given_up: Final[set[str]] = set()
+_lacking: Final[list[str]] = []
 _find = cache(attrgetter)
 
 
@@ -35,6 +37,28 @@ def call_private(name: str, *given: Any) -> Any:
         if isinstance(fault, torch.OutOfMemoryError) or is_out_of_memory(str(fault)):
             raise
         raise OperatorRefused(f"torch.{name}: {(str(fault).splitlines() or [type(fault).__name__])[0]}") from fault
+
+
+def find_private(name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Look up a private function of torch that says what torch is doing; `otherwise`: what does without it, which tell_lacking() tells."""
+    import torch
+
+    try:
+        found: Callable[..., Any] = _find(name)(torch)
+    except AttributeError:
+        _lacking.append(f"torch.{name}")
+        return otherwise
+    return found
+
+
+def tell_lacking() -> None:
+    if _lacking:
+        words = say(
+            "processor.lacking",
+            "This torch lacks {names}. Hearth's own runs do not need them; other programs' code that traces or transforms attention might.",
+            names=tuple(_lacking),
+        )
+        give_up("lacking", words)
 
 
 def multiplies_bfloat16() -> bool:
