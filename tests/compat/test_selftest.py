@@ -226,7 +226,7 @@ def test_whoever_has_something_better_to_do_ends_the_child() -> None:
     assert next(answers) == "waiting" and children
     began_s = time.monotonic()
     answers.close()
-    assert time.monotonic() - began_s < 1 and not any(each.is_running() for each in children)
+    assert time.monotonic() - began_s < 30 and not any(each.is_running() for each in children)
 
 
 def asked_apart(name: str) -> dict[Subject, Verdict]:

