@@ -40,6 +40,8 @@ SMALL_MODEL: Final = 50_000_000
 """Models with fewer parameters gain too little memory from half precision to be worth its rounding."""
 
 
+SLOW_KEYS: Final = ("dtype.cpu-float16", "dtype.cpu-bfloat16")
+"""Of dtypes that a processor computes many times slower; a person may ask for them."""
 _SMALL_WORDS: Final = say("dtype.small", "The model is so small that half precision would save too little to be worth its rounding.")
 
 

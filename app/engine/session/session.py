@@ -15,6 +15,7 @@ from app.compat.machine.meter import read
 from app.compat.machine.pretended import find_machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load, reload
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
+from app.compat.planning.precision_fields import SLOW_KEYS
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
 from app.compat.planning.wrong_parts import MOVED_KEYS
 from app.engine.jobs.control import Control, Dial
@@ -38,6 +39,8 @@ from app.engine.session.run_errors import classify_fault, describe_failure, list
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
+TOLD_KEYS = (*MOVED_KEYS, *SLOW_KEYS)
+"""Warnings of a plan that each run tells."""
 FALLBACKS_AFTER_DEATH = 2
 """A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that
 works."""
@@ -131,9 +134,9 @@ class Session:
             quantised = next(each for each in live.now.because if each.field == "quantised")
             if quantised.sentence.key == "plan.overruled":
                 yield Note(quantised.sentence)
-            moved = [each.sentence for each in live.now.warnings if each.sentence.key in MOVED_KEYS and each.sentence not in told]
-            told += moved
-            yield from map(Note, moved)
+            odd = [each.sentence for each in live.now.warnings if each.sentence.key in TOLD_KEYS and each.sentence not in told]
+            told += odd
+            yield from map(Note, odd)
             try:
                 yield from self._holder.load(model, need, use_real_device(live.now))
                 loading = False

@@ -18,7 +18,7 @@ from app.compat.machine.processor import find_refusal
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
-from app.compat.planning.types import AUTO, Choice, Plan, Quantised
+from app.compat.planning.types import AUTO, Choice, Dtype, Plan, Quantised
 from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
@@ -174,6 +174,17 @@ def test_an_operator_that_refuses_in_the_middle_of_a_run_is_told_once_and_the_ru
     assert not any(isinstance(event, Adjusted) for event in events), "what is planned and learned stays"
     again = list(session.run(asked, choice, Control(), tmp_path / "again", lambda *_: None))
     assert isinstance(again[-1], Finished) and told not in [event.sentence.key for event in again if isinstance(event, Note)]
+
+
+@pytest.mark.parametrize(("dtype", "told"), [("float16", 1), ("float32", 0)])
+def test_a_dtype_that_is_slow_on_a_processor_is_told(
+    session: Session, models: dict[str, str], tmp_path: Path, dtype: Dtype, told: int
+) -> None:  # fmt: skip
+    session.hardware = dataclasses.replace(session.hardware, kind="cpu")
+    control = Control()
+    control.stop()
+    events = list(session.run(speech(models), Choice(dtype=dtype), control, tmp_path / "job", lambda *_: None))
+    assert [event.sentence.key for event in events if isinstance(event, Note)].count("dtype.cpu-float16") == told
 
 
 def test_a_machine_that_breaks_every_way_is_told(
