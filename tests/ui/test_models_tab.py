@@ -128,7 +128,7 @@ def test_through_the_gate_with_a_token_that_is_never_told(
 
 
 def test_a_model_of_ones_own(page: TestClient, person: dict[str, Person], desk: Desk, tmp_path: Path) -> None:
-    for wrong in ("", "/nowhere/at/all", str(tmp_path)):
+    for wrong in ("", "/nowhere/at/all", str(tmp_path), "~nobody-of-this-name/x", "x" * 4000, "a\0b"):
         assert page.post("/hearth/models/add", json={"value": wrong}).json()["trouble"]
     own = tmp_path / "own voice"
     own.mkdir()

@@ -127,7 +127,7 @@ class Shelf:
     def find(self, search: Search) -> list[Creation]:
         """Find creations, newest first."""
         conditions, values = ["binned_s IS NOT NULL" if search.binned else "binned_s IS NULL"], list[object]()
-        terms = search.words.split()
+        terms = search.words.replace("\0", " ").split()  # to SQLite a NUL is the end of what is looked for
         long = [term for term in terms if len(term) >= TRIGRAM]
         if long:
             conditions.append("id IN (SELECT rowid FROM words WHERE words MATCH ?)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 import gradio as gr
@@ -13,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.engine.files.path_checks import find_path
 from app.engine.models import catalog, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
@@ -92,8 +92,8 @@ def remove(desk: Desk, id_: str) -> None:
 
 def add(desk: Desk, path: str) -> None:
     """Detect a model on disk and list it; nothing is copied."""
-    place = Path(path.strip().strip("\"'")).expanduser()
-    if not path.strip() or not place.exists():
+    place = find_path(path.strip().strip("\"'"))
+    if place is None:
         raise Trouble(
             say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""')
         )

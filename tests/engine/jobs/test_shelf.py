@@ -71,7 +71,7 @@ def test_two_of_the_same_name_are_two_files(shelf: Shelf, journal: Journal, tmp_
     assert first.path != second.path and first.path.read_bytes() == b"sound" and second.path.read_bytes() == b"other"
 
 
-@pytest.mark.parametrize("words", ["boat red", "RED bo", "ed", "小船", "b%", 'quo"te'])
+@pytest.mark.parametrize("words", ["boat red", "RED bo", "ed", "小船", "b%", 'quo"te', "boat\0red", "ed\0"])
 def test_search_takes_words_in_any_order_parts_of_words_and_two_letters(shelf: Shelf, journal: Journal, tmp_path: Path, words: str) -> None:
     hit = journal.queue(PictureRequest('a red boat, 小船 in the sea, b%d "quo"te"'), Choice())
     miss = journal.queue(PictureRequest("green hills at dawn, bad"), Choice())
