@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from app import __version__
+from app.clean_words import CleanFormatter
 from app.commands import COMMANDS
 from app.fast_import import pausing_collector
 from app.languages import word_for
@@ -30,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             with pausing_collector():
                 import_module(module).add_arguments(command)
     args = parser.parse_args(given, argparse.Namespace(given=given))
+    if logging.lastResort is not None:  # which shows the warnings of a command
+        logging.lastResort.setFormatter(CleanFormatter())
     try:
         return int(import_module(COMMANDS[args.command][0]).main(args))
     except Trouble as trouble:

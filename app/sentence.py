@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Union
 
+from app.clean_words import clean_words
+
 Value = Union[str, int, float, "Sentence", tuple[Union[str, "Sentence"], ...]]
 """A tuple is a list of names, joined by the comma of the language in which it is read."""
 
@@ -81,7 +83,10 @@ class Sentence:
 
 
 def in_words(value: Value, templates: Mapping[str, str] = MappingProxyType({})) -> str | int | float:
-    """Word a sentence or a list of names; a name or a number stays as it is, so that a template can choose a noun by it."""
+    """Word a sentence or a list of names; a number stays as it is, so that a template can choose a noun by it. Names and other words come from
+    anywhere."""
+    if isinstance(value, str):
+        return clean_words(value)
     if isinstance(value, tuple):
         return templates.get("word.comma", ", ").join(str(in_words(each, templates)) for each in value)
     return value.translate(templates) if isinstance(value, Sentence) else value

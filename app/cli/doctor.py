@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from app import __version__
+from app.clean_words import clean_words
 from app.cli.machine_options import add_common_options, read_machine
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
@@ -264,7 +265,7 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
     for indent, text in lines:
         margin = " " * indent
         yield from textwrap.wrap(
-            text, width, initial_indent=margin, subsequent_indent=margin + "  ", break_on_hyphens=False, break_long_words=False
+            clean_words(text), width, initial_indent=margin, subsequent_indent=margin + "  ", break_on_hyphens=False, break_long_words=False
         ) or [""]
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final
 
+from app.clean_words import clean_words
 from app.cli.job import FAILED, FINISHED, STOPPED
 from app.cli.machine_options import add_common_options, read_machine
 from app.cli.progress import ERASE_LINE, format_bar
@@ -70,7 +71,7 @@ def print_folders(place: Home, models: list[Model], args: argparse.Namespace) ->
 def print_sizes(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models or CATALOG:
         if size := on_disk.measure_bytes(place, model):
-            print(f"{format_size(size):>9}  {model.id}")
+            print(f"{format_size(size):>9}  {clean_words(model.id)}")
     return FINISHED
 
 
@@ -95,7 +96,7 @@ def format_offer(found: Offer) -> list[str]:
     if model.gated:
         words.append(say("models.gated", "accept its terms on the hub first"))
     indented = [fit.sentence, *(cure.sentence for cure in fit.cures)]
-    return [f"{model.id:<16}" + ", ".join(map(str, words)), *(" " * 16 + str(sentence) for sentence in indented)]
+    return [f"{clean_words(model.id):<16}" + ", ".join(map(str, words)), *(" " * 16 + str(sentence) for sentence in indented)]
 
 
 def download_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app import __version__
+from app.clean_words import CleanFormatter
 from app.engine.jobs.events import Failed
 from app.languages import ENGLISH
 from app.launcher import failure, repair_page
@@ -29,7 +30,7 @@ UNKNOWN: Final = say("start.unknown", "Hearth could not start. The report below 
 def start_log(place: Home) -> logging.Handler:
     """Log warnings to a rotating file, but no requests: they would show what people do."""
     handler = RotatingFileHandler(place.logs / "hearth.log", maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    handler.setFormatter(CleanFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     handler.setLevel(logging.WARNING)
     logging.getLogger().addHandler(handler)
     return handler

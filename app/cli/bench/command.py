@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from app.clean_words import clean_words
 from app.cli.bench.against import compare, format_comparison, read_earlier
 from app.cli.bench.report import Report, describe_machine, format_machine, word_command
 from app.cli.bench.silence import silence_libraries
@@ -55,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
     if earlier is not None:
         values["against"] = {"command": earlier.command, "about": dict(earlier.about), "rows": compare(report, earlier)}
         for line in format_comparison(report, earlier, values["against"]["rows"]):
-            print(line, file=where)
+            print(clean_words(line), file=where)
     if args.json:
         print(json.dumps(values, indent=1))
     return 0
