@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -60,6 +61,64 @@ def test_importing_does_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+READERS = {
+    "PIL.Image.open", "soundfile.read", "soundfile.info", "soundfile.blocks", "soundfile.SoundFile", "av.open", "zipfile.ZipFile", "tarfile.open",
+    "shutil.unpack_archive", "wave.open",
+}  # fmt: skip
+OPENER = "app/engine/files/foreign_formats.py"
+RUNNERS = {"subprocess", "os.system", "os.popen", "os.startfile", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell"}
+GIVES_FILES = {"app/engine/files/convert_sound.py"}
+
+
+def name_calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """Yield every call with its full name, whatever the file calls the module."""
+    full = dict[str, str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            full.update({(each.asname or each.name): each.name for each in node.names})
+        elif isinstance(node, ast.ImportFrom):
+            full.update({(each.asname or each.name): f"{node.module}.{each.name}" for each in node.names})
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            first, dot, rest = ast.unparse(node.func).partition(".")
+            yield full.get(first, first) + dot + rest, node
+
+
+def test_foreign_files_are_opened_in_one_place() -> None:
+    """A picture or sound by foreign_formats.py alone, which says what it may be; anything else may only write such files."""
+    found = set()
+    for name, tree in TREES.items():
+        for called, node in name_calls(tree):
+            given = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "mode")]
+            writes = [each.value for each in given if isinstance(each, ast.Constant)] == ["w"]
+            if called in READERS and not writes:
+                found.add((called, name))
+    assert found == {("PIL.Image.open", OPENER), ("soundfile.SoundFile", OPENER)}
+    opened = [node for called, node in name_calls(TREES[OPENER]) if called == "PIL.Image.open"]
+    assert all("formats" in {each.arg for each in node.keywords} for node in opened)
+
+
+def test_one_file_hands_foreign_files_to_other_programs() -> None:
+    """The rooms that meet them start no other program."""
+    found = set()
+    for name, tree in TREES.items():
+        if name.startswith(("app/engine", "app/machines", "app/ui/api", "app/ui/state", "app/ui/page")):
+            found |= {name for called, _ in name_calls(tree) if called.startswith(tuple(RUNNERS))}
+    assert found == GIVES_FILES
+
+
+def test_no_library_reads_pictures_or_sounds_by_itself() -> None:
+    """diffusers' and transformers' readers take any format, and addresses; librosa, torchaudio and pydub start ffmpeg."""
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                module = getattr(node, "module", "") or ""
+                names = {each.name for each in node.names} | {module, *(f"{module}.{each.name}" for each in node.names)}
+                roots = {each.partition(".")[0] for each in names}
+                assert not roots & {"librosa", "torchaudio", "pydub", "torchcodec", "imageio", "cv2"}, name
+                assert not names & {"load_image", "load_video", "load_audio"}, name
 
 
 def test_the_public_face_of_compat() -> None:

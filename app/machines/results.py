@@ -10,6 +10,7 @@ import soundfile
 from PIL import Image
 
 from app.engine.files import sound, spoken_parts
+from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.request import Request, SpeechRequest
 from app.sentence import Trouble
 
@@ -23,12 +24,13 @@ ABOUT_BYTES: Final = 4 << 20
 def is_picture(path: Path) -> bool:
     """Tell whether a file from elsewhere is a whole PNG no larger than any that is painted here."""
     try:
-        with Image.open(path, formats=("PNG",)) as picture:
-            fits = max(picture.size) <= SIDE_MOST
-            picture.verify()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        with open_picture(path, ("PNG",)) as picture:
+            if max(picture.size) > SIDE_MOST:
+                return False
+            decode(picture)
+    except (OSError, Image.DecompressionBombError):
         return False
-    return fits
+    return True
 
 
 def is_spoken(path: Path, text: str, seed: int) -> bool:
@@ -42,21 +44,21 @@ def is_sound(path: Path) -> bool:
     try:
         if path.with_suffix(".json").stat().st_size > ABOUT_BYTES:
             return False
-        take, about = spoken_parts.find(path), soundfile.info(str(path))
-        sound.require_usual(path, about.channels, about.samplerate)
+        take, about = spoken_parts.find(path), sound.measure(path)
+        sound.require_usual(path.name, about.channels, about.rate)
     except (OSError, Trouble, soundfile.LibsndfileError):
         return False
-    return take is not None and take.whole and take.frames > 0 and 0 < about.duration <= PART_MOST_S
+    return take is not None and take.whole and take.frames > 0 and 0 < about.seconds <= PART_MOST_S
 
 
 def is_speech(path: Path, longest_s: float) -> bool:
     """Tell whether a whole script from elsewhere is sound, and as long as its parts can be at most."""
     try:
-        about = soundfile.info(str(path))
-        sound.require_usual(path, about.channels, about.samplerate)
+        about = sound.measure(path)
+        sound.require_usual(path.name, about.channels, about.rate)
     except (OSError, Trouble, soundfile.LibsndfileError):
         return False
-    return bool(0 < about.duration <= longest_s)
+    return bool(0 < about.seconds <= longest_s)
 
 
 def is_script(request: Request, files: Sequence[Path], longest_s: float) -> bool:

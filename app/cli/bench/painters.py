@@ -113,8 +113,7 @@ class _Hearth:
         self._session, self._home = Session(home), home
 
     def paint(self, painting: Painting) -> tuple[list[float], float, Dtype, bytes]:
-        from PIL import Image
-
+        from app.engine.files.foreign_formats import open_picture
         from app.engine.jobs.control import Control
         from app.engine.jobs.events import Failed, Finished, Step
         from app.engine.jobs.request import PictureRequest
@@ -131,7 +130,7 @@ class _Hearth:
                     at_s.append(time.perf_counter())
                 if isinstance(event, Finished):
                     seconds = time.perf_counter() - began_s
-                    with Image.open(event.files[-1]) as picture:
+                    with open_picture(Path(event.files[-1])) as picture:
                         pixels = picture.convert("RGB").tobytes()
                 if isinstance(event, Failed):
                     raise Trouble(event.sentence, *event.objections)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import soundfile
 
 from app.engine.files import sound
 from app.engine.files.sound import Samples
@@ -41,7 +40,7 @@ class Finish:
 def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[str, Any]) -> float:
     """Write the file atomically; return its length in seconds."""
     pieces = tuple(pieces)
-    rate = max(soundfile.info(str(piece.path)).samplerate for piece in pieces)
+    rate = max(sound.measure(piece.path).rate for piece in pieces)
     out_rate = sound.choose_rate(finish.coding, rate)
     gain = choose_gain((measure_loudness(*read_spoken(piece.path)) for piece in pieces), finish.loudness_lufs)
     fade = int(FADE_S * out_rate)

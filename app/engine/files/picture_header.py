@@ -1,15 +1,11 @@
-"""Read the header of a foreign picture: its size, texts and EXIF comment, each within bounds; no pixel is decoded."""
+"""Bound what the header of a foreign picture may hold, before Pillow opens it, and read its EXIF comment; no pixel is decoded."""
 
 from __future__ import annotations
 
 import io
+import math
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Final
-
-from PIL import Image
 
 READS_MOST: Final = 20_000
 """Pillow walks over chunks and markers in Python, a few reads each. A picture has hundreds; a made-up one may have millions."""
@@ -27,16 +23,20 @@ PIECE_BYTES: Final = 1 << 20
 EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
 
 
-class _BoundedReads(io.BufferedReader):
-    """A file that refuses to be read in too many pieces."""
+class BoundedReads(io.BufferedReader):
+    """A file whose header must not be read in too many pieces."""
 
-    reads = 0
+    _left: float = READS_MOST
 
     def read(self, size: int | None = -1, /) -> bytes:
-        self.reads += 1
-        if self.reads > READS_MOST:
+        self._left -= 1
+        if self._left < 0:
             raise OSError("the header has too many parts")
         return super().read(size)
+
+    def end_of_header(self) -> None:
+        """Pixels follow: of a large picture they come in any number of pieces."""
+        self._left = math.inf
 
 
 def refuse_bomb(file: IO[bytes]) -> None:
@@ -72,24 +72,6 @@ def _count_exif(file: IO[bytes]) -> None:
         if count > EXIF_PARTS_MOST:
             raise OSError(f"more than {EXIF_PARTS_MOST} EXIF parts")
         before = piece[1 - len(EXIF) :]
-
-
-@contextmanager
-def open_header(path: Path, formats: tuple[str, ...]) -> Iterator[Image.Image]:
-    """Open a picture without decoding it; raise an OSError for whatever is none.
-
-    What bounds it: the chunks and reads counted above, and Pillow's own limits of 1 MB for a compressed text and 64 MB for all texts."""
-    with path.open("rb") as plain:
-        refuse_bomb(plain)
-    with io.FileIO(path) as raw, _BoundedReads(raw) as file:
-        try:
-            picture = Image.open(file, formats=formats)
-        except (MemoryError, Image.DecompressionBombError):
-            raise
-        except Exception as fault:  # a parser of other people's bytes may stumble in any way
-            raise OSError(f"not a picture: {fault}") from fault
-        with picture:
-            yield picture
 
 
 def read_user_comment(exif: bytes) -> bytes:

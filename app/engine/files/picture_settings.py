@@ -12,9 +12,10 @@ from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, atomic_write
 from app.engine.files.bounded_json import parse_json
+from app.engine.files.foreign_formats import open_picture
 from app.engine.files.foreign_settings import RestoredSettings, list_by_hand, read_a1111, read_comfyui
 from app.engine.files.outward import public_name, strip_paths
-from app.engine.files.picture_header import open_header, read_user_comment
+from app.engine.files.picture_header import read_user_comment
 from app.engine.jobs.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
 
@@ -51,7 +52,7 @@ def read(path: Path) -> RestoredSettings:
     """Read a picture's settings; raise a Trouble if it is no picture or has no valid settings. Values from other
     programs are limited to what a request allows."""
     try:
-        with open_header(path, ("PNG", "JPEG", "WEBP")) as picture:
+        with open_picture(path) as picture:
             text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
             exif = picture.info.get("exif", b"")
     except (OSError, ValueError, Image.DecompressionBombError) as fault:

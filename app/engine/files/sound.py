@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import shutil
 import struct
-import subprocess
-import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from app import atomic_write
 from app.engine.files.bounded_json import Bounds, parse_json
+from app.engine.files.convert_sound import convert
+from app.engine.files.foreign_formats import find_sound_kind, open_sound
 from app.engine.files.outward import strip_paths
 from app.engine.files.path_checks import is_file
 from app.sentence import Trouble, say
@@ -38,19 +40,12 @@ CODINGS = {
 OPUS_RATES = (8000, 12000, 16000, 24000, 48000)
 OPUS_TAG_BYTES = 60_000
 """Opus keeps its tags in one page of 65,025 bytes."""
-CONVERTERS = (
-    ("ffmpeg", ("-v", "error", "-i", "{source}", "-ac", "1", "-c:a", "pcm_s16le", "{target}")),
-    ("afconvert", ("-f", "WAVE", "-d", "LEI16", "{source}", "{target}")),
-)
-"""Converters for what libsndfile cannot read, such as a phone's m4a; the second is part of macOS."""
 
 
 CHANNELS_MOST, RATE_MOST = 8, 384_000
 """No recording has more; a header that claims it would have gigabytes set aside."""
 CHUNKS_MOST, TAG_MOST_BYTES = 1000, 8 << 20
 """Parts of a WAV that are walked over to find its settings, and how long these may be, also once unpacked."""
-CONVERTED_S = 300
-"""Convert at most this much: of a long recording only a few seconds are used."""
 
 
 def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
@@ -60,12 +55,12 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
     if path.stat().st_size == 0:
         raise Trouble(say("sound.empty", "The file {name} is empty. Choose another one.", name=path.name))
     try:
-        return _read(path, most_s)
+        return _read(path, most_s, path.name)
     except soundfile.LibsndfileError as fault:
-        with tempfile.TemporaryDirectory() as folder:
-            converted = Path(folder) / "converted.wav"
-            if _convert(path, converted):
-                return _read(converted, most_s)
+        kind = find_sound_kind(path)
+        converted = convert(path, kind) if kind is not None else b""
+        with suppress(soundfile.LibsndfileError):
+            return _read(io.BytesIO(converted), most_s, path.name)
         raise Trouble(
             say(
                 "sound.unreadable",
@@ -76,44 +71,49 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
         ) from fault
 
 
-def require_usual(path: Path, channels: int, rate: int) -> None:
+def require_usual(name: str, channels: int, rate: int) -> None:
     """Raise Trouble for more channels or a higher rate than any recording has."""
     if channels > CHANNELS_MOST or not 0 < rate <= RATE_MOST:
         raise Trouble(
             say(
                 "sound.unusual",
                 "{name} has {channels} {channels:channel|channels} at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
-                name=path.name,
+                name=name,
                 channels=channels,
                 rate=rate,
             )
         )
 
 
-def _read(path: Path, most_s: float | None) -> tuple[Samples, int]:
-    with soundfile.SoundFile(path) as file:
-        require_usual(path, file.channels, file.samplerate)
+def _read(source: Path | io.BytesIO, most_s: float | None, name: str) -> tuple[Samples, int]:
+    with open_sound(source) as file:
+        require_usual(name, file.channels, file.samplerate)
         frames = -1 if most_s is None else int(most_s * file.samplerate)
         samples: Samples = file.read(frames, dtype="float32", always_2d=True).mean(axis=1, dtype=np.float32)
         return np.nan_to_num(samples, posinf=0.0, neginf=0.0), int(file.samplerate)
 
 
-def _convert(source: Path, target: Path) -> bool:
-    for program, arguments in CONVERTERS:
-        if shutil.which(program):
-            filled = [each.format(source=source, target=target) for each in arguments]
-            try:
-                done = subprocess.run([program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONVERTED_S)
-            except subprocess.TimeoutExpired:
-                return False
-            if done.returncode == 0 and target.is_file():
-                return True
-    return False
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the header of a sound says; `require_usual` judges it."""
+
+    channels: int
+    rate: int
+    frames: int
+
+    @property
+    def seconds(self) -> float:
+        return self.frames / self.rate
+
+
+def measure(path: Path) -> Measures:
+    """Measure a file that libsndfile can read, without decoding it."""
+    with open_sound(path) as file:
+        return Measures(file.channels, file.samplerate, file.frames)
 
 
 def measure_seconds(path: Path) -> float:
-    """Measure the length of a file that libsndfile can read, without decoding it."""
-    return float(soundfile.info(str(path)).duration)
+    return measure(path).seconds
 
 
 def resample(samples: Samples, rate: int, wanted: int) -> Samples:
@@ -212,7 +212,7 @@ def read_settings(path: Path) -> dict[str, Any] | None:
 
 
 def _read_comment(path: Path) -> str:
-    with soundfile.SoundFile(path) as file:
+    with open_sound(path) as file:
         return str(file.comment)
 
 

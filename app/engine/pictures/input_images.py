@@ -6,15 +6,14 @@ import warnings
 from pathlib import Path
 from typing import Final
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
+from app.engine.files.foreign_formats import OWN_PICTURES, decode, open_picture
 from app.engine.files.path_checks import is_file
-from app.engine.files.picture_header import refuse_bomb
 from app.engine.jobs.setting_names import NAMES
 from app.engine.models.model import ModelSettings
 from app.sentence import Trouble, say
 
-FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16
 """JPEG's own limit; a PNG may bring a megabyte, whose entries would fill the memory."""
@@ -30,10 +29,9 @@ def open_image(path: str) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
-            with file.open("rb") as opened:
-                refuse_bomb(opened)
-            with Image.open(file, formats=FORMATS) as picture:
+            with open_picture(file, OWN_PICTURES) as picture:
                 _check_size(path, *picture.size)
+                decode(picture)
                 for name in ("exif", "Raw profile type exif"):  # Pillow copies every entry, however large and many
                     if len(picture.info.get(name, "")) > EXIF_MOST:
                         del picture.info[name]
@@ -45,13 +43,13 @@ def open_image(path: str) -> Image.Image:
                 return upright.convert("RGB")
     except Image.DecompressionBombError as fault:
         raise _too_large(path) from fault
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as fault:
+    except (OSError, SyntaxError, ValueError) as fault:
         raise Trouble(
             say(
                 "image.not-a-picture",
                 "{path} cannot be read as a picture; it may be damaged. Choose another one ({formats}).",
                 path=path,
-                formats=tuple(FORMATS),
+                formats=OWN_PICTURES,
             )
         ) from fault
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import io
+from pathlib import Path
 from typing import Any, Final
 
 from PIL import Image
 
+from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.events import Preview
 
 SIDE: Final = 256
@@ -21,7 +22,7 @@ _NAME: Final = "Preview"
 def to_json(event: Preview) -> dict[str, Any] | None:
     """Return a preview with its picture; None if it is gone by now, or is too large."""
     try:
-        with Image.open(event.path) as picture:
+        with open_picture(Path(event.path)) as picture:
             small = _encode(picture)
     except OSError:
         return None
@@ -36,9 +37,11 @@ def read_picture(given: object) -> tuple[int, bytes] | None:
     if type(step) is not int or not 0 <= step <= STEP_MOST or not isinstance(text, str) or len(text) > 2 * BYTES_MOST:
         return None
     try:
-        with Image.open(io.BytesIO(base64.b64decode(text, validate=True)), formats=("JPEG",)) as picture:
-            return (step, _encode(picture)) if max(picture.size) <= SIDE_MOST else None
-    except (OSError, ValueError, SyntaxError, binascii.Error, Image.DecompressionBombError):
+        with open_picture(base64.b64decode(text, validate=True), ("JPEG",)) as picture:
+            if max(picture.size) > SIDE_MOST:
+                return None
+            return step, _encode(decode(picture, "RGB"))
+    except (OSError, ValueError, Image.DecompressionBombError):
         return None
 
 

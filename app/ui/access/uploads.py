@@ -6,7 +6,6 @@ import asyncio
 import json
 import tempfile
 import threading
-import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import nullcontext
@@ -23,9 +22,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.disk_faults import is_disk_full
 from app.duration import word_duration
 from app.engine.files.bounded_json import parse_json
-from app.engine.files.picture_header import open_header
+from app.engine.files.convert_sound import can_convert
+from app.engine.files.foreign_formats import find_sound_kind, open_picture
 from app.engine.files.safetensors import HEADER
-from app.engine.files.sound import require_usual
+from app.engine.files.sound import measure, require_usual
 from app.engine.jobs.owners import household_of
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
@@ -34,7 +34,6 @@ from app.ui.state.person import who_in
 
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0
-PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
 PROMISES: Final = frozenset({".png", ".jpg", ".jpeg", ".webp", ".wav", ".flac", ".mp3", ".ogg"})
 """Endings of names that promise a picture or a sound."""
 SPOOL_BYTES: Final = 1 << 20
@@ -45,21 +44,21 @@ UNFINISHED: Final = "tmp*"
 UPLOAD_PATH: Final = "/gradio_api/upload"
 
 
-def check_upload(path: Path, weights: bool) -> None:
-    """Raise a Trouble unless it is a picture, a sound or, if allowed, weights. Read headers only."""
+def check_upload(path: Path, owner: bool) -> None:
+    """Raise a Trouble unless it is a picture, a sound or, from the owner, a sound to convert or weights. Read headers only."""
     if path.is_symlink() or not path.is_file():
         raise Trouble(say("upload.none", "This file no longer exists. Send it again."))
-    if is_picture(path) or is_sound(path) or (weights and is_safetensors(path)):
+    if is_picture(path) or is_sound(path, owner) or (owner and is_safetensors(path)):
         return
-    if path.suffix.lower() in PROMISES | ({".safetensors"} if weights else set()):
+    if path.suffix.lower() in PROMISES | ({".safetensors"} if owner else set()):
         raise Trouble(say("upload.broken", "{name} is damaged, incomplete or not what its name says. Choose another file.", name=path.name))
-    kinds = "PNG, JPEG, WebP, WAV, FLAC, MP3, OGG" + (", safetensors" if weights else "")
+    kinds = "PNG, JPEG, WebP, WAV, FLAC, MP3, OGG" + (", safetensors" if owner else "")
     raise Trouble(say("upload.kind", "{name} cannot be used here. Send one of: {kinds}.", name=path.name, kinds=kinds))
 
 
 def is_picture(path: Path) -> bool:
     try:
-        with open_header(path, tuple(sorted(PICTURES))) as opened:
+        with open_picture(path) as opened:
             width, height = opened.size
     except Image.DecompressionBombError as fault:
         raise too_many_pixels(path) from fault
@@ -81,15 +80,16 @@ def too_many_pixels(path: Path) -> Trouble:
     )
 
 
-def is_sound(path: Path) -> bool:
-    if zipfile.is_zipfile(path):
-        return False  # an MP3 decoder finds frames in anything
-    try:
-        found = soundfile.info(str(path))
-    except (soundfile.SoundFileError, OSError):
+def is_sound(path: Path, owner: bool) -> bool:
+    kind = find_sound_kind(path)
+    if kind is None or not (owner or kind.guests):
         return False
-    require_usual(path, found.channels, found.samplerate)
-    if found.frames / found.samplerate > SECONDS_MOST:
+    try:
+        found = measure(path)
+    except (soundfile.SoundFileError, OSError):
+        return owner and can_convert(kind)
+    require_usual(path.name, found.channels, found.rate)
+    if found.seconds > SECONDS_MOST:
         raise Trouble(
             say("upload.long", "{name} is longer than {most}. Shorten it first.", name=path.name, most=word_duration(SECONDS_MOST))
         )
@@ -234,7 +234,7 @@ class CheckUploads:
         """Check the stored files and note whose they are; raise Trouble if one is not acceptable."""
         person = who_in(scope)
         for path in paths:
-            check_upload(path, weights=person.owner)
+            check_upload(path, person.owner)
         if self._guest_files:
             self._guest_files.add(household(scope), paths)
         self._files_by_person.setdefault(person.name, set()).update(map(str, paths))

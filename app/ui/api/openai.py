@@ -10,7 +10,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final, cast
 
-import soundfile
 from pydantic import field_validator
 from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
@@ -19,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.engine.files import stream_encoding
+from app.engine.files import sound, stream_encoding
 from app.engine.files.outward import public_name
 from app.engine.jobs.events import Failed
 from app.engine.jobs.quicker import Quicker
@@ -238,7 +237,7 @@ async def encode_parts(desk: Desk, job: str, wanted: str) -> AsyncGenerator[byte
                 if part.index in sent:
                     continue
                 if coder is None:
-                    coder = await work(stream_encoding.open_encoder, wanted, soundfile.info(part.path).samplerate)
+                    coder = await work(stream_encoding.open_encoder, wanted, sound.measure(Path(part.path)).rate)
                 yield await work(stream_encoding.encode_part, coder, Path(part.path))
                 sent.add(part.index)
     if coder is not None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from PIL import Image
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse
 
+from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.events import Failed
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request
@@ -111,12 +110,12 @@ def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
     """Save a mask that is white where to repaint. OpenAI marks those places by transparency, A1111 by white."""
     path = save_picture(desk, data, "mask.png")
     try:
-        with Image.open(io.BytesIO(data), formats=sorted(uploads.PICTURES)) as opened:  # its pixels were counted above
+        with open_picture(data) as opened:  # its pixels were counted above
             if transparent_is_new:
-                drawn = opened.convert("RGBA").getchannel("A").point(lambda alpha: 255 if alpha < 128 else 0)
+                drawn = decode(opened, "RGBA").getchannel("A").point(lambda alpha: 255 if alpha < 128 else 0)
             else:
-                drawn = opened.convert("L")
-    except Exception as fault:  # a decoder of other people's bytes may stumble in any way
+                drawn = decode(opened, "L")
+    except OSError as fault:
         raise not_a_picture("mask.png") from fault
     drawn.save(path, "PNG")
     return path

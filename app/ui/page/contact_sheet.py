@@ -9,6 +9,8 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
+from app.engine.files.foreign_formats import open_picture
+
 CELL: Final = 256
 EDGE: Final = 120
 HEAD: Final = 44
@@ -27,7 +29,7 @@ def contact_sheet(columns: Sequence[str], rows: Sequence[str], files: Sequence[P
         pen.text((EDGE - 12, HEAD + y * (CELL + GAP) + CELL / 2), value[:14], INK, font, anchor="rm")
     for place, file in enumerate(files):
         if file is not None and file.is_file():
-            with Image.open(file) as picture:
+            with open_picture(file) as picture:
                 small = picture.convert("RGB")
             small.thumbnail((CELL, CELL))
             left = EDGE + place % len(columns) * (CELL + GAP) + (CELL - small.width) // 2

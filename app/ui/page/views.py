@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import soundfile
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
+from app.engine.files.foreign_formats import open_sound
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
@@ -286,7 +286,8 @@ def read_peaks(path: str, bars: int = 96) -> tuple[float, ...]:
 @lru_cache(maxsize=512)
 def _read_peaks(path: str, _written_ns: int, bars: int) -> tuple[float, ...]:
     try:
-        samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
+        with open_sound(Path(path)) as file:
+            samples = file.read(dtype="float32", always_2d=True)
     except (OSError, RuntimeError):
         return ()
     loud = np.abs(samples).max(axis=1) if len(samples) else np.zeros(1, np.float32)

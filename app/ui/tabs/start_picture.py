@@ -14,6 +14,7 @@ from gradio.component_meta import ComponentMeta
 from gradio.components.image_editor import EditorData
 from PIL import Image
 
+from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.owners import household_of
 from app.sentence import Trouble, say
 from app.ui.access import uploads
@@ -113,17 +114,15 @@ def _read_size(path: str) -> tuple[int, int]:
     """Return the picture's size; raise a Trouble for what is none, or too large to decode."""
     if not uploads.is_picture(Path(path)):
         raise _unreadable()
-    with Image.open(path, formats=sorted(uploads.PICTURES)) as opened:
+    with open_picture(Path(path)) as opened:
         return opened.size
 
 
 def _decode(path: str, mode: str) -> Image.Image:
     try:
-        with Image.open(path, formats=sorted(uploads.PICTURES)) as opened:
-            return opened.convert(mode)
-    except MemoryError:
-        raise
-    except Exception as fault:  # a decoder of other people's bytes may stumble in any way
+        with open_picture(Path(path)) as opened:
+            return decode(opened, mode)
+    except OSError as fault:
         raise _unreadable() from fault
 
 

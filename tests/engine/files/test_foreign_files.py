@@ -20,7 +20,7 @@ import soundfile
 from PIL import ExifTags, Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 
-from app.engine.files import picture_header, picture_settings, safetensors, sound
+from app.engine.files import convert_sound, picture_header, picture_settings, safetensors, sound
 from app.engine.pictures import input_images
 from app.sentence import Trouble
 from app.ui.access import uploads
@@ -65,8 +65,9 @@ SEEDS: dict[str, list[bytes]] = {
     ".mp3": [make_sound("MP3")], ".safetensors": [make_weights()],
 }  # fmt: skip
 READERS: tuple[Callable[[Path], object], ...] = (
-    picture_settings.read, uploads.is_picture, uploads.is_sound, uploads.is_safetensors, sound.read_settings, safetensors.read_header,
-    lambda path: sound.read(path, most_s=60.0), lambda path: uploads.check_upload(path, weights=True),
+    picture_settings.read, uploads.is_picture, uploads.is_safetensors, sound.read_settings, safetensors.read_header,
+    lambda path: sound.read(path, most_s=60.0), lambda path: uploads.check_upload(path, owner=True),
+    lambda path: uploads.check_upload(path, owner=False),
 )  # fmt: skip
 
 
@@ -127,14 +128,14 @@ def fuzz(folder: Path, count: int, seed: int) -> None:
 
 
 def test_broken_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sound, "CONVERTERS", ())  # ffmpeg is another process, with a deadline of its own
+    monkeypatch.setattr(convert_sound, "CONVERTERS", ())  # ffmpeg is another process, with a deadline of its own
     fuzz(tmp_path, 150, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_many_broken_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sound, "CONVERTERS", ())
+    monkeypatch.setattr(convert_sound, "CONVERTERS", ())
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     fuzz(tmp_path, 10_000, seed)
@@ -156,7 +157,7 @@ def test_an_unusual_sound_is_refused_for_what_is_unusual(tmp_path: Path, channel
     file = tmp_path / "short.wav"
     soundfile.write(file, np.zeros((10, channels)), rate)
     with pytest.raises(Trouble, match=f"{channels} channels? at {rate} Hz"):
-        uploads.check_upload(file, weights=False)
+        uploads.check_upload(file, owner=False)
 
 
 def test_headers_in_millions_of_pieces(tmp_path: Path) -> None:

@@ -121,19 +121,6 @@ def test_voices_without_a_sound_or_without_an_end(seconds: int, rate: int, key: 
     assert told.value.sentence.key == key
 
 
-def test_a_recording_that_takes_for_ever_to_convert_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clip = tmp_path / "talk.m4a"
-    clip.write_bytes(b"ftypM4A " * 100)
-    slow = tmp_path / "ffmpeg"
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
-    slow.chmod(0o755)
-    monkeypatch.setattr(sound, "CONVERTERS", ((str(slow), ("{source}", "{target}")),))
-    monkeypatch.setattr(sound, "CONVERTED_S", 0.2)
-    with pytest.raises(Trouble) as told:
-        sound.read(clip)
-    assert told.value.sentence.key == "sound.unreadable"
-
-
 INDEX = {"_class_name": "StableDiffusionPipeline", "unet": ["diffusers", "UNet2DConditionModel"], "vae": ["diffusers", "AutoencoderKL"]}
 
 
