@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.languages import languages
 from app.palette import variables
 from app.paths import assets
-from app.ui.access.request_guard import limit_idle_connections
+from app.ui.access.request_guard import NONCE, limit_idle_connections
 from app.ui.page.bundle import head
 from app.ui.page.quiet_refusals import QuietRefusals
 from app.ui.page.theme import theme
@@ -140,7 +140,9 @@ def configure_queue(window: gr.Blocks, most: int | None = None) -> None:
 
 
 class HeadInjection:
-    """Insert our style and scripts at the top of the page's head, so that nothing flashes before Gradio loads."""
+    """Insert our style and scripts at the top of the page's head, so that nothing flashes before Gradio loads; let them and Gradio's run.
+
+    All values in Gradio's page are escaped: each script that stands there as one is of its template."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -162,6 +164,7 @@ class HeadInjection:
                 before, opened, after = body.partition(b"<head>")
                 if opened:
                     body = before + opened + self._lines + after
+                    body = body.replace(b"<script", f'<script nonce="{scope[NONCE]}"'.encode())
                 length = str(len(body)).encode() if not message.get("more_body") else None
                 headers = [(name, value) for name, value in begin["headers"] if name != b"content-length"]
                 await send({**begin, "headers": headers + ([(b"content-length", length)] if length else [])})

@@ -700,6 +700,24 @@ def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -
         assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["x-frame-options"] == "SAMEORIGIN"
 
 
+def test_every_page_says_what_it_may_run(owners: str, ada: httpx.Client, share: tuple[str, str]) -> None:
+    """The guest's own names its scripts, each of them, by a word that is new each time; all others have none that run."""
+    words = set()
+    own, others = [ada.get("/"), ada.get("/")], [ada.get("/login"), httpx.get(share[0]), httpx.get(owners), ada.get("/nowhere")]
+    for answer in (*own, *others):
+        policy = dict(each.strip().split(" ", 1) for each in answer.headers["content-security-policy"].split(";"))
+        assert (policy["default-src"], policy["object-src"], policy["frame-ancestors"]) == ("'self'", "'none'", "'self'")
+        assert "unsafe-inline" not in policy["script-src"]
+        (word,) = re.findall(r"'nonce-([\w-]{20,})'", policy["script-src"])
+        words.add(word)
+        scripts = re.findall("<script[^>]*>", answer.text)
+        if answer in own:
+            assert len(scripts) > 5 and all(f'nonce="{word}"' in each for each in scripts)
+        else:
+            assert word not in answer.text
+    assert len(words) == 6
+
+
 def test_a_server_without_a_guard_serves_nobody(desk: Desk) -> None:
     assert who(object()) == NOBODY
     with pytest.raises(Trouble):
