@@ -9,7 +9,7 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
-from app.engine.files.foreign_formats import open_picture
+from app.engine.files.foreign_formats import decode, open_picture
 
 CELL: Final = 256
 EDGE: Final = 120
@@ -29,8 +29,11 @@ def contact_sheet(columns: Sequence[str], rows: Sequence[str], files: Sequence[P
         pen.text((EDGE - 12, HEAD + y * (CELL + GAP) + CELL / 2), value[:14], INK, font, anchor="rm")
     for place, file in enumerate(files):
         if file is not None and file.is_file():
-            with open_picture(file) as picture:
-                small = picture.convert("RGB")
+            try:
+                with open_picture(file) as picture:
+                    small = decode(picture, "RGB")
+            except OSError:  # changed on the disk
+                continue
             small.thumbnail((CELL, CELL))
             left = EDGE + place % len(columns) * (CELL + GAP) + (CELL - small.width) // 2
             top = HEAD + place // len(columns) * (CELL + GAP) + (CELL - small.height) // 2
