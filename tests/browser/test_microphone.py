@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Playwright, expect, sync_playwright
 
+from tests.browser.test_content_policy import WATCH
 from tests.support.both_servers import served
 from tests.support.window import FLAGS, WAIT_MS, WHOLE_CHROMIUM, shut_out, unfold
 
@@ -46,7 +47,7 @@ def test_why_there_is_no_microphone(
     """Record did nothing, and beside it stood half of "No microphone found"."""
     browser = playwright.chromium.launch(executable_path=WHOLE_CHROMIUM, args=[*FLAGS, flag])
     context = browser.new_context(locale=language, viewport={"width": 390, "height": 844}, permissions=["microphone"] if allowed else [])
-    context.add_init_script(before)
+    context.add_init_script(WATCH + before)
     page, faults = context.new_page(), list[str]()
     page.set_default_timeout(WAIT_MS)
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -64,9 +65,10 @@ def test_why_there_is_no_microphone(
         expect(record).to_be_visible(visible=not allowed)  # once it is allowed, Record asks again
         assert not shut_out(page)
     else:
-        expect(page.locator("#speak-clip .stop-button")).to_be_visible()
+        page.locator("#speak-clip .stop-button").click()
+        expect(page.locator("#speak-clip .waveform-container, #speak-clip #waveform").first).to_be_visible()
         expect(note).to_have_count(0)
     page.locator("#speak-clip .source-selection button").first.click()
     expect(note).to_have_count(0)
-    assert not faults
+    assert not faults and page.evaluate("refused") == []
     browser.close()
