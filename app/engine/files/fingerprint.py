@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
+from app.engine.files.model_folder import is_inside
+
 WHOLE_BYTES: Final = 16 << 20
 """Up to here a file is read whole: pictures, settings."""
 PIECE_BYTES: Final = 1 << 16
@@ -33,5 +35,5 @@ def fingerprint(path: Path) -> str:
 def _list_files(path: Path) -> list[tuple[str, Path]]:
     if not path.is_dir():
         return [("", path)]
-    found = {each for kind in _KINDS for depth in ("", "*/") for each in path.glob(f"{depth}{kind}") if each.is_file()}
+    found = {each for kind in _KINDS for depth in ("", "*/") for each in path.glob(f"{depth}{kind}") if is_inside(each, path)}
     return sorted((each.relative_to(path).as_posix(), each) for each in found if not each.name.startswith("."))

@@ -39,6 +39,18 @@ def test_a_model_that_would_lack_its_tokenizer_there_stays(folder: Path) -> None
     assert [*list_files(folder)] == sorted([*known, "tokenizer/tokenizer.json"]), "it has the same as JSON"
 
 
+def test_what_a_link_leads_to_elsewhere_stays(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A model can come with links, as git makes them; a helper would get what they lead to."""
+    known, home = list_files(folder), tmp_path_factory.mktemp("private")
+    (home / "id.txt").write_text("secret")
+    (home / "x.safetensors").write_text("weights")
+    (folder / "LICENSE.txt").symlink_to(home / "id.txt")
+    (folder / "docs").symlink_to(home)
+    (folder / "unet" / "x.safetensors").symlink_to(home / "x.safetensors")
+    (folder / "same.json").symlink_to(folder / "model_index.json")
+    assert list_files(folder).keys() == known.keys() | {"same.json"}
+
+
 def test_a_model_is_known_by_its_files_and_not_by_its_name(folder: Path) -> None:
     found = describe(folder, "My model", hash_file)
     assert found is not None
