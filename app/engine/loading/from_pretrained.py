@@ -1,18 +1,21 @@
-"""Call from_pretrained as the plan says: attention, dtype, quantisation, device. The plan overrides the model's own config."""
+"""Call from_pretrained as the plan says: attention, dtype, quantisation, device. The plan overrides the model's own config. transformers is
+given a config and tensors, never a folder: it would follow what else lies there to other files, other models and the hub."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import torch
-import transformers
-from safetensors.torch import load_file
+from safetensors import safe_open
 
 from app.compat.planning.types import Plan, Role
+from app.engine.files.bounded_json import read_json
+from app.engine.files.model_folder import choose_weights
 from app.engine.loading import quantise, weights_complete
 from app.engine.loading.awq import unpack_state
 from app.engine.loading.packed_linears import BITS
@@ -32,12 +35,7 @@ def make_arguments(plan: Plan, config: object, role: Role = "speech") -> dict[st
     how = plan.of(role)
     storage, compute = (how.storage, how.compute) if how else (plan.dtype, plan.dtype)
     device = plan.runs_on if plan.runs_on == "cpu" or how is None else how.device
-    arguments: dict[str, Any] = {
-        "dtype": getattr(torch, storage),
-        "attn_implementation": plan.attention,
-        "use_safetensors": True,
-        "trust_remote_code": False,
-    }
+    arguments: dict[str, Any] = {"dtype": getattr(torch, storage), "attn_implementation": plan.attention}
     if plan.quantised == "awq":
         arguments["dtype"] = torch.float16  # AWQ's kernels take no other
     elif plan.quantised != "none" and plan.quantised not in BITS:
@@ -56,25 +54,58 @@ def must_unpack_awq(plan: Plan, config: object) -> bool:
 
 
 def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> tuple[Any, list[Sentence]]:
-    """Load a transformers model onto its device; also return notes about its files. `kind` is its class or an AutoModel."""
-    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    """Load a transformers model onto its device; also return notes about its files. `kind` is its class."""
+    config = read_config(kind, folder)
     arguments = make_arguments(plan, config, role)
-    if must_unpack_awq(plan, config):
-        del arguments["use_safetensors"]  # the weights are passed in
-        model, found = kind.from_pretrained(
-            None,
-            state_dict=unpack_state(_read_weights(folder), read_packing(config), arguments["dtype"]),
-            output_loading_info=True,
-            **arguments,
-        )
-    else:
-        with _in_one_thread() if "device_map" in arguments else nullcontext():
-            model, found = kind.from_pretrained(folder, output_loading_info=True, **arguments)
+    packed = must_unpack_awq(plan, config)
+    with _in_one_thread() if "device_map" in arguments else nullcontext(), open_weights(folder) as weights:
+        if packed:
+            whole = {name: tensor[...] for name, tensor in weights.items()}
+            weights = unpack_state(whole, read_packing(config), arguments["dtype"])
+        model, found = kind.from_pretrained(None, state_dict=weights, output_loading_info=True, **{"config": config, **arguments})
     notes = weights_complete.check_weights(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
     how = plan.of(role)
     if "device_map" not in arguments and how is not None and plan.runs_on != "cpu":
         model = model.to(how.device)
     return model.eval(), notes
+
+
+_STEERING: Final = frozenset(
+    {
+        "attn_implementation",
+        "auto_map",
+        "experts_implementation",
+        "fusion_config",
+        "name_or_path",
+        "transformers_weights",
+        "trust_remote_code",
+    }
+)
+"""Settings that say nothing of a model, but where a library should look for code, kernels or weights."""
+
+
+def read_config(kind: Any, folder: Path) -> Any:
+    """Return the config of a part as its class in transformers has it; what would steer the library is left out."""
+    wanted = kind.config_class
+    values = read_json(folder / "config.json")
+    values = values.get(wanted.base_config_key) or values  # CLIP's text encoder may lie there with the config of all CLIP
+    quantise.check_packing(folder, values)
+    return wanted.from_dict(_drop_steering(values))
+
+
+def _drop_steering(values: Any) -> Any:
+    if not isinstance(values, dict):
+        return values
+    return {name: _drop_steering(value) for name, value in values.items() if not name.startswith("_") and name not in _STEERING}
+
+
+@contextmanager
+def open_weights(folder: Path) -> Iterator[dict[str, Any]]:
+    """Open a part's weights by name, as slices that are read when they are needed."""
+    reading = {"backend": "pread"} if sys.platform == "win32" else {}  # as transformers does: there a mapped file counts as memory
+    with ExitStack() as opened:
+        files = [opened.enter_context(safe_open(path, "pt", **reading)) for path in choose_weights(folder)]
+        yield {name: file.get_slice(name) for file in files for name in file.keys()}  # noqa: SIM118 - no mapping
 
 
 @contextmanager
@@ -89,10 +120,6 @@ def _in_one_thread() -> Iterator[None]:
             del os.environ[_NO_THREADS]
         else:
             os.environ[_NO_THREADS] = before
-
-
-def _read_weights(folder: Path) -> dict[str, Any]:
-    return {name: tensor for file in sorted(folder.glob("*.safetensors")) for name, tensor in load_file(file).items()}
 
 
 def _drop_packing(config: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,28 @@ from app.compat.planning.types import ModelPart, Plan, Quantised
 from app.sentence import Trouble, say
 
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")
+
+_READ_PACKED: Final = frozenset({"awq", "bitsandbytes", "torchao"})
+"""How weights of a folder may be packed already. The libraries know more ways, some of which fetch kernels from the hub."""
+
+
+def check_packing(folder: Path, config: Mapping[str, Any]) -> None:
+    """Refuse weights that are packed in a way of which Hearth knows nothing."""
+    packing = config.get("quantization_config") or {}
+    named = (
+        packing.get("quant_method", "bitsandbytes" if {"load_in_4bit", "load_in_8bit"} & set(packing) else "none")
+        if isinstance(packing, dict)
+        else packing
+    )
+    if packing and named not in _READ_PACKED:
+        raise Trouble(
+            say(
+                "quantise.unknown",
+                "The weights in {folder} are packed as {kind}, which Hearth does not read. Choose this model with full weights.",
+                folder=str(folder),
+                kind=str(named),
+            )
+        )
 
 
 def make_config(library: str, kind: Quantised, compute: torch.dtype) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import diffusers
 import torch
 
+from app.engine.files import model_folder
 from app.sentence import Trouble, say
 
 FOLDER: Final = "taesd"
@@ -39,6 +40,7 @@ class TinyVae:
 
     def _load(self, device: torch.device) -> Any:
         if self._vae is None:
+            model_folder.check_part(self.folder, self.folder)
             try:
                 kind: Any = diffusers.AutoencoderTiny
                 self._vae = kind.from_pretrained(self.folder, dtype=torch.float32, local_files_only=True, use_safetensors=True)

@@ -10,6 +10,9 @@ import torch
 
 from app.engine.models.model import Family as Name
 
+Parts = Mapping[str, tuple[str, ...]]
+"""The parts of a pipeline, and the classes that each may have. A folder only chooses among them: others may load what their config names,
+from anywhere. Schedulers are checked by their kind (loader.py)."""
 Unpack = Callable[[Any, torch.Tensor, int, int], torch.Tensor]
 """(pipeline, latents, height, width) -> latents for the VAE, [1, C, h, w]."""
 
@@ -48,10 +51,21 @@ def _unpatch(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch
     return plain
 
 
+_VAE: Final = ("AutoencoderKL", "AutoencoderTiny", "AsymmetricAutoencoderKL")
+_CLIP: Final = ("CLIPTextModel",)
+_PROJECTED_CLIP: Final = ("CLIPTextModelWithProjection",)
+_T5: Final = ("T5EncoderModel",)
+_QWEN: Final = ("Qwen3ForCausalLM", "Qwen3Model")
+_CLIP_WORDS: Final = ("CLIPTokenizer", "CLIPTokenizerFast")
+_T5_WORDS: Final = ("T5Tokenizer", "T5TokenizerFast")
+_QWEN_WORDS: Final = ("Qwen2Tokenizer", "Qwen2TokenizerFast")
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     text_class: str
     """The class of diffusers for text to picture; the next two for a start picture and a mask, if there are any."""
+    parts: Parts
     image_class: str = ""
     inpaint_class: str = ""
     denoiser: str = "transformer"
@@ -70,25 +84,50 @@ class Family:
 
 FAMILIES: Final[dict[Name, Family]] = {
     "sd15": Family(
-        "StableDiffusionPipeline", "StableDiffusionImg2ImgPipeline", "StableDiffusionInpaintPipeline", "unet", _unscale,
+        "StableDiffusionPipeline", {"text_encoder": _CLIP, "tokenizer": _CLIP_WORDS, "unet": ("UNet2DConditionModel",), "vae": _VAE},
+        "StableDiffusionImg2ImgPipeline", "StableDiffusionInpaintPipeline", "unet", _unscale,
         flow_matching=False, prompt_weights=True, load_arguments={"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False},
     ),
     "sdxl": Family(
-        "StableDiffusionXLPipeline", "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "unet",
+        "StableDiffusionXLPipeline",
+        {
+            "text_encoder": _CLIP, "tokenizer": _CLIP_WORDS, "text_encoder_2": _PROJECTED_CLIP, "tokenizer_2": _CLIP_WORDS,
+            "unet": ("UNet2DConditionModel",), "vae": _VAE,
+        },
+        "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "unet",
         _unscale, flow_matching=False, prompt_weights=True, load_arguments={"add_watermarker": False},
     ),
     "pixart-sigma": Family(
-        "PixArtSigmaPipeline", unpack=_unscale, flow_matching=False,
-        call_arguments={"use_resolution_binning": False, "clean_caption": False},
+        "PixArtSigmaPipeline",
+        {"text_encoder": _T5, "tokenizer": _T5_WORDS, "transformer": ("PixArtTransformer2DModel", "Transformer2DModel"), "vae": _VAE},
+        unpack=_unscale, flow_matching=False, call_arguments={"use_resolution_binning": False, "clean_caption": False},
     ),
-    "sd3": Family("StableDiffusion3Pipeline", "StableDiffusion3Img2ImgPipeline", "StableDiffusion3InpaintPipeline"),
+    "sd3": Family(
+        "StableDiffusion3Pipeline",
+        {
+            "text_encoder": _PROJECTED_CLIP, "tokenizer": _CLIP_WORDS, "text_encoder_2": _PROJECTED_CLIP, "tokenizer_2": _CLIP_WORDS,
+            "text_encoder_3": _T5, "tokenizer_3": _T5_WORDS, "transformer": ("SD3Transformer2DModel",), "vae": _VAE,
+        },
+        "StableDiffusion3Img2ImgPipeline", "StableDiffusion3InpaintPipeline",
+    ),
     "flux": Family(
-        "FluxPipeline", "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack=_unpack, negative_prompts=False,
+        "FluxPipeline",
+        {
+            "text_encoder": _CLIP, "tokenizer": _CLIP_WORDS, "text_encoder_2": _T5, "tokenizer_2": _T5_WORDS,
+            "transformer": ("FluxTransformer2DModel",), "vae": _VAE,
+        },
+        "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack=_unpack, negative_prompts=False,
         call_arguments={"max_sequence_length": 256},
     ),
     "flux2-klein": Family(
-        "Flux2KleinPipeline", "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack=_unpatch, negative_prompts=False,
+        "Flux2KleinPipeline",
+        {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("Flux2Transformer2DModel",), "vae": ("AutoencoderKLFlux2",)},
+        "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack=_unpatch, negative_prompts=False,
         uses_strength=False,
     ),
-    "z-image": Family("ZImagePipeline", "ZImageImg2ImgPipeline", "ZImageInpaintPipeline"),
+    "z-image": Family(
+        "ZImagePipeline",
+        {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("ZImageTransformer2DModel",), "vae": _VAE},
+        "ZImageImg2ImgPipeline", "ZImageInpaintPipeline",
+    ),
 }  # fmt: skip

@@ -1,7 +1,10 @@
-"""Load a pipeline part by part from local safetensors, quantised as planned, and its LoRAs. placement.py moves the parts."""
+"""Load a pipeline part by part from local safetensors, quantised as planned, and its LoRAs. placement.py moves the parts.
+
+A folder comes from strangers: each part is of a class that families.py lists, and its files are checked before a library sees them."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,13 +14,15 @@ from typing import Any, Final
 import diffusers
 import torch
 import transformers
+from safetensors import SafetensorError
 
 from app.compat.planning.types import ModelPart, Plan
 from app.disk_faults import is_disk_full
-from app.engine.files import safetensors
+from app.engine.files import model_folder, safetensors
+from app.engine.files.bounded_json import read_json
 from app.engine.files.path_checks import is_file
-from app.engine.loading import quantise, weights_complete
-from app.engine.models import detect
+from app.engine.loading import from_pretrained, quantise, weights_complete
+from app.engine.loading.tokenizer import load_tokenizer
 from app.engine.models.model import Model
 from app.engine.pipelines import placement
 from app.engine.pipelines.families import FAMILIES, Family
@@ -55,7 +60,7 @@ def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[st
     return Pipeline(pipe, tuple(loading.notes), loading.disk_parts)
 
 
-_BAD_FILES: Final = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
+_BAD_FILES: Final = (OSError, SafetensorError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
 """What the libraries raise for files that they cannot make sense of."""
 
 
@@ -76,41 +81,52 @@ class _PipelineLoader:
 
     def load_folder(self, companions: Mapping[str, Path]) -> Any:
         """Load a diffusers folder; each part is moved to its device before the next one is loaded."""
+        index, kinds = find_kinds(self.folder, self.family)
         loaded: dict[str, Any] = {}
-        names = {each.name for each in self.folder.iterdir() if (each / "config.json").is_file()} | ({"vae"} & set(companions))
-        for name in sorted(names):
+        for name, kind in sorted(kinds.items()):
             if name == "vae" and "vae" in companions:
-                loaded[name] = self._load_part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
+                loaded[name] = self._load_part("vae", companions["vae"], companions["vae"], diffusers.AutoencoderKL)
             elif name == self.family.denoiser and self.plan.quantised == "gguf" and "gguf" in companions:
-                loaded[name] = self._load_gguf(companions["gguf"])
-            elif name in _WITH_WEIGHTS:
-                library, kind = detect.read_class(self.folder, name)
-                loaded[name] = self._load_part(name, self.folder / name, getattr(_LIBRARIES[library], kind), library)
-            if name in loaded:
+                loaded[name] = self._load_gguf(companions["gguf"], kind)
+            elif kind is None:
+                loaded[name] = None
+            else:
+                loaded[name] = self._load_part(name, self.folder / name, self.folder, kind)
+            if isinstance(loaded[name], torch.nn.Module):
                 placement.place_part(name, loaded[name], self.plan, self.disk_parts)
-        return getattr(diffusers, self.family.text_class).from_pretrained(
-            self.folder, local_files_only=True, **dict(self.family.load_arguments), **loaded
-        )
+        pipeline = getattr(diffusers, self.family.text_class)
+        taken = inspect.signature(pipeline.__init__).parameters
+        switches = {name: value for name, value in index.items() if name in taken and isinstance(value, bool)}
+        return pipeline(**{**switches, **self.family.load_arguments, **loaded})
 
-    def _load_part(self, name: str, folder: Path, kind: Any, library: str) -> Any:
-        files = safetensors.list_weights(folder)
+    def _load_part(self, name: str, part: Path, model: Path, kind: Any) -> Any:
+        """Load one part of the model in the folder `model`."""
+        model_folder.check_part(part, model)
+        if name == SCHEDULER:
+            return kind.from_pretrained(part, local_files_only=True)
+        if name.startswith("tokenizer"):
+            return load_tokenizer(kind, part)
+        files = safetensors.list_weights(part)
         for path in files:
             safetensors.read_header(path)
-        how = placement.find_precision(self.plan, name)
+        how, library = placement.find_precision(self.plan, name), library_of(name)
         quantiser = quantise.make_part_config(library, self.plan, ModelPart(name, how.role, 0), getattr(torch, how.compute))
-        part, found = kind.from_pretrained(
-            folder,
-            dtype=getattr(torch, how.compute if quantiser else how.storage),
-            variant="fp16" if all(".fp16" in path.name for path in files) else None,
-            output_loading_info=True,
-            local_files_only=True,
-            use_safetensors=True,
+        arguments = {
+            "dtype": getattr(torch, how.compute if quantiser else how.storage),
+            "output_loading_info": True,
             **({"quantization_config": quantiser} if quantiser else {}),
-        )
+        }
+        if library == "transformers":
+            with from_pretrained.open_weights(part) as weights:
+                loaded, found = kind.from_pretrained(None, config=from_pretrained.read_config(kind, part), state_dict=weights, **arguments)
+        else:
+            quantise.check_packing(part, read_json(part / "config.json"))
+            variant = "fp16" if all(".fp16" in path.name for path in files) else None
+            loaded, found = kind.from_pretrained(part, variant=variant, local_files_only=True, use_safetensors=True, **arguments)
         self.notes += weights_complete.check_weights(
-            folder, found["missing_keys"], found["unexpected_keys"], found.get("mismatched_keys", ())
+            part, found["missing_keys"], found["unexpected_keys"], found.get("mismatched_keys", ())
         )
-        return part.eval()
+        return loaded.eval()
 
     def load_single_file(self, companions: Mapping[str, Path]) -> Any:
         quantise.refuse_single_file(self.plan, self.folder)
@@ -126,7 +142,9 @@ class _PipelineLoader:
             )
         arguments = dict(self.family.load_arguments)
         if "vae" in companions:
-            arguments["vae"] = self._load_part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
+            arguments["vae"] = self._load_part("vae", companions["vae"], companions["vae"], diffusers.AutoencoderKL)
+        for name in find_kinds(companions["configs"], self.family)[1]:
+            model_folder.check_part(companions["configs"] / name, companions["configs"])
         with weights_complete.explain_missing(self.folder):
             pipe = getattr(diffusers, self.family.text_class).from_single_file(
                 str(self.folder), config=str(companions["configs"]), dtype=getattr(torch, self.plan.dtype),
@@ -142,10 +160,10 @@ class _PipelineLoader:
             placement.place_part(name, part, self.plan, self.disk_parts)
         return pipe
 
-    def _load_gguf(self, companion: Path) -> Any:
+    def _load_gguf(self, companion: Path, kind: Any) -> Any:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
         compute = getattr(torch, placement.find_precision(self.plan, self.family.denoiser).compute)
-        kind = getattr(diffusers, detect.read_class(self.folder, self.family.denoiser)[1])
+        model_folder.require_inside(self.folder / self.family.denoiser / "config.json", self.folder)
         with weights_complete.explain_missing(file):
             return kind.from_single_file(
                 str(file),
@@ -157,8 +175,41 @@ class _PipelineLoader:
             )
 
 
-_WITH_WEIGHTS: Final = frozenset({"text_encoder", "text_encoder_2", "text_encoder_3", "unet", "transformer", "vae"})
-_LIBRARIES: Final = {"diffusers": diffusers, "transformers": transformers}
+SCHEDULER: Final = "scheduler"
+
+
+def library_of(part: str) -> str:
+    return "transformers" if part.startswith(("text_encoder", "tokenizer")) else "diffusers"
+
+
+def find_kinds(folder: Path, family: Family) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what model_index.json says, and the class of each part that the family has, None where the model leaves it out. What else
+    is named there, as a safety checker, is never loaded."""
+    model_folder.require_inside(folder / "model_index.json", folder)
+    index = read_json(folder / "model_index.json")
+    kinds: dict[str, Any] = {}
+    for part in (*family.parts, SCHEDULER):
+        library, name = index[part]
+        if library is None and name is None:
+            kinds[part] = None
+            continue
+        kind = (
+            getattr({"diffusers": diffusers, "transformers": transformers}[library_of(part)], name, None) if isinstance(name, str) else None
+        )
+        known = name in family.parts[part] if part in family.parts else inspect.isclass(kind) and issubclass(kind, diffusers.SchedulerMixin)
+        if library != library_of(part) or not known:
+            raise Trouble(
+                say(
+                    "load.class",
+                    "The model in {folder} wants {kind} of {library} as its {part}, which a model of its kind does not have. Choose another model.",
+                    folder=str(folder),
+                    kind=str(name),
+                    library=str(library),
+                    part=part,
+                )
+            )
+        kinds[part] = kind
+    return index, kinds
 
 
 def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
@@ -171,12 +222,14 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # having several is intended
-            pipe.load_lora_weights(str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True)
+            pipe.load_lora_weights(
+                str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True, use_safetensors=True
+            )
         if not any(adapter in names for names in pipe.get_list_adapters().values()):
             raise ValueError("none of its weights belongs to this model")
         for part in placement.list_modules(pipe).values():
             placement.widen_loras(part)
-    except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, IndexError) as fault:
+    except (*_BAD_FILES,) as fault:
         if any(adapter in names for names in pipe.get_list_adapters().values()):
             pipe.delete_adapters(adapter)
         raise Trouble(

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.compat.planning.types import Dtype, Plan, Precision
-from app.engine.files import safetensors
+from app.engine.files import model_folder, safetensors
 from app.engine.files.bounded_json import read_json
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
@@ -20,6 +20,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import same_placement
 from app.engine.loading.packed_linears import BITS
+from app.engine.loading.tokenizer import load_tokenizer
 from app.engine.speech.codec import Codec
 from app.engine.speech.dia import Dia
 from app.engine.speech.fused_projections import fuse_projections
@@ -78,6 +79,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") ->
     folder's own."""
     own = folder / "codec"
     sound = own if own.is_dir() else codec
+    model_folder.check_part(folder, folder)
     _check_kind(folder, "dia")
     if sound is None:
         raise Trouble(
@@ -88,6 +90,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") ->
             ),
             cure="get:dia-1.6b",
         )
+    model_folder.check_part(sound, folder if sound == own else sound)
     _check_kind(sound, "dac")
     speech = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
     codec_precision = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
@@ -115,7 +118,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") ->
             reorder_weights(model)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
-    tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
+    tokenizer = load_tokenizer(DiaTokenizer, folder)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
     dia = Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), name or folder.name, plan.row)
     return Speaker(dia, given, tuple(notes), linears)
