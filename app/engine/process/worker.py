@@ -26,6 +26,7 @@ from app.compat.planning.quirk_table import applying_rows
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
 from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop
+from app.engine.process import no_network
 from app.fast_import import pausing_collector
 from app.paths import Home
 
@@ -220,7 +221,8 @@ def exit_when_done(needed: Callable[[], None]) -> None:
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
-    """Start the process. What torch reads from the environment is set before torch is imported."""
+    """Start the process. What torch and huggingface_hub read from the environment is set before they are imported."""
+    no_network.leave_network()
     os.environ.update(choose_environment())
     # Ctrl+C reaches every process of a terminal; the keeper decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -231,8 +233,10 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     for needed in (worker.listen, worker.beat):
         threading.Thread(target=exit_when_done, args=(needed,), name=needed.__name__, daemon=True).start()
     with pausing_collector():
+        from app.engine.loading.no_pickles import refuse_pickles
         from app.engine.session.session import Session
 
+    refuse_pickles()
     session = Session(home, pretended, worker.dial)
     worker.report(Ready(session.hardware))
     worker.work(session)
