@@ -59,8 +59,12 @@ def is_index(file: Path) -> bool:
 
 def read_index(index: Path) -> list[str]:
     """Return the names of the files over which weights are spread; each must be one beside the index."""
-    named = read_json(index, safetensors.HEADER)["weight_map"].values()
-    names = sorted({str(name) for name in named})
+    try:
+        names = sorted({str(name) for name in read_json(index, safetensors.HEADER)["weight_map"].values()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise Trouble(
+            say("model.unread", "{index} cannot be read, so the model is incomplete. Download it again.", index=str(index)), cure="models"
+        ) from fault
     for name in names:
         if not name.endswith(".safetensors") or any(sign in name for sign in "/\\:"):
             raise Trouble(

@@ -214,9 +214,3 @@ def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tupl
     # A row's patches are counted in latents: they shrink with its own decoder's.
     pixels = max(1, like.pixels_a_token * scale // USUAL_SCALE)
     return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=pixels), width
-
-
-def read_class(folder: Path, part: str) -> tuple[str, str]:
-    """Return the library and the class of a part from model_index.json."""
-    library, kind = _read_json(folder / "model_index.json")[part]
-    return str(library), str(kind)

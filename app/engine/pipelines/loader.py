@@ -229,7 +229,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
             raise ValueError("none of its weights belongs to this model")
         for part in placement.list_modules(pipe).values():
             placement.widen_loras(part)
-    except (*_BAD_FILES,) as fault:
+    except _BAD_FILES as fault:
         if any(adapter in names for names in pipe.get_list_adapters().values()):
             pipe.delete_adapters(adapter)
         raise Trouble(

@@ -17,7 +17,7 @@ _OFFLINE: Final = {
     "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
 }
 _REFUSED: Final = frozenset(
-    {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"}
+    f"socket.{act}" for act in ("connect", "sendto", "sendmsg", "getaddrinfo", "gethostbyname", "gethostbyaddr", "getnameinfo")
 )
 
 

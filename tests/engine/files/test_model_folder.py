@@ -70,6 +70,12 @@ def test_an_index_names_weights_beside_it_only(model: Path, named: object, index
     assert refused(model / "text_encoder", model) == "model.index"
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"weight_map": 3}', '{"weight_map": ["a"]}', "[" * 99])
+def test_a_damaged_index_is_told(model: Path, text: str) -> None:
+    (model / "text_encoder" / "model.safetensors.index.json").write_text(text)
+    assert refused(model / "text_encoder", model) == "model.unread"
+
+
 def test_an_index_that_names_a_link_out_or_nothing_is_refused(model: Path) -> None:
     part = model / "text_encoder"
     (part / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "one.safetensors"}}))
