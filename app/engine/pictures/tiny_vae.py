@@ -17,7 +17,8 @@ FOLDER: Final = "taesd"
 
 def find(model: Path) -> Path | None:
     folder = (model if model.is_dir() else model.parent) / FOLDER
-    return folder if (folder / "config.json").is_file() else None
+    config = folder / "config.json"
+    return folder if (model_folder.is_inside(config, model) if model.is_dir() else config.is_file()) else None
 
 
 class TinyVae:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, ModelPart, Need
 from app.engine.models import catalog
-from app.engine.pictures import painter
+from app.engine.pictures import painter, tiny_vae
 from app.engine.pipelines import loader
 from app.engine.pipelines.families import FAMILIES
 from app.engine.speech import loader as speech_loader
@@ -163,6 +164,23 @@ def test_a_link_out_of_the_model_is_not_followed(part: str, model: Path, tmp_pat
     file.symlink_to(tmp_path / "elsewhere")
     trouble = refused(lambda: load(model))
     assert trouble.sentence.key == "model.outside" and file.name in str(trouble)
+
+
+def test_a_model_in_the_hubs_cache_is_links_to_its_blobs(made: Path, tmp_path: Path) -> None:
+    repository = tmp_path / "models--maker--model"
+    snapshot, blobs = Path(shutil.copytree(made, repository / "snapshots" / "abc")), repository / "blobs"
+    blobs.mkdir()
+    for number, file in enumerate([each for each in snapshot.rglob("*") if each.is_file()]):
+        file.rename(blobs / str(number))
+        file.symlink_to(os.path.relpath(blobs / str(number), file.parent))
+    assert (snapshot / "unet" / "config.json").is_symlink() and load(snapshot)._pipe.tokenizer("a ball").input_ids
+
+
+def test_a_tiny_vae_that_lies_elsewhere_is_not_the_models(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "taesd").mkdir()
+    (tmp_path / "taesd" / "config.json").write_text("{}")
+    (model / "taesd").symlink_to(tmp_path / "taesd")
+    assert tiny_vae.find(model) is None and tiny_vae.find(tmp_path / "one.safetensors") == tmp_path / "taesd"
 
 
 def test_an_adapter_in_a_parts_folder_does_not_put_another_model_in_its_place(model: Path, made: Path, seen: list[str]) -> None:
