@@ -12,6 +12,7 @@ from tests.support.places import TOP
 
 ENGINE = """
 import sys, types
+from pathlib import Path
 from app.engine.process import worker
 from app.paths import home
 
