@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import logging
+import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from app import __version__
 from app.clean_words import CleanFormatter
-from app.commands import COMMANDS
+from app.commands import COMMANDS, STARTS
+from app.extras import START
 from app.fast_import import pausing_collector
 from app.languages import word_for
+from app.launcher import slot_lock
 from app.sentence import Trouble
 
 EXIT_TROUBLE = 2
@@ -23,6 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "open")
+    starts = STARTS if START.is_file() else {}
+    if given[0] in starts:
+        return subprocess.call([sys.executable, str(START), *given])
+    slot_lock.hold()
     parser = argparse.ArgumentParser(prog="hearth", description="Speech and pictures, made on your own computer.")
     parser.add_argument("--version", action="version", version=f"hearth {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
@@ -31,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == given[0]:
             with pausing_collector():
                 import_module(module).add_arguments(command)
+    for name, help_ in starts.items():
+        if name not in COMMANDS:
+            commands.add_parser(name, help=help_)
     args = parser.parse_args(given, argparse.Namespace(given=given))
     if logging.lastResort is not None:  # which shows the warnings of a command
         logging.lastResort.setFormatter(CleanFormatter())

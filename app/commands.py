@@ -19,3 +19,12 @@ COMMANDS: Final = {
     "update": ("app.launcher.update", "install the newest version, after testing it"),
 }
 """Each module has `add_arguments(parser)` and `main(args) -> exit code`, and is imported only when its command is used."""
+
+STARTS: Final = {
+    "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs",
+    "back": "one step back, to what was there before the last update",
+    "repair": "make the environment anew",
+    "test": "add what the tests need and run them; what follows goes to pytest",
+    "update": "newer code and its environment beside the old one, swapped in once proven",
+}
+"""What start.py does itself, under any Python; `update` is a command of Hearth's too, for those who installed it with pip."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
+from itertools import takewhile
 
-from app.commands import COMMANDS
-from app.launcher import install, slots, supervisor, update
+from app.commands import COMMANDS, STARTS
+from app.launcher import install, slot_lock, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 from app.sentence import say
 
@@ -17,7 +17,7 @@ from app.sentence import say
 ALL_TESTS = ("-n", "4", "--dist", "loadfile")
 TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
-OWN = ("add", "back", "renew", "repair", "test", "update")
+OWN = {**STARTS, "renew": "the second half of an update, for start.py alone"}
 """Commands that are carried out here; app/commands.py holds Hearth's."""
 
 
@@ -43,23 +43,43 @@ def refuse_unknown(verb: str) -> None:
         raise Refused(say("start.no-command", 'There is no command "{name}", only these: {known}.', name=verb, known=tuple(known)))
 
 
+def asks_for_help(words: Sequence[str]) -> bool:
+    return any(each in ("-h", "--help") for each in takewhile(lambda word: word != "--", words))
+
+
+def help_with(verb: str) -> str:
+    takes = {"add": " NAME ...", "test": " ..."}.get(verb, "")
+    return f"python3 start.py {verb}{takes}    {OWN.get(verb) or COMMANDS[verb][1]}"
+
+
+def refuse_words(verb: str, words: Sequence[str]) -> None:
+    """Refuse words that a command does not know, before anything is done."""
+    if words and verb not in ("add", "test"):
+        raise Refused(
+            say("start.no-words", "start.py {command} takes no other words ({words}). Nothing was done.", command=verb, words=tuple(words))
+        )
+
+
 def main(words: Sequence[str], help_text: str) -> int:
     verb = words[0] if words else ""
     try:
-        folder = slots.find_folder()
+        if not verb.startswith("-") and verb:
+            refuse_unknown(verb)
+        folder, helping = slots.find_folder(), asks_for_help(words)
+        want = slots.read_requirements()
+        if helping and (verb in OWN or not slots.serves(slots.read_stamp(slots.current_slot(folder)), want)):
+            print(help_text if verb.startswith("-") else help_with(verb))  # of the others' options only the environment knows
+            return 0
+        if list(words) == ["update", "--back"]:
+            verb, words = "back", ["back"]
+        if verb in OWN:
+            refuse_words(verb, words[1:])
         if verb in ("update", "back", "renew"):
             return update.step(verb, folder)
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
             return supervisor.run_window(words, folder)
-        if not verb.startswith("-"):
-            refuse_unknown(verb)
-        want = slots.read_requirements()
-        if verb in ("-h", "--help") and not slots.serves(slots.read_stamp(slots.current_slot(folder)), want):
-            print(help_text)  # the commands' own help needs the environment
-            return 0
         if verb == "repair":
-            with slots.lock(folder):
-                shutil.rmtree(slots.other_slot(install.renew(folder, want)), ignore_errors=True)
+            install.repair(folder, want)
             return 0
         extras = {"add": words[1:], "test": ["test"]}.get(verb, [])
         if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
@@ -69,6 +89,7 @@ def main(words: Sequence[str], help_text: str) -> int:
             tell(say("start.added", "Installed: {names}. Restart Hearth to use it.", names=tuple(extras)))
             return 0
         if verb == "test":
+            slot_lock.hold(slots.current_slot(folder))
             os.chdir(slots.TOP)
             return run_command([python, "-m", "pytest", *TESTS.get(tuple(words[1:]), words[1:])])
         return run_command([python, "-I", "-X", "utf8", "-m", "app", *words])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from app.launcher import slots
+from app.launcher import slot_lock, slots
 from app.launcher.console import Refused, tell
 from app.launcher.new_environment import make_environment
 from app.launcher.pip_command import pip_install
@@ -22,6 +24,8 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
     new = slots.other_slot(old) if slots.read_stamp(old) else old
     if new == old and old.exists():
         tell(say("start.interrupted", "An earlier installation was interrupted; starting it again."))
+    if slots.read_way_back(folder).get("slot") == new.name:
+        slots.write_way_back(folder, {})
     make_environment(new, want)
     for name in sorted((slots.read_extras(slots.read_stamp(old)).keys() | BY_ITSELF) & want.extras.keys() - {"test"}):
         try:
@@ -34,6 +38,23 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
         check(new)
     slots.replace_text(folder / "current", new.name)
     return new
+
+
+def repair(folder: Path, want: Requirements) -> None:
+    """Make the environment anew and remove the old one, unless a Hearth is open."""
+    slot_lock.require_unused(*slots.both_slots(folder))
+    with slots.lock(folder):
+        renew(folder, want)
+        slots.write_way_back(folder, {})
+        discard_old(folder)
+
+
+def discard_old(folder: Path) -> None:
+    """Remove the environment that is neither used nor the way back. Call under the lock; if a process runs from it, a later start does it."""
+    old = slots.other_slot(slots.current_slot(folder))
+    if old.is_dir() and slots.read_way_back(folder).get("slot") != old.name:
+        with suppress(Refused), slot_lock.emptied(old):
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def add(slot: Path, want: Requirements, name: str) -> None:
@@ -51,6 +72,9 @@ def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
         return [each for each in extras if slots.read_extras(said).get(each) != list(want.extras.get(each, ()))]
 
     if slots.serves(said, want) and said.get("top") == str(TOP) and not lacks():
+        if slots.other_slot(slot).is_dir():
+            with suppress(Refused, OSError), slots.lock(folder, wait=False):
+                discard_old(folder)
         return slot
     with slots.lock(folder):
         slot = slots.current_slot(folder)

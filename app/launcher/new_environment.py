@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.duration import word_duration
-from app.launcher import machine_facts, slots, torch_build
+from app.launcher import machine_facts, slot_lock, slots, torch_build
 from app.launcher.console import Halted, Refused, tell
 from app.launcher.pip_command import pip_install, run
 from app.launcher.proof import describe_remark, describe_trouble, prove_torch
@@ -102,7 +102,7 @@ def make_environment(slot: Path, want: Requirements) -> None:
 
 def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
     """Make an environment with nothing but pip in it, and return pip's options for showing progress."""
-    if slot.exists():
+    with slot_lock.emptied(slot):
         shutil.rmtree(slot, ignore_errors=True)
     if slot.exists():
         raise Refused(

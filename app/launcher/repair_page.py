@@ -144,7 +144,7 @@ class Repair:
             code, said = 1, str(fault)
         if code:
             self.failed = describe_untranslated(find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}")
-            self.again = True
+            self.again = False  # nothing was rebuilt
         self.state = "failed" if code else "repaired"
         print(said, file=sys.stderr, flush=True)
 

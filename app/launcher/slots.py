@@ -162,9 +162,30 @@ def other_slot(slot: Path) -> Path:
     return slot.with_name("a" if slot.name == "b" else "b")
 
 
+def both_slots(folder: Path) -> tuple[Path, Path]:
+    return folder / "a", folder / "b"
+
+
+def read_way_back(folder: Path) -> dict[str, str]:
+    """Return the slot and the commit from before the last update; {} if there was none, or its environment was removed."""
+    try:
+        said = json.loads((folder / "back").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return dict(said)
+
+
+def write_way_back(folder: Path, said: Mapping[str, str]) -> None:
+    """Write where `back` leads, or with {} that it leads nowhere."""
+    if said:
+        replace_text(folder / "back", json.dumps(said))
+    else:
+        (folder / "back").unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
-def lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time make an environment. The system frees the lock if its holder dies."""
+def lock(folder: Path, wait: bool = True) -> Iterator[None]:
+    """Let one process at a time make an environment; wait for another, or be refused. The system frees the lock if its holder dies."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+b") as file:
         waited = False
@@ -181,8 +202,11 @@ def lock(folder: Path) -> Iterator[None]:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
+                waits = say("start.waits", "Another start of Hearth is making the environment; waiting for it.")
+                if not wait:
+                    raise Refused(waits) from None
                 if not waited:
-                    tell(say("start.waits", "Another start of Hearth is making the environment; waiting for it."))
+                    tell(waits)
                 waited = True
                 time.sleep(0.3)
         yield

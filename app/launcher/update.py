@@ -6,12 +6,11 @@ Runs under any Python: the standard library and sentences.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
 
-from app.launcher import failure, install, pip_command, slots
+from app.launcher import failure, install, pip_command, slot_lock, slots
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
 from app.sentence import Trouble, say
@@ -22,14 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    if not (TOP / "start.py").is_file():
-        command = "pip install --upgrade hearth"
-        raise Trouble(say("update.pip", "Hearth was installed with pip, and pip updates it: {command}", command=command))
-    return subprocess.call([sys.executable, str(TOP / "start.py"), "back" if args.back else "update"])
+    """Say who updates Hearth where there is no start.py, which carries the command out itself."""
+    raise Trouble(say("update.pip", "Hearth was installed with pip, and pip updates it: {command}", command="pip install --upgrade hearth"))
 
 
 def step(verb: str, folder: Path) -> int:
-    """Carry out start.py's update, back or renew; with `renew` an update hands over to the newer code."""
+    """Carry out start.py's update, back or renew, which change the code that an open Hearth runs; with `renew` an update hands over to the
+    newer code."""
+    slot_lock.require_unused(*slots.both_slots(folder))
     return {"update": update, "back": back, "renew": renew}[verb](folder)
 
 
@@ -51,13 +50,18 @@ def update(folder: Path) -> int:
         tell(say("update.same", "The code is up to date."))
     else:
         tell(say("update.newer", "The code was updated from {before} to {after}.", before=before[:9], after=after[:9]))
-    if subprocess.call([sys.executable, str(TOP / "start.py"), "renew"]):
+    led_to = slots.read_way_back(folder)
+    slots.write_way_back(
+        folder, {"slot": old.name, "commit": before}
+    )  # first: no start meanwhile may take the old environment for one that nobody needs
+    failed = subprocess.call([sys.executable, str(TOP / "start.py"), "renew"])
+    if failed or (after, slots.current_slot(folder)) == (before, old):
+        slots.write_way_back(folder, led_to)
+    if failed:
         if after != before:
             git("reset", "--keep", before)
         tell(say("update.undone", "The update failed its test and was undone; Hearth is as it was before."))
         return 1
-    if (after, slots.current_slot(folder)) != (before, old):
-        slots.replace_text(folder / "back", json.dumps({"slot": old.name, "commit": before}))
     tell(say("update.done", "Up to date and tested. To undo the update: start.py back"))
     return 0
 
@@ -92,10 +96,9 @@ def selftest(slot: Path) -> None:
 
 
 def back(folder: Path) -> int:
-    try:
-        said = json.loads((folder / "back").read_text("utf-8"))
-    except (OSError, ValueError):
-        raise Refused(say("update.none", "There is no update to undo, or its old environment was deleted.")) from None
+    said = slots.read_way_back(folder)
+    if not said:
+        raise Refused(say("update.none", "There is no update to undo, or its old environment was deleted."))
     now, then = slots.current_slot(folder), folder / said["slot"]
     made = slots.read_stamp(then)
     if not made:
@@ -111,7 +114,7 @@ def back(folder: Path) -> int:
     with slots.lock(folder):
         slots.write_stamp(then, **{**made, "held": slots.read_requirements().digest})
         slots.replace_text(folder / "current", then.name)
-        slots.replace_text(folder / "back", json.dumps({"slot": now.name, "commit": here}))
+        slots.write_way_back(folder, {"slot": now.name, "commit": here})
     tell(say("update.back", "The last update is undone. Run the same command again to redo it."))
     return 0
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.process.worker import redirect_output
+from app.launcher import slot_lock
 
 MAIN: Final = "app.machines.cluster.main_process"
 HELPER: Final = "app.machines.cluster.helper_process"
@@ -87,6 +88,7 @@ def bound_log(log: Path, wait_s: float = LOOKED_AT_LOG_S) -> None:
 
 def run(connection: Connection, module: str, arguments: Message, log: Path) -> None:
     """Start the process: what dask reads is set before it is imported, and no pickle is read without its guard."""
+    slot_lock.hold()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     redirect_output(log)
     threading.Thread(target=bound_log, args=(log,), name="log", daemon=True).start()

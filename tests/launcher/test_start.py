@@ -23,7 +23,7 @@ import pytest
 
 import app.paths
 import start
-from app.commands import COMMANDS
+from app.commands import COMMANDS, STARTS
 from app.launcher import command, console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
 from app.sentence import say
@@ -75,6 +75,35 @@ def test_help_makes_no_environment(checkout: Checkout, made: Checkout) -> None:
         assert json.loads(made.start(word).stdout)["words"] == [word], "where there is one, Hearth's own"
 
 
+@pytest.mark.parametrize("verb", [*command.OWN, *COMMANDS])
+def test_help_with_a_command_makes_no_environment(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEARTH_ENV", str(tmp_path))
+    for name in ("make_environment", "pip_install"):
+        monkeypatch.setattr(install, name, lambda *_: pytest.fail("something was made"))
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("something was run"))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was run"))
+    for words in ([verb, "-h"], [verb, "x", "--help"]):
+        assert command.main(words, "all") == 0 and capsys.readouterr().out.startswith(f"python3 start.py {verb}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_and_unknown_words_leave_an_environment_as_it_is(made: Checkout) -> None:
+    def look() -> list[tuple[str, int]]:
+        return sorted((str(file), file.stat().st_mtime_ns) for file in (made.top / ".venv").rglob("*") if "__pycache__" not in file.parts)
+
+    before = look()
+    for verb in command.OWN:
+        assert made.start(verb, "--help").returncode == 0
+    for verb in command.OWN.keys() - {"test"}:
+        told = made.start(verb, "nonsense")
+        assert told.returncode == 2 and told.stderr.startswith("hearth: start.py " + verb), told
+        assert verb == "add" or "takes no other words (nonsense). Nothing was done." in told.stderr
+    assert json.loads(made.start("speak", "--help").stdout)["words"] == ["speak", "--help"], "where there is one, Hearth's own"
+    assert look() == before
+
+
 @pytest.mark.parametrize(("typed", "told"), [("opne", "Similar ones: open."), ("qqq", "only these: add, back")])
 def test_a_mistyped_command_makes_no_environment(checkout: Checkout, typed: str, told: str) -> None:
     started = checkout.start(typed)
@@ -83,7 +112,9 @@ def test_a_mistyped_command_makes_no_environment(checkout: Checkout, typed: str,
 
 
 def test_every_command_is_known_before_there_is_an_environment() -> None:
-    documented = set(re.findall(r"^    python3 start\.py (\w+)", start.__doc__ or "", re.MULTILINE))
+    help_text = start.__doc__ or ""
+    documented = set(re.findall(r"^    python3 start\.py (\w+)", help_text, re.MULTILINE))
+    assert all(words in help_text for words in STARTS.values()), "the same words in both places"
     assert documented <= {*command.OWN, *COMMANDS}
     for name in (*command.OWN, *COMMANDS):
         command.refuse_unknown(name)
@@ -133,6 +164,26 @@ def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
     assert "Continuing without bell; start.py add bell tries again" in repaired.stderr
     assert (made.packages / "tone-1.0.dist-info").is_dir()
     assert made.start().stderr == "", "with nothing left to do"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its launcher is another process than the one that holds")
+def test_an_open_hearth_keeps_its_environment(made: Checkout) -> None:
+    slot, pipe = made.slot, subprocess.PIPE
+    opened = [str(slots.python_of(slot)), "-I", "-m", "app", "--hold"]
+    hearth = subprocess.Popen(opened, cwd=made.elsewhere, env=made.env, stdin=pipe, stdout=pipe, text=True)
+    assert hearth.stdout is not None and hearth.stdout.readline() == "open\n"
+    for verb in ("repair", "update", "back"):
+        told = made.start(verb)
+        assert told.returncode == 2 and f"hearth: Hearth is open (process {hearth.pid})" in told.stderr, told
+        assert made.slot == slot and slots.read_stamp(slot) and not slots.other_slot(slot).exists()
+    hearth.communicate(timeout=60)
+
+
+def test_what_an_open_hearth_kept_from_being_removed_goes_at_a_later_start(made: Checkout) -> None:
+    old = slots.other_slot(made.slot)
+    old.mkdir()
+    (old / "hearth.json").write_text("{}")
+    assert made.start().stderr == "" and not old.exists()
 
 
 def test_a_checkout_that_was_moved_starts_as_before(made: Checkout) -> None:

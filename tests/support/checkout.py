@@ -38,6 +38,11 @@ backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False))
 MAIN = """
 import json, os, sys
 if "--crash" in sys.argv: sys.exit(7)
+if "--hold" in sys.argv:
+    from app.launcher import slot_lock
+    slot_lock.hold()
+    print("open", flush=True)
+    sys.exit(sys.stdin.read())
 if sys.argv[1:] == ["doctor", "--selftest"]: sys.exit(os.environ.get("BROKEN") == "1")
 print(json.dumps({"words": sys.argv[1:], "at": os.getcwd(), "prefix": sys.prefix, "file": __file__, "utf8": sys.flags.utf8_mode}))
 """
@@ -77,6 +82,7 @@ NEEDED = (
             "machine_facts",
             "proof",
             "repair_page",
+            "slot_lock",
             "slots",
             "supervisor",
             "torch_build",

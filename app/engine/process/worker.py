@@ -28,6 +28,7 @@ from app.engine.jobs.events import END, Event, Step
 from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop
 from app.engine.process import no_network
 from app.fast_import import pausing_collector
+from app.launcher import slot_lock
 from app.paths import Home
 
 if TYPE_CHECKING:
@@ -222,6 +223,7 @@ def exit_when_done(needed: Callable[[], None]) -> None:
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     """Start the process. What torch and huggingface_hub read from the environment is set before they are imported."""
+    slot_lock.hold()
     no_network.leave_network()
     os.environ.update(choose_environment())
     # Ctrl+C reaches every process of a terminal; the keeper decides what it means.

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final, TypedDict
 
+from app.launcher import slot_lock
 from app.launcher.window import engines
 from app.launcher.window.closing import Closing
 from app.launcher.window.engines import Engine
@@ -144,6 +145,7 @@ class OwnWindow:
 
 def main() -> int:
     """Make the engine ready at once, and the window as soon as it is known what to show."""
+    slot_lock.hold()
     engines.prepare_system()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print goes into the log
