@@ -237,3 +237,26 @@ def test_the_help_names_every_code(capsys: pytest.CaptureFixture[str]) -> None:
         told = capsys.readouterr().out
         for code in (job.FINISHED, job.FAILED, job.TROUBLE, job.INCOMPLETE, job.UNWRITTEN, job.STOPPED):
             assert f"\n  {code} " in told and f"| {code} |" in readme, (command, code)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("paint", "a boat", "--model", "starter-voice"),
+            "starter voice is a voice and cannot paint. Installed models that paint: starter-painter.",
+        ),
+        (
+            ("speak", "[S1] Hi.", "--model", "starter-painter"),
+            "starter painter paints and cannot speak. Installed models that speak: starter-voice.",
+        ),
+    ],
+)
+def test_the_wrong_model_is_a_sentence(
+    words: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    light_engine.replace_engines(monkeypatch)
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
+    assert main(words) == job.TROUBLE
+    assert told.lower() in capsys.readouterr().err.lower()
+    assert not list((tmp_path / "home" / "creations").iterdir()), "nothing was begun"

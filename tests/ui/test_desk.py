@@ -41,6 +41,7 @@ from app.launcher import failure
 from app.paths import home
 from app.sentence import Trouble, say
 from app.ui import live_view, routes, window
+from app.ui.api import openai
 from app.ui.page import views
 from app.ui.state import json_routes
 from app.ui.state.person import KEY, OWNER, Person
@@ -270,6 +271,24 @@ def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path)
         assert desk.models.read_limits(str(voice))[1] == DIA
         with pytest.raises(Trouble, match=r"are damaged \("):
             read_limits(voice)
+
+
+def test_a_model_of_the_other_kind_is_refused_before_anything_waits(tmp_path: Path) -> None:
+    """By a program, by the page and as a grid; and it is no model to check a text for."""
+    with desk_at(tmp_path) as desk:
+        voice, painter = openai.find_model(desk, "starter-voice", "picture"), openai.find_model(desk, "starter-painter", "speech")
+        asked = PictureRequest("a tree", model=voice)
+        for begin in (
+            lambda: desk.jobs.begin(asked, OWNER, by_program=True),
+            lambda: desk.jobs.begin_grid(asked, ("steps", [2, 4]), ("guidance", [1.0]), OWNER),
+        ):
+            with pytest.raises(Trouble, match=r"voice is a voice and cannot paint. Installed models that paint: starter-painter"):
+                begin()
+        with pytest.raises(Trouble, match=r"painter paints and cannot speak. Installed models that speak: starter-voice"):
+            desk.jobs.begin(SpeechRequest("[S1] Hi.", model=painter), OWNER)
+        assert not desk.keeper.journal.list_waiting() and OWNER.name not in desk.jobs.grids
+        assert desk.models.read_limits(painter) == (None, DIA)
+        assert openai.find_model(desk, "gpt-4o", "speech") == "", "any other name is the best voice"
 
 
 CHOICES = {"input", "change", "release", "submit", "blur", "select", "upload"}

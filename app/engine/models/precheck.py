@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
@@ -10,12 +10,12 @@ from app.engine.text import script, voices
 from app.engine.text.pronounce import read_letters
 from app.engine.text.voice_limits import read_limits
 from app.paths import Home
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 
 
-def reject_unspeakable(request: Request, model: Model, home: Home) -> None:
-    """Raise Trouble if the voice cannot speak the request on any machine. A missing voice is reported when it is
-    loaded."""
+def reject_unfit(request: Request, model: Model, home: Home) -> None:
+    """Raise Trouble if the model cannot do the request on any machine. A missing one is reported when it is loaded."""
+    _reject_wrong_kind(request, model, home)
     found = locate(home, model)
     if found is None or not isinstance(request, SpeechRequest):
         return
@@ -27,13 +27,34 @@ def reject_unspeakable(request: Request, model: Model, home: Home) -> None:
         voices.parse_transcript(request.voice, limits)
 
 
+def _reject_wrong_kind(request: Request, model: Model, home: Home) -> None:
+    kind = "speech" if isinstance(request, SpeechRequest) else "picture"
+    if model.kind == kind:
+        return
+    others = tuple(each.id for each in catalog.CATALOG if each.kind == kind and locate(home, each) is not None)
+    if kind == "picture":
+        raise Trouble(
+            say(
+                "model.speaks",
+                "{model} is a voice and cannot paint. Installed models that paint: {others}.",
+                model=model.words,
+                others=others,
+            ),
+            cure="models",
+        )
+    raise Trouble(
+        say("model.paints", "{model} paints and cannot speak. Installed models that speak: {others}.", model=model.words, others=others),
+        cure="models",
+    )
+
+
 def reject_early(request: Request, home: Home) -> None:
     """Reject early, before the seconds that the engine takes to start. An unknown model is left to the run, which
     reports it."""
-    if not isinstance(request, SpeechRequest):
+    if isinstance(request, PictureRequest) and not request.model:
         return
     try:
         model = catalog.find(request.model) if request.model else find_best(home, "speech")
     except Trouble:
         return
-    reject_unspeakable(request, model, home)
+    reject_unfit(request, model, home)

@@ -27,7 +27,7 @@ from app.engine.models import catalog, on_disk
 from app.engine.models.forecast import weigh_step
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
-from app.engine.models.precheck import reject_unspeakable
+from app.engine.models.precheck import reject_unfit
 from app.engine.models.pretended_device import use_real_device
 from app.engine.session import card_spill, maintenance
 from app.engine.session.idle_measuring import measure_while_idle
@@ -111,7 +111,7 @@ class Session:
         tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
         model = self._find_model(request)
-        reject_unspeakable(request, model, self.home)
+        reject_unfit(request, model, self.home)
         if isinstance(request, SpeechRequest):
             request = replace(request, model=model.id)  # the file names its model, for voices that are saved from it
         facts = self._read_hardware()

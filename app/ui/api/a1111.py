@@ -139,7 +139,7 @@ async def show_options(desk: Desk, asked: Request, person: Person) -> Response:
 async def change_options(desk: Desk, asked: Request, person: Person, given: OverridesAsked) -> Response:
     wanted = given.sd_model_checkpoint
     if wanted is not None:
-        chosen = find_model(desk, wanted, KIND)
+        chosen = next((each.id for each in installed_models(desk) if public_name(each.id) == wanted), "")
         if not chosen:
             raise no_such_model(wanted)
         desk.settings.change("paint", {}, lambda kept: {**kept, "model": chosen})

@@ -159,11 +159,10 @@ def add_speaker_tag(text: str) -> str:
 
 
 def find_model(desk: Desk, wanted: Any, kind: Kind) -> str:
-    """Find an installed model by name. Clients have to name some model, so an unknown one gives "", the best installed."""
-    for each in desk.models.list_all():
-        if each.kind == kind and public_name(each.id) == wanted and locate(desk.keeper.home, each):
-            return each.id
-    return ""
+    """Find an installed model by name. Clients have to name some model, so an unknown one gives "", the best installed; one of the other
+    kind is refused as a job."""
+    named = [each for each in desk.models.list_all() if public_name(each.id) == wanted and locate(desk.keeper.home, each)]
+    return next((each.id for each in sorted(named, key=lambda each: each.kind != kind)), "")
 
 
 def find_voice(desk: Desk, wanted: Any) -> Any:

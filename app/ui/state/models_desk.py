@@ -52,6 +52,8 @@ class ModelsDesk:
             chosen = catalog.find(model) if model else find_best(self.keeper.home, "speech")
         except Trouble:
             return None, DIA
+        if chosen.kind != "speech":
+            return None, DIA
         try:
             found = locate(self.keeper.home, chosen)
             return chosen, read_limits(found.folder, found.companions.get("codec")) if found else DIA
