@@ -15,11 +15,13 @@ from transformers import LlamaConfig, LlamaModel
 from transformers.integrations import sdpa_attention
 
 from app.compat.attention import sdpa_kernels, tile_size
+from app.compat.attention import seam as seam_module
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import FORCE_GQA, applied
 from app.compat.planning.decide import LONGEST_CHUNK
 from app.compat.planning.quickest_way import Way
+from app.compat.selftest.operations import convolving_by
 from app.engine.jobs.control import Dial
 from tests.support.plans import plan
 
@@ -72,6 +74,32 @@ def test_what_the_person_had_set_comes_back(monkeypatch: pytest.MonkeyPatch) -> 
         assert world() == before
     finally:
         torch.backends.cuda.enable_flash_sdp(True)
+
+
+@pytest.mark.parametrize("fields", [{}, CARD, {"convolution": "library"}], ids=["nothing forbidden", "a card", "the library"])
+def test_a_plan_is_applied_under_frozen_flags(fields: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch's own tests freeze them: only what nobody takes back may not be set."""
+    monkeypatch.setattr(torch.backends, "__allow_nonbracketed_mutation_flag", True)
+    before = torch.backends.cudnn.enabled
+    torch.backends.disable_global_flags()
+    assert torch.backends.flags_frozen()
+    with applied(plan(**fields)) as seam:
+        ask()
+        assert torch.backends.cudnn.enabled is (before and plan(**fields).convolution == "library")
+        with convolving_by("library"):
+            assert torch.backends.cudnn.enabled
+    assert seam.calls == 1 and torch.backends.cudnn.enabled is before
+
+
+def test_settings_that_cannot_be_made_leave_no_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(on: bool) -> None:
+        if not on:
+            raise RuntimeError("not allowed")
+
+    monkeypatch.setattr(seam_module, "switch_cudnn", refuse)
+    with pytest.raises(RuntimeError, match="not allowed"), applied(plan(**CARD)):
+        pytest.fail("the plan was not applied")
+    assert F.scaled_dot_product_attention is TORCH
 
 
 def test_an_inner_plan_goes_before_an_outer_one_and_both_count() -> None:

@@ -45,6 +45,8 @@ def switches() -> tuple[bool, bool, bool, bool]:
 
 
 def switch(flash: bool, cudnn: bool, efficient: bool, math: bool) -> None:
+    if switches() == (flash, cudnn, efficient, math):
+        return
     torch.backends.cuda.enable_flash_sdp(flash)
     torch.backends.cuda.enable_cudnn_sdp(cudnn)
     torch.backends.cuda.enable_mem_efficient_sdp(efficient)

@@ -65,6 +65,13 @@ class Seam:
             self._outer._observe(path, scores, rows, queries)
 
 
+def switch_cudnn(on: bool) -> None:
+    """Switch cuDNN for a while. `torch.backends.cudnn.enabled = ...` refuses every value once `torch.backends.disable_global_flags()` was
+    called, which is meant for settings that nobody takes back; torch's own `flags()` sets it past that, too."""
+    if torch.backends.cudnn.enabled != on:
+        torch._C._set_cudnn_enabled(on)
+
+
 def read_split_sums() -> tuple[bool, bool]:
     """Return whether a card may round parts of a product's sums to float16 and to bfloat16."""
     products = torch.backends.cuda.matmul
@@ -73,7 +80,8 @@ def read_split_sums() -> tuple[bool, bool]:
 
 def set_split_sums(allowed: tuple[bool, bool]) -> None:
     products = torch.backends.cuda.matmul
-    products.allow_fp16_reduced_precision_reduction, products.allow_bf16_reduced_precision_reduction = allowed
+    if read_split_sums() != allowed:
+        products.allow_fp16_reduced_precision_reduction, products.allow_bf16_reduced_precision_reduction = allowed
 
 
 class _World:
@@ -87,11 +95,14 @@ class _World:
         self.force_gqa = os.environ.get(FORCE_GQA)
 
     def put(self, plan: Plan | None) -> None:
+        """Set what differs from the plan's settings, or from those found."""
         # torch's fast path for MultiheadAttention computes attention in C++, where no seam sees it.
-        torch.backends.mha.set_fastpath_enabled(self.fast_path and plan is None)
+        fast_path = self.fast_path and plan is None
+        if torch.backends.mha.get_fastpath_enabled() != fast_path:
+            torch.backends.mha.set_fastpath_enabled(fast_path)
         limited = plan is not None and sdpa_kernels.restricts(plan)
         sdpa_kernels.switch(*(sdpa_kernels.allowed(plan.kernels) if plan is not None and limited else self.switches))
-        torch.backends.cudnn.enabled = self.library and (plan is None or plan.convolution == "library")
+        switch_cudnn(self.library and (plan is None or plan.convolution == "library"))
         set_split_sums(self.split_sums if plan is None else (False, False))
         force = self.force_gqa if plan is None else "1"
         if force is None:
@@ -116,7 +127,11 @@ def applied(plan: Plan, read_chunk: Callable[[], Chunk] | None = None) -> Iterat
         seam = Seam(plan, read_chunk)
         _seams.append(seam)
         F.scaled_dot_product_attention = seam.attention
-        _world[0].put(plan)
+        try:
+            _world[0].put(plan)
+        except BaseException:
+            _leave(seam)
+            raise
     try:
         yield seam
     finally:

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from app.compat.attention.seam import read_split_sums, set_split_sums
+from app.compat.attention.seam import read_split_sums, set_split_sums, switch_cudnn
 from app.compat.planning.types import Convolution, Dtype
 from app.compat.selftest import reference as shape
 from app.compat.selftest.reference import Array, error, make
@@ -67,11 +67,11 @@ def convolution(dtype: Dtype, device: str) -> Measured:
 def convolving_by(way: Convolution) -> Iterator[None]:
     """Let the card's library compute convolutions for a while, or torch itself."""
     before = torch.backends.cudnn.enabled
-    torch.backends.cudnn.enabled = way == "library"
+    switch_cudnn(way == "library")
     try:
         yield
     finally:
-        torch.backends.cudnn.enabled = before
+        switch_cudnn(before)
 
 
 @contextmanager
