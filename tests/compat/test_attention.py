@@ -21,7 +21,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.prepare import find_layout
 from app.compat.planning.types import Plan
 from app.sentence import Trouble
-from tests.support.plans import plan
+from tests.support.plans import EVERY, plan
 
 WITHIN = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 6e-3, torch.bfloat16: 4e-2}
 """Of the largest value: a rounding or two of the dtype."""
@@ -372,6 +372,40 @@ def test_a_true_nan_is_not_hidden() -> None:
         value = key.clone()
         value[0, 0, 0, 0] = torch.nan
         assert compose(plan(**PLANS[name]), TORCH)(query, key, value)[0, 0].isnan().any(), name
+
+
+POISONED = (
+    "own arithmetic",
+    "own arithmetic in chunks of 1",
+    "keys by 1",
+    "keys by 4",
+    "every remedy, own arithmetic",
+    "processor",
+    "chunks of 1",
+)
+
+
+@pytest.mark.parametrize("name", POISONED)
+@pytest.mark.parametrize("kind", ["bool", "added", "causal"])
+def test_a_masked_key_that_is_no_number_does_no_more_harm_than_under_torch(name: str, kind: str) -> None:
+    """Torch adds masks to the scores, where NaN stays NaN, and multiplies values by weights of 0. Where torch's math is finite, so is Hearth;
+    where Hearth is and math is not, the masked key had no part in it; and who sees the key, never is."""
+    torch.manual_seed(0)
+    for of in (1, 2):
+        asked = [torch.randn(1, heads, length, 4, dtype=torch.float64) for heads, length in ((4, 5), (2, 6), (2, 6))]
+        clean = [each.clone() for each in asked]
+        asked[of][:, :, 3], clean[of][:, :, 3] = torch.nan, 0.0
+        seen = torch.ones(5, 6, dtype=torch.bool).tril() if kind == "causal" else torch.rand(5, 6) > 0.3
+        seen[0, 3], seen[4, 3] = False, True
+        added = torch.zeros(5, 6, dtype=torch.float64).masked_fill(~seen, -torch.inf)
+        options: dict[str, Any] = {"causal": {"is_causal": True}, "bool": {"attn_mask": seen}, "added": {"attn_mask": added}}[kind]
+        with sdpa_kernel(SDPBackend.MATH):
+            torchs, right = (TORCH(*each, **options, enable_gqa=True) for each in (asked, clean))
+        found = compose(EVERY[name], TORCH)(*asked, **options, enable_gqa=True)
+        kept = found.isfinite()
+        assert kept[torchs.isfinite()].all(), of
+        assert torch.allclose(found[kept], right[kept], rtol=1e-6, atol=1e-6), of
+        assert not kept[:, :, seen[:, 3]].any(), of
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from app.compat.attention import sdpa_kernels, step_aside
+from app.compat.attention.compose import compose
 from app.compat.attention.seam import applied
 from tests.compat.test_seam_cases import ODD_WORDS
 from tests.support.plans import EVERY, plan
@@ -52,6 +53,10 @@ def grouped(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return ask(query, key[:, :2], value[:, :2], enable_gqa=True)
 
 
+def masked(mask: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return ask(query, key, value, attn_mask=mask)
+
+
 class Layer(nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         return ask(query, key, value, scale=0.4)
@@ -81,6 +86,8 @@ WAYS: dict[str, Way] = {
     "vmap": (step_aside.TRANSFORMED, lambda t: torch.vmap(ask)(*(each[None].repeat(3, 1, 1, 1, 1) for each in t))),
     "vmap over heads": (step_aside.TRANSFORMED, lambda t: torch.vmap(ask, in_dims=1, out_dims=1)(*t)),
     "vmap of some": (step_aside.TRANSFORMED, lambda t: torch.vmap(ask, (0, None, None))(t[0][None].repeat(3, 1, 1, 1, 1), *t[1:])),
+    "vmap over a mask": (step_aside.TRANSFORMED, lambda t: torch.vmap(masked, (0, None, None, None))(torch.randn(3, 5, 6) > 0, *t)),
+    "vmap over added masks": (step_aside.TRANSFORMED, lambda t: torch.vmap(masked, (0, None, None, None))(torch.randn(3, 4, 5, 6), *t)),
     "grad": (step_aside.TRANSFORMED, lambda t: torch.func.grad(total, (0, 1, 2))(*t)),
     "vmap of grad": (step_aside.TRANSFORMED, lambda t: torch.vmap(torch.func.grad(total))(*(each[:, None] for each in t))),
     "jacrev": (step_aside.TRANSFORMED, lambda t: torch.func.jacrev(causal)(*t)),
@@ -108,6 +115,34 @@ WAYS: dict[str, Way] = {
     "only keys nested": (step_aside.NESTED, lambda t: ask(t[0], *nested(3, 6)[1:])),
     "meta": (step_aside.META, lambda t: tuple(ask(*(each.to("meta") for each in t)).shape)),
 }
+
+
+def test_a_symbolic_trace_is_torchs_own() -> None:
+    """Its proxies have neither data nor a shape. The graph calls torch itself, and can be kept without Hearth."""
+    given = by_hand()
+    wanted = torch.fx.symbolic_trace(Layer())
+    for name, each in EVERY.items():
+        with applied(each) as seam:
+            found = torch.fx.symbolic_trace(Layer())
+        assert seam.paths == {step_aside.TRACED: 1}, name
+        assert [node.target for node in found.graph.nodes] == [node.target for node in wanted.graph.nodes]
+        torch.testing.assert_close(found(*given), wanted(*given))
+
+
+def test_all_is_dropped_without_asking_a_kernel() -> None:
+    """A card's flash kernel refuses a dropout of 1: it divides by what is kept."""
+
+    def flash(*given: Any, **_: Any) -> Tensor:
+        dropout = given[4]
+        assert dropout < 1, "Expected p_dropout < 1.f to be true, but got false."
+        raise RuntimeError("No available kernel. Aborting execution.")
+
+    query, key, value = (each.requires_grad_() for each in by_hand())
+    for name in ("flash alone", "a card's flash alone", "native, flash alone, in chunks of 2"):
+        for mask in (None, torch.ones(5, 6) > 0):
+            found = compose(EVERY[name], flash)(query, key, value, mask, 1.0)
+            assert found.shape == (2, 4, 5, 8) and not found.any(), name
+            assert not torch.autograd.grad(found.sum(), query)[0].any()
 
 
 SOME = {name: EVERY[name] for name in ("m1-8gb", "m2-16gb", "t4", "rtx-3060", "cpu", "own arithmetic", "flash alone", "keys by 4")}

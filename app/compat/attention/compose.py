@@ -15,7 +15,7 @@ from app.compat.attention import sdpa_kernels
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.dispatch import STEP, Dispatcher, Observe, ignore
 from app.compat.attention.short_calls import answer_short_calls
-from app.compat.attention.step_aside import COMPILED, NESTED, path_aside
+from app.compat.attention.step_aside import COMPILED, NESTED, TRACED, path_aside
 from app.compat.attention.tiled import attend_step, is_step
 from app.compat.machine.processor import find_private
 from app.compat.planning.quickest_way import MANY_NUMBERS
@@ -51,6 +51,9 @@ def compose(
             count_compiled()
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         if has_torch_function_variadic(query, key, value, attn_mask):
+            if not are_tensors(query, key, value, attn_mask):
+                observe(TRACED)
+                return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
             if not is_any_nested(query, key, value, attn_mask):
                 return hand_to_subclass(attend, AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), enable_gqa)
             away: str | None = NESTED
@@ -71,7 +74,7 @@ def compose(
             observe(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return attend_step(query, key, value, scale)
         rows = rows_asked()
-        if rows is None:
+        if rows is None and dropout_p < 1:
             short = answer_short(query, key, value, attn_mask, dropout_p, is_causal, scale)
             if short is not None:
                 return short
@@ -90,6 +93,11 @@ def compiled_counter(observe: Observe) -> Callable[[], None]:
     count_compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
     # Like torch.compiler.assume_constant_result, whose import takes a second: runs while compiling, not in the graph.
     return count_compiled
+
+
+def are_tensors(*given: object) -> bool:
+    """Return whether all have data: the proxies of torch.fx.symbolic_trace stand for tensors and have none, nor a shape."""
+    return all(each is None or isinstance(each, Tensor) for each in given)
 
 
 def is_any_nested(*tensors: Tensor | None) -> bool:

@@ -175,7 +175,7 @@ class Dispatcher:
         return way.by if way.by == "native" or way.by == "folded" else self.plan.gqa
 
     def choose_way(self, call: AttentionCall) -> Way:
-        if not self.plan.kernels:
+        if not self.plan.kernels or call.dropout == 1:  # all is dropped, which a card's flash kernel refuses to be asked
             return OWN
         query, key = call.query, call.key
         shape = Shape(
