@@ -65,9 +65,8 @@ def main(words: Sequence[str], help_text: str) -> int:
     try:
         if not verb.startswith("-") and verb:
             refuse_unknown(verb)
-        folder, helping = slots.find_folder(), asks_for_help(words)
-        want = slots.read_requirements()
-        if helping and (verb in OWN or not slots.serves(slots.read_stamp(slots.current_slot(folder)), want)):
+        folder = slots.find_folder()
+        if asks_for_help(words) and (verb in OWN or not install.is_ready(folder)):
             print(help_text if verb.startswith("-") else help_with(verb))  # of the others' options only the environment knows
             return 0
         if list(words) == ["update", "--back"]:
@@ -78,6 +77,7 @@ def main(words: Sequence[str], help_text: str) -> int:
             return update.step(verb, folder)
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
             return supervisor.run_window(words, folder)
+        want = slots.read_requirements()
         if verb == "repair":
             install.repair(folder, want)
             return 0

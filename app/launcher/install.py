@@ -63,6 +63,10 @@ def add(slot: Path, want: Requirements, name: str) -> None:
     slots.write_stamp(slot, **{**said, "extras": {**slots.read_extras(said), name: list(want.extras[name])}})
 
 
+def is_ready(folder: Path) -> bool:
+    return slots.serves(slots.read_stamp(slots.current_slot(folder)), slots.read_requirements())
+
+
 def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
     """Return the slot to run from, made or renewed if needed, with these extras in it."""
     slot = slots.current_slot(folder)
