@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 
-def parse_strictly(text: str | bytes) -> Any:
-    """Parse JSON; raise a ValueError also for numbers that are none."""
-    return json.loads(text, parse_constant=_refuse_constant, parse_float=_read_float)
+def parse_strictly(text: str | bytes, make: Callable[[list[tuple[str, Any]]], Any] | None = None, infinite: bool = False) -> Any:
+    """Parse JSON; raise a ValueError also for numbers that are none. `make`: makes an object of its members. `infinite`: take Infinity
+    where it is written so."""
+    return json.loads(
+        text, parse_constant=_read_infinity if infinite else _refuse_constant, parse_float=_read_float, object_pairs_hook=make
+    )
 
 
-def _refuse_constant(name: str) -> None:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
+
+
+def _read_infinity(name: str) -> float:
+    return float(name) if name != "NaN" else _refuse_constant(name)
 
 
 def _read_float(text: str) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.engine.files.regular_file import open_regular
 from app.strict_json import parse_strictly
 
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+', re.DOTALL)
@@ -23,6 +24,10 @@ class Bounds:
     depth: int = 64
     values: int = 20_000
     """Objects, lists and their members together."""
+    unique: bool = False
+    """Whether a name may stand only once in an object: of two, readers do not all take the same."""
+    infinite: bool = False
+    """Whether Infinity is a value."""
 
 
 def parse_json(data: bytes | str, bounds: Bounds = Bounds()) -> Any:
@@ -31,10 +36,17 @@ def parse_json(data: bytes | str, bounds: Bounds = Bounds()) -> Any:
     if len(raw) > bounds.most_bytes:
         raise ValueError(f"more than {bounds.most_bytes} bytes")
     _check_shape(raw, bounds)
-    value = parse_strictly(raw.decode("utf-8-sig"))
+    value = parse_strictly(raw.decode("utf-8-sig"), _require_unique if bounds.unique else None, bounds.infinite)
     if b"\\u" in raw:  # the only way to half a surrogate pair, which cannot be written to a file or an answer
         json.dumps(value, ensure_ascii=False).encode()
     return value
+
+
+def _require_unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("a name that stands twice in one object")
+    return found
 
 
 def _check_shape(raw: bytes, bounds: Bounds) -> None:
@@ -58,6 +70,6 @@ def _check_shape(raw: bytes, bounds: Bounds) -> None:
 
 
 def read_json(path: Path, bounds: Bounds = Bounds()) -> Any:
-    """Parse a file; one that is too large is not read to its end."""
-    with path.open("rb") as file:
+    """Parse a file; one that is too large is not read to its end, and what is no regular file is not opened."""
+    with open_regular(path) as file:
         return parse_json(file.read(bounds.most_bytes + 1), bounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,22 @@ from typing import Final
 
 from app.compat.planning.types import ModelPart, Role
 from app.engine.files.bounded_json import Bounds, parse_json
+from app.engine.files.regular_file import open_regular
 from app.sentence import Trouble, say
 
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
-HEADER: Final = Bounds(most_bytes=16 << 20, depth=8, values=500_000)
+HEADER: Final = Bounds(most_bytes=16 << 20, depth=8, values=500_000, unique=True)
 """Far more than any model has; the format itself allows 100 MB, which would take seconds to parse."""
+FILES_MOST: Final = 256
+"""Of one part's weights."""
+TENSORS_MOST: Final = 200_000
+"""Of one part."""
+AXES_MOST: Final = 8
+BITS: Final[dict[str, int]] = {
+    "BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64, "F16": 16, "BF16": 16, "F32": 32, "F64": 64,
+    "C64": 64, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+}  # fmt: skip
+"""Of one value, by the format's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,38 +38,49 @@ class Entry:
 def read_header(path: Path) -> dict[str, Entry]:
     """Read the names and shapes in a .safetensors file; raise a Trouble if it is truncated or another format."""
     refuse_pickle(path)
-    size_bytes = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
+        size_bytes = os.fstat(file.fileno()).st_size
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 2 <= length <= min(HEADER.most_bytes, max(size_bytes - 8, 0)):
             raise _no_safetensors(path)
         try:
             table = parse_json(file.read(length), HEADER)
-            entries = {
-                str(name): (Entry(str(row["dtype"]), tuple(map(int, row["shape"]))), int(row["data_offsets"][1]))
-                for name, row in table.items()
-                if name != "__metadata__"
-            }
+            rows = {str(name): row for name, row in table.items() if name != "__metadata__"}
+            entries = {name: Entry(row["dtype"], tuple(row["shape"])) for name, row in rows.items()}
+            places = [_judge_row(entries[name], row["data_offsets"]) for name, row in rows.items()]
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as fault:
             raise _no_safetensors(path) from fault
-    end = 8 + length + max((last for _, last in entries.values()), default=0)
-    if end != size_bytes:
+    data_bytes = max((end for _, end in places), default=0)
+    if 8 + length + data_bytes != size_bytes:
         raise Trouble(
             say(
                 "detect.cut-off",
                 "{path} is damaged: it has {there} {there:byte|bytes} instead of {wanted}. Download it again.",
                 path=str(path),
-                wanted=end,
+                wanted=8 + length + data_bytes,
                 there=size_bytes,
             )
         )
-    return {name: entry for name, (entry, _) in entries.items()}
+    if sum(end - begin for begin, end in places) != data_bytes:  # gaps, or tensors on top of each other: the format has neither
+        raise _no_safetensors(path)
+    return entries
+
+
+def _judge_row(entry: Entry, offsets: list[int]) -> tuple[int, int]:
+    """Return where a tensor's bytes begin and end; raise a ValueError unless they are as many as its shape says."""
+    begin, end = offsets
+    whole = (*entry.shape, begin, end)
+    if len(entry.shape) > AXES_MOST or not all(type(each) is int and 0 <= each < 1 << 63 for each in whole):
+        raise ValueError("a shape that no tensor has")
+    if (math.prod(entry.shape) * BITS[entry.dtype] + 7) // 8 != end - begin:
+        raise ValueError("a shape that does not fit its bytes")
+    return begin, end
 
 
 def refuse_pickle(path: Path) -> None:
     """Refuse pickles, by name and by first bytes: reading one can run any program."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(4)
     if path.suffix.lower() in PICKLES or start[:2] == b"\x80\x02" or start == b"PK\x03\x04":
         raise Trouble(
@@ -100,7 +123,11 @@ def list_weights(folder: Path) -> list[Path]:
 
 def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> ModelPart:
     """Count a part's parameters from its headers, and those in layers that can be quantised."""
-    held = {each: entry.shape for path in list_weights(folder) for each, entry in read_header(path).items()}
+    held: dict[str, tuple[int, ...]] = {}
+    for count, path in enumerate(list_weights(folder)):
+        held |= {each: entry.shape for each, entry in read_header(path).items()}
+        if count >= FILES_MOST or len(held) > TENSORS_MOST:  # each takes time to read
+            raise ValueError(f"more than {FILES_MOST} files or {TENSORS_MOST} tensors of weights")
     linear = {each: math.prod(shape) for each, shape in held.items() if len(shape) == 2 and each.endswith(".weight")}
     if role != "denoiser":  # the denoiser's embedders are linear layers, despite their names
         linear = {each: count for each, count in linear.items() if not any(mark in each for mark in _STAYS_WHOLE)}

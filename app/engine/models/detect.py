@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from app.compat.planning.types import Role
 from app.engine.files import safetensors
-from app.engine.files.bounded_json import read_json
-from app.engine.models.model import Attention, Companion, Family, Model
+from app.engine.files.config_facts import read_config, refuse_fact, shorten
+from app.engine.models.judged_files import judge_folder, read_settings
+from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model
 from app.sentence import Trouble, say
 
 FAMILY_OF_CLASS: Final[dict[str, Family]] = {
@@ -34,8 +35,12 @@ _ROLES: Final[dict[str, Role]] = {
     "text_encoder": "text", "text_encoder_2": "text", "text_encoder_3": "text",
     "unet": "denoiser", "transformer": "denoiser", "vae": "vae",
 }  # fmt: skip
-USUAL_SCALE: Final = 8
-"""How far the decoder of every catalog row shrinks a picture; a local model's is read from its config."""
+USUAL_LEVELS: Final = 4
+USUAL_SCALE: Final = 1 << (USUAL_LEVELS - 1)
+"""How far the decoder of every catalog row shrinks a picture, by half from level to level; a local model's is read from its config."""
+LEVELS_MOST: Final = 8
+SIDE_MOST: Final = 8192
+"""The largest picture that a model may say it was trained at."""
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", None})
 """Libraries that parts of a pipeline may come from; anything else would be code from the folder."""
 
@@ -67,7 +72,7 @@ def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
     parts = tuple(replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts)
     return replace(
         like, id=str(path), title=name_path(path), path=str(path), source=None, single_file=True, plain=None, note=None,
-        parts=parts, settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False,
+        parts=parts, settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False, needs=ConfigNeeds(),
     )  # fmt: skip
 
 
@@ -117,42 +122,29 @@ def _refuse_unknown(path: Path) -> Trouble:
     )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        values = read_json(path)
-    except (ValueError, OSError) as fault:
-        raise Trouble(
-            say(
-                "detect.config",
-                "{path} cannot be read ({fault}), so the model is incomplete. Download it again.",
-                path=str(path),
-                fault=str(fault),
-            )
-        ) from fault
-    return values if isinstance(values, dict) else {}
-
-
 def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
     for starter in catalog.values():
         if starter.path and Path(starter.path) == path:
             return starter
     if (path / "model_index.json").is_file():
         return _detect_pipeline(path, catalog)
-    if (path / "config.json").is_file() and _read_json(path / "config.json").get("model_type") == "dia":
+    if (path / "config.json").is_file() and read_settings(path, "config.json").get("model_type") == "dia":
+        judge_folder(path, ("codec",))
         like, own = catalog["dia-1.6b"], path / "codec"
         codec = safetensors.describe_part("codec", "codec", own) if own.is_dir() else like.parts[1]
         return replace(
-            like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), note=None,
+            like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), note=None, needs=read_config_needs(path),
             parts=(safetensors.describe_part("model", "speech", path), codec),
         )  # fmt: skip
     raise _refuse_unknown(path)
 
 
 def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
-    index = _read_json(path / "model_index.json")
+    index = read_settings(path, "model_index.json")
     family = FAMILY_OF_CLASS.get(str(index.get("_class_name")))
     if family is None:
         raise _refuse_unknown(path)
+    judge_folder(path, [name for name, made_of in index.items() if isinstance(made_of, list)])
     parts = []
     for name, made_of in index.items():
         library = made_of[0] if isinstance(made_of, list) and made_of else None
@@ -162,7 +154,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
                     "detect.remote-code",
                     "The model in {path} needs its own code ({library}). Hearth never runs code from a model; choose another one.",
                     path=str(path),
-                    library=str(library),
+                    library=shorten(library),
                 )
             )
         if name in _ROLES and library is not None:
@@ -177,7 +169,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
     multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
     settings = replace(recommended, width=width, height=width, sizes=sizes, multiple=multiple)
     return replace(
-        like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), plain=None, note=None,
+        like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), plain=None, note=None, needs=read_config_needs(path),
         parts=tuple(parts), attention=attention, settings=settings, licence="", gated=False,
     )  # fmt: skip
 
@@ -191,14 +183,17 @@ def _is_safe_in_half(name: str, family: Family) -> bool:
 
 def _read_scale(path: Path) -> int:
     """Return how many pixels of the picture one latent spans, each way."""
-    vae = _read_json(path / "vae" / "config.json") if (path / "vae").is_dir() else {}
-    return 1 << (len(vae["block_out_channels"]) - 1) if "block_out_channels" in vae else USUAL_SCALE
+    vae = read_settings(path, "vae/config.json") if (path / "vae").is_dir() else {}
+    levels = len(vae["block_out_channels"]) if "block_out_channels" in vae else USUAL_LEVELS
+    if levels > LEVELS_MOST:
+        raise refuse_fact(path, "vae/config.json", "block_out_channels", vae["block_out_channels"])
+    return 1 << (levels - 1)
 
 
 def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Attention, int]:
     """Return the widest attention in the denoiser's config, and the width it was trained at."""
     if (path / "unet").is_dir():
-        config = _read_json(path / "unet" / "config.json")
+        config = read_settings(path, "unet/config.json")
         blocks = config["down_block_types"]
         level = next((i for i, kind in enumerate(blocks) if "Attn" in kind), 0)
         # diffusers' attention_head_dim of a UNet is the number of heads, for historical reasons.
@@ -207,10 +202,30 @@ def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tupl
         head_dim = config["block_out_channels"][level] // heads
         side = config.get("sample_size")
         trained = side * scale if isinstance(side, int) else width
-        return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=scale << level), trained
-    config = _read_json(path / "transformer" / "config.json")
+        if trained > SIDE_MOST:
+            raise refuse_fact(path, "unet/config.json", "sample_size", side)
+        return _change_heads(path, "unet", replace(like, pixels_a_token=scale << level), heads, head_dim), trained
+    config = read_settings(path, "transformer/config.json")
     heads = config.get("num_attention_heads") or config.get("n_heads") or like.heads
     head_dim = config.get("attention_head_dim") or (config["dim"] // heads if "dim" in config else like.head_dim)
     # A row's patches are counted in latents: they shrink with its own decoder's.
     pixels = max(1, like.pixels_a_token * scale // USUAL_SCALE)
-    return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=pixels), width
+    return _change_heads(path, "transformer", replace(like, pixels_a_token=pixels), heads, head_dim), width
+
+
+def _change_heads(path: Path, part: str, like: Attention, heads: Any, head_dim: Any) -> Attention:
+    """Each number is in its range; together they have to make heads."""
+    if not isinstance(heads, int) or not isinstance(head_dim, int) or head_dim < 1:
+        raise refuse_fact(path, f"{part}/config.json", "num_attention_heads", heads)
+    return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim)
+
+
+def read_config_needs(folder: Path) -> ConfigNeeds:
+    """Read the attention and packing that config.json asks for. Loading reports a damaged file."""
+    try:
+        config = read_config(folder, "config.json")
+    except (OSError, ValueError, Trouble):
+        return ConfigNeeds()
+    attention = config.get("attn_implementation") or config.get("_attn_implementation")
+    packing = config.get("quantization_config")
+    return ConfigNeeds(attention if isinstance(attention, str) else "", isinstance(packing, dict) and packing.get("quant_method") == "awq")

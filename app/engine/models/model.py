@@ -82,6 +82,14 @@ class Companion:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigNeeds:
+    """What a model's config.json asks of a plan, so that it says why that is rejected."""
+
+    attention: str = ""
+    awq: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     id: str
     kind: Kind
@@ -103,6 +111,8 @@ class Model:
     note: Sentence | None = None
     cache_bytes: int = 0
     single_file: bool = False
+    needs: ConfigNeeds | None = None
+    """Of a local model; the catalog's are read where they lie."""
 
     @property
     def is_local(self) -> bool:

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.engine.files.regular_file import open_regular
 from app.engine.text import sounds
 from app.sentence import Trouble, say
 
 WINDOWS: Final = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (5, 5))
 """How many letters before and after a letter each level of the table sees."""
 EDGE: Final = "#"
+LETTERS_BYTES: Final = 8 << 20
+"""The most that letters.bin may hold, packed or not."""
 NAMES: Final = (
     "ay", "bee", "see", "dee", "ee", "eff", "jee", "aitch", "eye", "jay", "kay", "ell", "em", "en", "oh", "pee", "cue", "are", "ess", "tee",
     "you", "vee", "doubleyou", "ex", "why", "zee",
@@ -70,9 +73,14 @@ def apply_rules(rules: Mapping[str, str], word: str) -> str:
 def read_letters(path: Path) -> Letters:
     """Read what letters.bin holds; raise a Trouble if it is gone or damaged."""
     try:
-        held = json.loads(zlib.decompress(path.read_bytes()))
-        if held["signs"] != sounds.SIGNS or not (isinstance(held["words"], dict) and isinstance(held["rules"], dict)):
+        with open_regular(path) as file:
+            unpacked = zlib.decompressobj().decompress(file.read(LETTERS_BYTES), LETTERS_BYTES)
+        held = json.loads(unpacked)
+        tables = held["words"], held["rules"]
+        if held["signs"] != sounds.SIGNS or not all(isinstance(each, dict) for each in tables):
             raise ValueError("it belongs to another version")
+        if not all(isinstance(said, str) for table in tables for said in table.values()):
+            raise ValueError("something in place of sounds")
         return Letters(held["words"], held["rules"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError, zlib.error) as fault:
         raise Trouble(

@@ -159,7 +159,7 @@ def _pack(pieces: list[str], most: int) -> list[str]:
 def _split_letters(piece: str, most: int) -> Iterator[str]:
     """Split a single word that is longer than the limit."""
     while _count_bytes(piece) > most:
-        letters = piece.encode()[:most].decode(errors="ignore")
+        letters = piece.encode()[: max(1, most)].decode(errors="ignore") or piece[0]
         yield letters
         piece = piece[len(letters) :]
     yield piece

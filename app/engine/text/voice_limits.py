@@ -4,11 +4,13 @@ too."""
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from app.engine.files.bounded_json import read_json
+from app.engine.files.config_facts import read_config, refuse_fact
+from app.engine.files.regular_file import is_inside
 from app.sentence import Trouble, say
 
 NONVERBALS = frozenset({
@@ -16,6 +18,12 @@ NONVERBALS = frozenset({
     "screams", "inhales", "exhales", "applause", "burps", "humming", "sneezes", "chuckle", "whistles",
 })  # fmt: skip
 """The sounds in round brackets that Dia has learned."""
+RATES: Final = (1.0, 1000.0)
+"""Frames a second."""
+LONGEST_LEAST_S: Final = 0.5
+"""The least that the longest run of a voice may last; a script is split into such parts."""
+BYTES_LEAST: Final = 64
+"""The least of text at once: a tag, the closing one and some words, twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +99,25 @@ def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
 
 
 def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
-    config = _read_json(folder / "config.json")
-    sound = _read_json((folder / "codec" if (folder / "codec").is_dir() else codec or folder) / "config.json")
-    starter = _read_json(folder / "starter.json")
+    sound_folder = folder / "codec" if (folder / "codec").is_dir() else codec or folder
+    config, sound, starter = _read(folder, "config.json"), _read(sound_folder, "config.json"), _read(folder, "starter.json")
     rate = int(sound.get("sampling_rate", DIA.rate))
     hop = math.prod(sound.get("downsampling_ratios", (2, 4, 8, 8)))
     rows_most = int(config.get("decoder_config", {}).get("max_position_embeddings", DIA.rows_most))
     delay = max(config.get("delay_pattern", (DIA.delay,)))
+    if not RATES[0] <= rate / hop <= RATES[1]:
+        raise refuse_fact(sound_folder, "config.json", "sampling_rate", rate)
+    if (rows_most - delay - 1) * hop / rate < LONGEST_LEAST_S:
+        raise refuse_fact(folder, "config.json", "max_position_embeddings", rows_most)
     most_s = (rows_most - delay - 1) * hop / rate
     most_s = min(most_s, float(starter.get("longest_s", most_s)))
     shared = most_s if starter else most_s / 2  # half is reserved for the previous part as voice prompt
+    bytes_most = int(config.get("encoder_config", {}).get("max_position_embeddings", DIA.bytes_most))
+    if bytes_most < BYTES_LEAST:
+        raise refuse_fact(folder, "config.json", "max_position_embeddings", bytes_most)
     return VoiceLimits(
         name=str(starter.get("name", DIA.name)),
-        bytes_most=int(config.get("encoder_config", {}).get("max_position_embeddings", DIA.bytes_most)),
+        bytes_most=bytes_most,
         rows_most=rows_most,
         delay=delay,
         rate=rate,
@@ -115,7 +129,7 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
-        letters=folder / str(starter["letters"]) if "letters" in starter else None,
+        letters=_find_letters(folder, starter["letters"]) if starter.get("letters") else None,
         ready={clip_key(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
         usual=tuple(starter.get("usual", ())),
         signs_per_s_most=float(starter.get("signs_per_s_most", math.inf)),
@@ -132,8 +146,11 @@ def read_recommended(generation: dict[str, Any]) -> dict[str, float]:
     return found if generation.get("do_sample", True) else {**found, "temperature": 0.0}
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    values: dict[str, Any] = read_json(path)
-    return values
+def _find_letters(folder: Path, name: str) -> Path:
+    if not is_inside(folder / name, folder):
+        raise refuse_fact(folder, "starter.json", "letters", name)
+    return folder / name
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    return read_config(folder, name) if os.path.lexists(folder / name) else {}

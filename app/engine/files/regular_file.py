@@ -1,0 +1,38 @@
+"""Open files that others made: regular ones only, as a pipe or a device may never answer; and only where a link does not lead out of their folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO, Final
+
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading; raise OSError for what is no regular file. A pipe that takes its place meanwhile is not waited for."""
+    _require_regular(path, path.stat().st_mode)  # before it is opened: opening some devices does something
+    handle = os.open(path, _FLAGS)
+    try:
+        _require_regular(path, os.fstat(handle).st_mode)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _require_regular(path: Path, mode: int) -> None:
+    if not S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a path, its links followed, lies in this folder. The hub's cache keeps the files of a snapshot beside it."""
+    roots = [folder, folder.parent.parent / "blobs"] if folder.parent.name == "snapshots" else [folder]
+    try:
+        found = path.resolve()
+        return any(found.is_relative_to(root.resolve()) for root in roots)
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: links in a circle
+        return False
