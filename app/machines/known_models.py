@@ -91,6 +91,8 @@ class KnownModels:
         return next((catalog.name_model(model) for model, local in [*self._local.items()] if local.name == name), "")
 
     def _name_local(self, model: str) -> str:
+        if not catalog.look(model).answers:
+            return ""
         try:
             state = _read_state(Path(model))
         except OSError:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from app import paths
 from app.compat.planning.types import ModelPart
-from app.engine.files.path_checks import find_path
-from app.engine.models import detect
+from app.engine.models import detect, local_models
+from app.engine.models.local_models import Seen
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, ModelSettings, Source
 from app.sentence import Trouble, say
 
@@ -209,12 +209,23 @@ def name_model(id_: str) -> str:
     return BY_ID[id_].title if id_ in BY_ID else detect.name_path(Path(id_))
 
 
+def look(wanted: str) -> Seen:
+    """Look at a local folder or file."""
+    return local_models.look(wanted, (BY_ID, CONFIGS))
+
+
+def look_at_all(wanted: Iterable[str], wait_s: float = local_models.WAIT_S) -> dict[str, Seen]:
+    """Look at several local folders or files at once."""
+    return local_models.look_at_all(wanted, (BY_ID, CONFIGS), wait_s)
+
+
 def find(wanted: str) -> Model:
     """Find a model by id, or a local folder or file; raise a Trouble with the nearest names."""
     if wanted in BY_ID:
         return BY_ID[wanted]
-    if (path := find_path(wanted)) is not None:
-        return detect.detect_model(path, BY_ID, CONFIGS)
+    seen = look(wanted)
+    if seen.there or not seen.answers:
+        return seen.require_model()
     named = {**{model.id: model.id for model in CATALOG}, **{model.title.lower(): model.id for model in CATALOG}}
     near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=4, cutoff=0.4))
     raise Trouble(

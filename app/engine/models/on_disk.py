@@ -20,7 +20,9 @@ from huggingface_hub.file_download import repo_folder_name
 from app.compat.planning.types import Quantised
 from app.engine.files.bounded_json import read_json
 from app.engine.models import catalog
-from app.engine.models.model import Kind, Model, Source, list_sources
+from app.engine.models.detect import read_config_needs
+from app.engine.models.model import ConfigNeeds, Kind, Model, Source, list_sources
+from app.engine.text.voice_limits import VoiceLimits, read_limits
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -40,13 +42,34 @@ def locate(home: Home, model: Model, quantised: Quantised = "none") -> Located |
     if model.path:
         found = ((each.name, find_snapshot(home, each.source)) for each in model.companions)
         there = {name: path for name, path in found if path is not None}  # what a single file lacks is reported when it is loaded
-        return Located(Path(model.path), there) if Path(model.path).exists() else None
+        return Located(Path(model.path), there) if model.starter or _is_there(model.path) else None
     folder_there = find_snapshot(home, list_sources(model, quantised)[0])
     needed = {each.name: find_snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
     companions = {name: path for name, path in needed.items() if path is not None}
     if folder_there is None or len(companions) < len(needed):
         return None
     return Located(folder_there, companions)
+
+
+def _is_there(path: str) -> bool:
+    seen = catalog.look(path)
+    return seen.there and seen.answers
+
+
+def read_voice_limits(home: Home, model: Model) -> VoiceLimits | None:
+    """Read what a voice can speak; None if it is not here. Raise a Trouble if its settings are damaged."""
+    if model.is_local:
+        return catalog.look(model.path).limits
+    found = locate(home, model)
+    return read_limits(found.folder, found.companions.get("codec")) if found is not None else None
+
+
+def read_needs(home: Home, model: Model) -> ConfigNeeds:
+    """Read what a model's config.json asks of its plan."""
+    if model.needs is not None:
+        return model.needs
+    found = locate(home, model)
+    return read_config_needs(found.folder) if found is not None else ConfigNeeds()
 
 
 def find_snapshot(home: Home, source: Source) -> Path | None:
@@ -132,12 +155,14 @@ def list_repos(model: Model) -> tuple[str, ...]:
 
 def measure_bytes(home: Home, model: Model) -> int:
     """Measure the disk space used, partial files included; links and hard links are counted once."""
+    if model.is_local:
+        return catalog.look(model.path).bytes
     folders = [Path(model.path)] if model.path else [repo_folder(home.models, repo) for repo in list_repos(model)]
     sizes: dict[tuple[int, int], int] = {}
     for folder in folders:
         # Unlike rglob, os.walk tolerates folders that vanish meanwhile.
         inside = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
-        for path in (folder,) if folder.is_file() else inside:
+        for path in inside:
             with suppress(FileNotFoundError):  # a partial file that was completed since then has another name now
                 facts = path.lstat()
                 if S_ISREG(facts.st_mode):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -13,10 +12,9 @@ from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.plan_words import FIELDS, word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
-from app.engine.files.bounded_json import read_json
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, describe_need
-from app.engine.models.on_disk import locate
+from app.engine.models.on_disk import read_needs
 from app.engine.models.pretended_device import list_impossible
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -62,22 +60,9 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
         need = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
     else:
         need = describe_need(model)
-        if (found := locate(home, model)) is not None:
-            need = add_config_needs(need, found.folder)
+        asked = read_needs(home, model)
+        need = replace(need, attention=asked.attention or need.attention, published="awq" if asked.awq else need.published)
     return need if itself else replace(need, impossible=list_impossible(hardware, model, home))
-
-
-def add_config_needs(need: Need, folder: Path) -> Need:
-    """Add the attention and packing that config.json asks for, so that the plan says why it is rejected. Loading reports a damaged file."""
-    try:
-        config = read_json(folder / "config.json")
-    except (OSError, ValueError, RecursionError):
-        return need
-    config = config if isinstance(config, dict) else {}
-    attention = config.get("attn_implementation") or config.get("_attn_implementation")
-    packing = config.get("quantization_config")
-    awq = isinstance(packing, dict) and packing.get("quant_method") == "awq"
-    return replace(need, attention=attention if isinstance(attention, str) else need.attention, published="awq" if awq else need.published)
 
 
 def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:

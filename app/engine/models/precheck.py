@@ -5,10 +5,9 @@ from __future__ import annotations
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.models.on_disk import find_best, locate
+from app.engine.models.on_disk import find_best, locate, read_voice_limits
 from app.engine.text import script, voices
 from app.engine.text.pronounce import read_letters
-from app.engine.text.voice_limits import read_limits
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -16,10 +15,9 @@ from app.sentence import Trouble, say
 def reject_unfit(request: Request, model: Model, home: Home) -> None:
     """Raise Trouble if the model cannot do the request on any machine. A missing one is reported when it is loaded."""
     _reject_wrong_kind(request, model, home)
-    found = locate(home, model)
-    if found is None or not isinstance(request, SpeechRequest):
+    limits = read_voice_limits(home, model) if isinstance(request, SpeechRequest) else None
+    if limits is None or not isinstance(request, SpeechRequest):
         return
-    limits = read_limits(found.folder, found.companions.get("codec"))
     if limits.letters is not None:
         read_letters(limits.letters)
     script.require_speakable(request.text, limits)

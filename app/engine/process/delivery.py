@@ -18,9 +18,9 @@ from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import Request, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
-from app.engine.models.on_disk import find_best, locate
+from app.engine.models.on_disk import find_best, read_voice_limits
 from app.engine.text import script
-from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
+from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -110,8 +110,7 @@ def _deliver_pictures(total: int, folder: Path) -> Delivery:
 def find_limits(home: Home, model: str) -> VoiceLimits:
     """Return the limits of the voice; Dia's if the voice is gone."""
     try:
-        found = locate(home, catalog.find(model) if model else find_best(home, "speech"))
-        return read_limits(found.folder, found.companions.get("codec")) if found else DIA
+        return read_voice_limits(home, catalog.find(model) if model else find_best(home, "speech")) or DIA
     except Trouble:
         return DIA
 

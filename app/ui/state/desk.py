@@ -44,6 +44,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.keeper.set_chunk(parse_choice(self.settings.get("choice")).chunk)
         self.models = ModelsDesk(self.keeper, self.settings)
+        self.models.look_at_start()
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+from app import notices
 from app.engine.models import catalog
-from app.engine.models.catalog import CATALOG
+from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.local_models import Seen
 from app.engine.models.model import Model
-from app.engine.models.on_disk import find_best, locate
+from app.engine.models.on_disk import find_best, locate, read_voice_limits
 from app.engine.process.keeper import Keeper
-from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
-from app.sentence import Trouble
+from app.engine.text.voice_limits import DIA, VoiceLimits
+from app.sentence import Sentence, Trouble, say
 from app.ui.state.guest_limits import model_for
 from app.ui.state.person import Person
 from app.ui.state.settings import Settings
 
 TABS: dict[str, str] = {"speech": "speak", "picture": "paint"}
 """The tab whose settings name the owner's model, by kind of job."""
+START_WAIT_S: Final = 1.0
+"""The most that a start waits for the disks of all local models together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +33,30 @@ class ModelsDesk:
 
     def list_all(self) -> list[Model]:
         """List the catalog's models and those that the owner added."""
-        added = []
-        for path in self.settings.get("models", []):
-            try:
-                added.append(catalog.find(path))
-            except Trouble:
-                continue  # It was moved or unplugged; the Models tab says so.
-        return [*CATALOG, *added]
+        return [*CATALOG, *(seen.model for seen in self.look_at_own().values() if seen.model is not None and seen.answers)]
+
+    def look_at_own(self) -> dict[str, Seen]:
+        """Look at the models that the owner added, by path: also at those that cannot be used, were moved, or whose disk is silent."""
+        return catalog.look_at_all(self.settings.get("models", []))
+
+    def list_choices(self, kind: str) -> list[tuple[str, str]]:
+        """List title and id of each model that a job of this kind may name. One whose disk is silent stays a choice, so that what the owner
+        chose is not forgotten; the run says it."""
+        choices = [(each.title, each.id) for each in CATALOG if each.kind == kind and locate(self.keeper.home, each)]
+        for path, seen in self.look_at_own().items():
+            if seen.model is not None and seen.model.kind == kind:
+                choices.append((seen.model.title, path))
+            elif seen.model is None and not seen.answers and path == self.chosen_by_owner()[kind]:
+                choices.append((catalog.name_model(path), path))
+        return choices
+
+    def look_at_start(self) -> None:
+        """Look at the owner's models before the page is built, and tell of a chosen one that cannot be used. A slow disk is left to answer later."""
+        chosen = {id_ for id_ in self.chosen_by_owner().values() if id_ and id_ not in BY_ID}
+        for path, seen in catalog.look_at_all([*self.settings.get("models", []), *chosen], START_WAIT_S).items():
+            if path in chosen and seen.answers and seen.model is None:
+                name, why = catalog.name_model(path), explain_missing(path, seen)
+                notices.tell(say("models.fallback", "Hearth uses the best installed model in place of {model}. {why}", model=name, why=why))
 
     def chosen_by_owner(self) -> dict[str, str]:
         """Return the model that the owner chose for each kind of job; guests use it too."""
@@ -55,8 +77,7 @@ class ModelsDesk:
         if chosen.kind != "speech":
             return None, DIA
         try:
-            found = locate(self.keeper.home, chosen)
-            return chosen, read_limits(found.folder, found.companions.get("codec")) if found else DIA
+            return chosen, read_voice_limits(self.keeper.home, chosen) or DIA
         except Trouble:
             return chosen, DIA
 
@@ -65,3 +86,10 @@ class ModelsDesk:
         action, _, model = cure.partition(":")
         usable = action != "use" or locate(self.keeper.home, catalog.BY_ID[model])
         return cure if usable else f"get:{model}"
+
+
+def explain_missing(path: str, seen: Seen) -> Sentence:
+    """Say why a model that the owner added is not among those that can be used."""
+    if seen.trouble is not None:
+        return seen.trouble.sentence
+    return say("models.gone", "There is no file or folder at {path} any more. Connect its disk, or remove it from the list.", path=path)

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.files.path_checks import find_path
 from app.engine.models import catalog, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
@@ -23,6 +22,7 @@ from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
+from app.ui.state.models_desk import explain_missing
 from app.ui.tabs.file_manager import reveal
 
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
@@ -92,12 +92,13 @@ def remove(desk: Desk, id_: str) -> None:
 
 def add(desk: Desk, path: str) -> None:
     """Detect a model on disk and list it; nothing is copied."""
-    place = find_path(path.strip().strip("\"'"))
-    if place is None:
+    wanted = path.strip().strip("\"'")
+    seen = catalog.look(wanted)
+    if seen.answers and not seen.there:
         raise Trouble(
             say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""')
         )
-    model = catalog.find(str(place))
+    model = seen.require_model()
     if model.id not in catalog.BY_ID:
         desk.settings.change("models", [], lambda saved: [*dict.fromkeys([*saved, model.id])])
 
@@ -123,14 +124,12 @@ ACTIONS: dict[str, Callable[[Desk, str], None]] = {
 
 
 def models_view(desk: Desk, spoken: Language) -> View:
-    home, there = desk.keeper.home, {model.id for model in desk.models.list_all()}
-    missing = []
-    for path in desk.settings.get("models", []):
-        if path not in there:
-            try:
-                catalog.find(path)
-            except Trouble as trouble:
-                missing.append({"path": path, "trouble": translate(trouble.sentence, spoken)})
+    home, own = desk.keeper.home, desk.models.look_at_own()
+    missing = [
+        {"path": path, "trouble": translate(explain_missing(path, seen), spoken)}
+        for path, seen in own.items()
+        if seen.model is None or not seen.answers
+    ]
     return {
         "models": [model_view(desk, model, spoken) for model in desk.models.list_all()],
         "missing": missing,

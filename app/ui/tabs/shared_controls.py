@@ -14,7 +14,6 @@ from gradio.i18n import I18nData
 
 from app.engine.files.outward import public_name
 from app.engine.jobs.request import SEED_LIMIT
-from app.engine.models.on_disk import locate
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
@@ -135,8 +134,8 @@ def roll_seed() -> int:
 
 
 def model_choices(desk: Desk, kind: str, guest: bool = False) -> list[tuple[Any, str]]:
-    installed = [each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)]
-    return [(word("models.best", "Best installed model"), ""), *((label_model(each.title), each.id) for each in installed)]
+    choices = [] if guest else desk.models.list_choices(kind)
+    return [(word("models.best", "Best installed model"), ""), *((label_model(title), id_) for title, id_ in choices)]
 
 
 def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
