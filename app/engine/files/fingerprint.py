@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Final
 
 from app.engine.files.model_folder import is_inside
+from app.engine.files.regular_file import open_regular
 
 WHOLE_BYTES: Final = 16 << 20
 """Up to here a file is read whole: pictures, settings."""
@@ -20,9 +22,9 @@ def fingerprint(path: Path) -> str:
     """Return the fingerprint of a file, or of a folder's weights and settings; raise OSError for what cannot be read."""
     digest = hashlib.sha256()
     for name, file in _list_files(path):
-        size = file.stat().st_size
-        digest.update(f"{name} {size}\n".encode())
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
+            size = os.fstat(opened.fileno()).st_size
+            digest.update(f"{name} {size}\n".encode())
             if size <= WHOLE_BYTES:
                 digest.update(opened.read())
                 continue
