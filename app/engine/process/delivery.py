@@ -82,7 +82,7 @@ def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Deliver
     checked = script.parse_script(request.text, find_limits(home, request.model))
     total = len(checked.parts)
     wanted = tuple(sorted(set(request.only_parts))) or tuple(range(total))
-    finished = [place for place in wanted if spoken_parts.find(spoken_parts.sound_path(folder, place)) is not None]
+    finished = [place for place in wanted if place < total and _is_spoken(folder, place, checked.parts[place].text)]
     missing = tuple(place + 1 for place in wanted if place not in finished)
     if not finished:
         return Delivery(missing=missing, total=total)
@@ -96,6 +96,12 @@ def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Deliver
     target = folder / DELIVERED / f"speech.{request.format}"
     seconds = join_sound.join(pieces, target, finish, to_json(replace(request, seed=draw_seed(request, folder))))
     return Delivery((str(target),), seconds, missing, total)
+
+
+def _is_spoken(folder: Path, place: int, text: str) -> bool:
+    """Tell whether a part's sound is there, of these words: an earlier Hearth may have split the script elsewhere."""
+    saved = spoken_parts.find(spoken_parts.sound_path(folder, place))
+    return saved is not None and saved.text == text
 
 
 def _deliver_pictures(total: int, folder: Path) -> Delivery:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import torch
 
 from app.engine.text.pronounce import read_letters, to_sounds
-from app.engine.text.sounds import MARKS
 from app.engine.text.turns import ScriptPart, Turn
 from app.engine.text.voice_limits import VoiceLimits
 
 LEAST_SLACK_S = 0.25
+_OPEN = ",;:-"
+_ENDS = (".", "!", "?", '"', "'", ")", "…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str,
             joined.append(turn)
     if limits.letters is not None:
         letters = read_letters(limits.letters)
-        joined = [Turn(turn.speaker, _end_phrase(to_sounds(turn.text, letters))) for turn in joined]
+        joined = [Turn(turn.speaker, to_sounds(turn.text, letters)) for turn in joined]
+    joined = [Turn(turn.speaker, _end_phrase(turn.text, _OPEN if limits.letters is None else ",")) for turn in joined]
     if named:
         return " ".join(f"[S{turn.speaker}]{named[turn.speaker - 1]} {turn.text}" for turn in joined)
     if not limits.carries:
@@ -70,6 +72,8 @@ def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits, named: tuple[str,
     return " ".join(map(str, joined)) + closing
 
 
-def _end_phrase(said: str) -> str:
-    """Return the sounds with a mark at their end: without one a lone word such as "hello" may go on for seconds."""
-    return said if said.endswith(tuple(MARKS)) else f"{said}."
+def _end_phrase(said: str, open_marks: str) -> str:
+    """Return a turn with a mark at its end that ends a sentence, as all has that the models learned from: after a comma, the starter voice
+    often goes on for many seconds."""
+    bare = said.rstrip(f" {open_marks}") or said
+    return bare if bare.endswith(_ENDS) else f"{bare}."

@@ -38,6 +38,28 @@ def money(found: re.Match[str]) -> str:
     return f"{said} and {count(str(cents), part)}" if cents else said
 
 
+def old_money(found: re.Match[str]) -> str:
+    """Read pounds, shillings and pence, as they were until 1971; "the 40s" are no money."""
+    if found["alone"]:
+        return count(found["alone"], "penny") + stop_after(found)
+    alone = found["pounds"] is None and found["pence"] is None
+    if alone and not (found["dot"] and int(found["shillings"]) < 20 and not stop_after(found)):
+        return found[0]
+    said = [count(found["pounds"], "pound")] if found["pounds"] else []
+    said.append(count(found["shillings"], "shilling"))
+    said += [f"and {count(found['pence'], 'penny')}"] if found["pence"] else []
+    return " ".join(said) + stop_after(found)
+
+
+def counted(found: re.Match[str]) -> str:
+    """Read the Roman number of a chapter."""
+    return numerals.cardinal(read_roman(found[1])) if found[1] else f"{numerals.cardinal(read_roman(found[2]))}, "
+
+
+def numbered(found: re.Match[str]) -> str:
+    return f"{forms.NUMBERED[found[1].lower()] if found[1] else 'number'} "
+
+
 def clock(found: re.Match[str]) -> str:
     hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
     late = f" {found['half'].upper()} M{stop_after(found)}" if found["half"] else ""
@@ -109,7 +131,11 @@ def version(found: re.Match[str]) -> str:
 
 
 def amount(found: re.Match[str]) -> str:
-    return ("minus " if found["minus"] else "") + count(found["whole"] + (found["part"] or ""), forms.UNITS[found["unit"]])
+    return (
+        ("minus " if found["minus"] else "")
+        + count(found["whole"] + (found["part"] or ""), forms.UNITS.get(found["unit"], "inch"))
+        + stop_after(found)
+    )
 
 
 def number(found: re.Match[str]) -> str:
@@ -129,14 +155,15 @@ def address(found: re.Match[str]) -> str:
 
 
 def read_roman(written: str) -> int:
-    values = [{"I": 1, "V": 5, "X": 10}[letter] for letter in written]
+    values = [{"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}[letter] for letter in written]
     return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
 
 
 def reign(found: re.Match[str]) -> str:
-    if found[1] in forms.CARDINAL_BEFORE:
+    word = found[1].title()
+    if word in forms.CARDINAL_BEFORE and not (found[1].islower() and found[2] == "I") and found[2] not in ("L", "C"):
         return f"{found[1]} {numerals.cardinal(read_roman(found[2]))}"
-    if found[1] in forms.ORDINAL_BEFORE and found[2] != "I":
+    if word in forms.ORDINAL_BEFORE and found[1][0].isupper() and found[2] not in ("I", "L", "C"):
         return f"{found[1]} the {numerals.ordinal(read_roman(found[2]))}"
     return found[0]
 

@@ -6,8 +6,9 @@ import re
 
 from app.engine.text.model_names import word_name
 from app.engine.text.script_problem import Problem
+from app.engine.text.sentences import split_sentences
 from app.engine.text.voice_limits import NONVERBALS, VoiceLimits
-from app.engine.text.written_out import write_out
+from app.engine.text.written_out import has_lower, write_out
 from app.sentence import Sentence, say
 
 # Bounded, which keeps them linear: scripts come from guests and other programs, too.
@@ -15,8 +16,8 @@ SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
 ROUND = re.compile(r"\(([^()]{1,40})\)")
 
 
-def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
-    """Rewrite the text in characters the voice knows."""
+def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[str]:
+    """Return a paragraph's sentences in characters the voice knows."""
 
     def square(found: re.Match[str]) -> str:
         inside = found[1].strip().lower()
@@ -54,7 +55,11 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
                     ),
                 )
             )
-    return text if limits.letters is None else write_out(text)
+    sentences = split_sentences(text)
+    if limits.letters is None:
+        return sentences
+    spells_capitals = has_lower(text)
+    return [write_out(sentence, spells_capitals) for sentence in sentences]
 
 
 def _name_tag(mark: str, limits: VoiceLimits) -> Sentence:

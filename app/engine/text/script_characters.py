@@ -1,4 +1,4 @@
-"""Clean the characters of a script: plain quotes and dashes, no control characters, and a word on those that a voice cannot read."""
+"""Clean the characters of a script: plain quotes and dashes, no control characters but line ends, and a word on those that a voice cannot read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from app.engine.text.model_names import word_name
 from app.engine.text.script_problem import Problem
 from app.engine.text.voice_limits import VoiceLimits
-from app.engine.text.written_out import can_read, punctuate_lines
+from app.engine.text.written_out import can_read
 from app.sentence import Sentence, say
 
 ACCENTS_MOST = 30
@@ -32,8 +32,7 @@ def _limit_accents(text: str) -> str:
 
 
 def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
-    lines = text if limits.letters is None else punctuate_lines(text)
-    plain = unicodedata.normalize("NFC", _limit_accents(lines)).translate(PLAIN)
+    plain = unicodedata.normalize("NFC", _limit_accents(text)).translate(PLAIN)
     replaced = sum(text.count(chr(code)) for code in PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
     if replaced and limits.letters is None:
         problems.append(
@@ -46,7 +45,11 @@ def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
                 ),
             )
         )
-    visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
+    for line_end in ("\r\n", "\r", "\u2028"):
+        plain = plain.replace(line_end, "\n")
+    for paragraph_end in ("\u2029", "\f"):
+        plain = plain.replace(paragraph_end, "\n\n")
+    visible = "".join(each if each == "\n" or unicodedata.category(each)[0] != "C" else " " for each in plain)
     strange = sorted({each for each in visible if not each.isascii() and is_strange(each, limits)})
     if strange:
         problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))

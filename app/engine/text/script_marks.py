@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from app.duration import word_duration
+from app.engine.text.layout import list_paragraphs
 from app.engine.text.model_names import word_name
 from app.engine.text.script_brackets import ROUND, spell_for
 from app.engine.text.script_problem import Problem
-from app.engine.text.turns import Turn
+from app.engine.text.turns import Pause, Turn
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
 
@@ -22,13 +23,13 @@ LENGTH = re.compile(r"\s*+(\d{1,6}(?:\.\d{1,6})?)\s*+(ms|seconds?|sec|s)?+\s*+",
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
-def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
-    """Split into turns and pauses, in order; also return the problems found."""
+def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | Pause]:
+    """Split into turns, one for each sentence, and pauses, in order; also return the problems found."""
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
     wrong: list[str] = []
     for mark in [*MARK.finditer(text), None]:
-        chunk = " ".join(text[begin : mark.start() if mark else len(text)].split())
+        chunk = text[begin : mark.start() if mark else len(text)]
         if _WORD.search(chunk) or ROUND.search(chunk):
             if not tagged and not said:
                 problems.append(
@@ -36,8 +37,7 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
                 )
             merged += tagged and last_said == speaker
             said, last_said, tagged = said + 1, speaker, False
-            if spelled := spell_for(chunk, limits, problems):
-                yield Turn(speaker, spelled)
+        yield from _split_paragraphs(chunk, speaker, limits, problems)
         if mark is None:
             break
         begin = mark.end()
@@ -47,7 +47,7 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
             if speaker not in (1, 2):
                 wrong.append(mark[0])
         else:
-            yield _read_pause_s(mark, problems)
+            yield Pause(_read_pause_s(mark, problems))
     if wrong:
         problems.append(
             Problem(
@@ -78,6 +78,17 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
                 ),
             )
         )
+
+
+def _split_paragraphs(chunk: str, speaker: int, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | Pause]:
+    paragraphs, pause_after_s = list_paragraphs(chunk, limits.letters is not None)
+    for paragraph in paragraphs:
+        if paragraph.pause_before_s:
+            yield Pause(paragraph.pause_before_s, layout=True)
+        if _WORD.search(paragraph.text) or ROUND.search(paragraph.text):
+            yield from (Turn(speaker, said) for said in spell_for(paragraph.text, limits, problems) if said)
+    if pause_after_s:
+        yield Pause(pause_after_s, layout=True)
 
 
 def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:

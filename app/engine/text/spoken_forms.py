@@ -1,4 +1,5 @@
-"""What months, money, units, abbreviations, capitals and signs are read as: the tables of written_out.py. Pure."""
+"""What months, money, units, abbreviations, capitals and signs are read as, and which of them end no sentence: the tables of written_out.py
+and sentences.py. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ UNITS: Final = {
     "m/s": "meter* per second", "°C": "degree* Celsius", "°F": "degree* Fahrenheit", "°": "degree",
 }  # fmt: skip
 """The word that an amount makes a plural is the last, or has a star."""
-PLURALS: Final = {"foot": "feet", "penny": "pence", "yen": "yen", "hertz": "hertz", "kilohertz": "kilohertz", "megahertz": "megahertz",
+PLURALS: Final = {"foot": "feet", "inch": "inches", "penny": "pence", "yen": "yen", "hertz": "hertz", "kilohertz": "kilohertz", "megahertz": "megahertz",
                   "gigahertz": "gigahertz"}  # fmt: skip
 ABBREVIATIONS: Final = {
     "mr": "mister", "mrs": "missus", "ms": "miz", "dr": "doctor", "prof": "professor", "jr": "junior", "sr": "senior", "vs": "versus",
@@ -33,13 +34,15 @@ ABBREVIATIONS: Final = {
     "ltd": "limited", "mt": "mount", "ave": "avenue", "rd": "road", "blvd": "boulevard", "gen": "general", "capt": "captain",
     "sgt": "sergeant", "lt": "lieutenant", "rev": "reverend", "hon": "honorable", "est": "established", "vol": "volume",
     "gov": "governor", "sen": "senator", "mon": "Monday", "tue": "Tuesday", "tues": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "thurs": "Thursday",
-    "fri": "Friday", "a.m": "A M", "p.m": "P M",
+    "fri": "Friday", "a.m": "A M", "p.m": "P M", "messrs": "messieurs", "mme": "madame", "mlle": "mademoiselle", "col": "colonel",
+    "maj": "major", "cpl": "corporal", "adm": "admiral", "cmdr": "commander", "supt": "superintendent", "co": "company", "corp": "corporation",
+    "bros": "brothers", "esq": "esquire", "cf": "compare", "viz": "namely",
 }  # fmt: skip
 """Written with a full stop after them."""
 BARE: Final = {name: ABBREVIATIONS[name.lower()] for name in ("Mr", "Mrs", "Ms", "Dr", "Prof", "vs")} | {
     "OK": "okay", "ok": "okay", "PhD": "P H D", "Wi-Fi": "wifi", "WiFi": "wifi", "COVID": "covid", "tsp": "teaspoon", "tbsp": "tablespoon",
 }  # fmt: skip
-ENDING: Final = frozenset({"etc", "a.m", "p.m", "inc", "ltd", "jr", "sr"})
+ENDING: Final = frozenset({"etc", "a.m", "p.m", "inc", "ltd", "jr", "sr", "co", "corp", "bros", "esq"})
 """Abbreviations that may end a sentence, as initials may: their stop stays before a capital or the end."""
 SPELLED: Final = _words("ESPN HDMI IEEE NAACP NYPD OECD UCLA USAF USDA YMCA")
 """Capitals that are read by their letters although they are long and have a vowel."""
@@ -59,7 +62,19 @@ SIGNS: Final = {
     "³": " cubed ", "→": ", ", "•": ", ", "£": " pounds ", "€": " euros ", "$": " dollars ", "°": " degrees ",
 }  # fmt: skip
 BETWEEN_NUMBERS: Final = {"<": "is less than", ">": "is more than", "*": "times", "^": "to the power of", "x": "by", "·": "times"}
-ADDRESS_SIGNS: Final = {"@": " at ", ".": " dot ", "/": " slash ", "-": " dash ", "_": " underscore ", ":": " colon "}
+ADDRESS_SIGNS: Final = {
+    "@": " at ", ".": " dot ", "/": " slash ", "-": " dash ", "_": " underscore ", ":": " colon ", "?": " question mark ", "=": " equals ",
+    "&": " and ", "#": " hash ", "%": " percent ", "+": " plus ", "~": " tilde ",
+}  # fmt: skip
+DOMAINS: Final = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "uk", "de", "fr", "eu", "ca", "au", "nz", "ie", "jp", "cn")
+"""How addresses end that are written without a beginning."""
+FILES: Final = ("txt", "pdf", "docx?", "xlsx?", "pptx?", "csv", "json", "xml", "html?", "css", "md", "py", "js", "ts", "sh", "exe", "zip", "png",
+                "jpe?g", "gif", "webp", "svg", "mp3", "mp4", "wav", "flac", "ogg", "epub", "safetensors")  # fmt: skip
+NUMBERED: Final = {
+    "no": "number", "nos": "numbers", "p": "page", "pp": "pages", "ch": "chapter", "chap": "chapter", "fig": "figure", "figs": "figures",
+    "sec": "section", "c": "circa", "ca": "circa", "l": "line", "ll": "lines", "art": "article", "bk": "book", "vols": "volumes", "apt": "apartment",
+}  # fmt: skip
+"""Read so before a number, with a full stop after them."""
 PARTS: Final = {2: "half", 4: "quarter"}
 """Parts of a whole that are not called by their ordinal."""
 PARTED: Final = (*range(2, 11), 12, 16, 20, 32, 64, 100, 1000)
@@ -72,8 +87,21 @@ ORDINAL_BEFORE: Final = _words(
     Ivan James John Juan Leo Louis Mary Napoleon Nicholas Otto Paul Peter Philip Pius Ptolemy Ramses Richard Wilhelm William"""
 )
 """Before a Roman number: what is counted, and names of kings and popes."""
-STARTERS: Final = _words("A And At But For He I If In It My No On She So That The Then There They This We What When You")
+STARTERS: Final = _words(
+    """A After Although And As At Because Before But By Did Do Every For From Had Have He Her His How I If In Is It Its My No Nobody Not Now On Our
+    Perhaps She So That The Their Then There These They This Those Though Was We Were What When Where Which While Who Why With Yes You Your"""
+)
 """After a single capital with a full stop, these begin a sentence and are no name."""
+TITLES: Final = _words(
+    "mr mrs ms dr prof messrs mme mlle capt sgt lt gen rev hon gov sen col maj cpl adm cmdr supt e.g i.e vs viz cf mt approx"
+)
+"""Whatever comes after these and their full stop, the sentence goes on."""
+BEFORE_A_NUMBER: Final = frozenset(NUMBERED) | _words(
+    """vol par pt ed op est tel ext rm nr ft in lb lbs oz yd mi min mins hr hrs gal qt st cwt jan feb mar apr jun jul aug sep sept oct nov dec"""
+)
+"""Before a number, it goes on."""
+AFTER_AN_HOUR: Final = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday EST EDT CST PST GMT UTC BST ET PT CET") | {*MONTHS}
+AFTER_A_NAME: Final = _words("Ltd Inc Corp Jr Sr Esq LLC")
 FOLDED: Final = str.maketrans({
     "ß": "ss", "æ": "ae", "Æ": "Ae", "ø": "o", "Ø": "O", "œ": "oe", "Œ": "Oe", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "Ð": "D", "Þ": "Th",
     "þ": "th", "ð": "th", "ı": "i", "−": "-", "–": "-",

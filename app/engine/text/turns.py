@@ -1,21 +1,25 @@
-"""Gather the turns of a script into parts, split where a speaker would breathe. Pure."""
+"""Gather the sentences of a script into parts, and choose the pause before each. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
 
+from app.engine.text.cuts import cut_sentence
 from app.engine.text.voice_limits import DIA, VoiceLimits
 
 _NONVERBAL = re.compile(r"\([^()]{1,40}\)")
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')]*)\s+")
-_CLAUSE_END = re.compile(r"(?<=[,;:])\s+")
 _LETTER = re.compile(r"\b[B-HJ-Z]\b")
 NAME_BYTES = 3
 """A letter read by its name takes as long as a word of so many bytes more."""
-_WORD_END = re.compile(r"\s+")
+SENTENCE_S: Final = 0.3
+CLAUSE_S: Final = 0.1
+"""Pauses between parts: after a sentence, and where one had to be cut."""
+SHORT: Final = 0.3
+"""Of the length to aim at: a shorter part is joined to a neighbour, if both fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,13 @@ class Turn:
 
     def __str__(self) -> str:
         return f"[S{self.speaker}] {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    seconds: float
+    layout: bool = False
+    """Whether a paragraph, a heading or a break means it, and no mark: beside a mark it counts nothing, of two the longer one counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,76 +63,127 @@ def estimate_seconds(text: str, limits: VoiceLimits = DIA) -> float:
     return (len(spoken.encode()) + names) / limits.bytes_per_s + nonverbals
 
 
-def gather_parts(marks: Iterable[Turn | float], limits: VoiceLimits) -> tuple[list[ScriptPart], float]:
-    """Gather turns into parts, each with the pause after its last turn."""
-    parts: list[ScriptPart] = []
-    group: list[Turn] = []
-    pause_s = 0.0
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    """What is not cut any more: a sentence, or a piece of one."""
 
-    def close() -> None:
-        nonlocal group, pause_s
-        if group:
-            parts.extend(_balance(group, pause_s, limits))
-            group, pause_s = [], 0.0
+    turn: Turn
+    seconds: float
+    bytes: int
+    ends: bool
+    """Whether a sentence ends with it."""
 
+
+@dataclass(slots=True)
+class _Stretch:
+    """What is spoken between two pauses."""
+
+    pause_s: float
+    layout: bool
+    turns: list[Turn]
+    seconds: float = 0.0
+
+
+def gather_parts(marks: Iterable[Turn | Pause], limits: VoiceLimits) -> tuple[list[ScriptPart], float]:
+    """Gather turns into parts, each with the pause before it; return the pause after the last, too."""
+    stretches = [_Stretch(0.0, False, [])]
     for mark in marks:
+        last = stretches[-1]
         if isinstance(mark, Turn):
-            group.append(mark)
+            last.turns.append(mark)
+            last.seconds += estimate_seconds(mark.text, limits)
+        elif last.turns:
+            stretches.append(_Stretch(mark.seconds, mark.layout, []))
+        elif mark.layout and (len(stretches) == 1 or not last.layout):
+            continue  # the script's begin, or a pause that was asked for
+        elif mark.layout:
+            last.pause_s = max(last.pause_s, mark.seconds)
         else:
-            close()
-            pause_s += mark
-    close()
-    return parts, pause_s
+            last.pause_s, last.layout = (0.0 if last.layout else last.pause_s) + mark.seconds, False
+    after = stretches.pop() if len(stretches) > 1 and not stretches[-1].turns else _Stretch(0.0, False, [])
+    joined = _join_short(stretches, limits)
+    parts = [part for stretch in joined if stretch.turns for part in _balance(stretch, limits)]
+    return parts, after.pause_s if not after.layout or not parts else 0.0
 
 
-def _balance(turns: list[Turn], pause_s: float, limits: VoiceLimits) -> list[ScriptPart]:
-    """Divide a stretch without pauses into parts: whole turns if they fit, sentences where a turn is too long."""
-    groups: list[list[Turn]] = [[]]
-    for turn in turns:
-        filled = _sum_seconds(groups[-1], limits)
-        whole = filled + estimate_seconds(turn.text, limits) <= limits.part_aim_s and _fits([*groups[-1], turn], limits)
-        if groups[-1] and not whole and filled >= limits.part_least_s:
+def _join_short(stretches: list[_Stretch], limits: VoiceLimits) -> list[_Stretch]:
+    """Join a paragraph or heading that is too short for the voice to speak alone to the next one, the last to the one before."""
+    joined: list[_Stretch] = []
+    for stretch in stretches:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and stretch.layout
+            and min(last.seconds, stretch.seconds) < limits.part_least_s
+            and (last.seconds < limits.part_least_s or stretch is stretches[-1])
+        ):
+            last.turns += stretch.turns
+            last.seconds += stretch.seconds
+        else:
+            joined.append(stretch)
+    return joined
+
+
+def _balance(stretch: _Stretch, limits: VoiceLimits) -> Iterator[ScriptPart]:
+    """Divide a stretch without pauses into parts: whole turns if they fit, whole sentences where a turn is too long, cut ones if they must be."""
+    groups: list[list[_Atom]] = [[]]
+    for speaker, turns in groupby(stretch.turns, key=lambda turn: turn.speaker):
+        atoms = [atom for turn in turns for atom in _cut(speaker, turn.text, limits)]
+        if _sum_seconds(groups[-1]) >= max(limits.part_least_s, 0.001) and not _fits([*groups[-1], *atoms], limits.part_aim_s, limits):
             groups.append([])
-        atoms = [turn] if whole else [Turn(turn.speaker, piece) for piece in _split_text(turn.text, limits)]
         for atom in atoms:
-            more = [*groups[-1], atom]
-            if groups[-1] and (_sum_seconds(more, limits) > limits.part_aim_s or not _fits(more, limits)):
+            if groups[-1] and not _fits([*groups[-1], atom], limits.part_aim_s, limits):
                 groups.append([])
             groups[-1].append(atom)
-    if len(groups) > 1 and _sum_seconds(groups[-1], limits) < limits.part_least_s:
-        groups[-2:] = _share_last(groups[-2] + groups[-1], limits)
-    parts = [ScriptPart(tuple(_merge_neighbours(group)), _sum_seconds(group, limits)) for group in groups]
-    return [replace(parts[0], pause_before_s=pause_s), *parts[1:]]
+    pause_s = stretch.pause_s
+    for group in _even_out(groups, limits):
+        yield ScriptPart(tuple(_merge_neighbours(group)), _sum_seconds(group), pause_s)
+        pause_s = SENTENCE_S if group[-1].ends else CLAUSE_S
 
 
-def _share_last(atoms: list[Turn], limits: VoiceLimits) -> list[list[Turn]]:
-    """Join a last part that is too short to the one before it, or give it an equal share."""
-    if _sum_seconds(atoms, limits) <= limits.part_most_s and _fits(atoms, limits):
+def _even_out(groups: list[list[_Atom]], limits: VoiceLimits) -> list[list[_Atom]]:
+    """Join a part that is too short to the one before it, or give both an equal share."""
+    evened: list[list[_Atom]] = []
+    short_s = max(limits.part_least_s, SHORT * limits.part_aim_s)
+    for group in groups:
+        both = [*evened[-1], *group] if evened else []
+        if both and min(_sum_seconds(evened[-1]), _sum_seconds(group)) < short_s:
+            evened[-1:] = _share(both, limits) or [evened[-1], group]
+        else:
+            evened.append(group)
+    return evened
+
+
+def _share(atoms: list[_Atom], limits: VoiceLimits) -> list[list[_Atom]]:
+    """Return one part of these sentences, else two of about the same length, cut within a sentence where the voice needs it; none if neither fits."""
+    if _fits(atoms, limits.part_most_s, limits):
         return [atoms]
-    atoms = [Turn(atom.speaker, piece) for atom in atoms for piece in _split_text(atom.text, limits)]
-    cuts = [at for at in range(1, len(atoms)) if _fits(atoms[:at], limits) and _fits(atoms[at:], limits)]
-    at = min(cuts, key=lambda at: abs(_sum_seconds(atoms[:at], limits) - _sum_seconds(atoms[at:], limits)))
-    return [atoms[:at], atoms[at:]]
+    half_s = _sum_seconds(atoms) / 2
+    cut = [each for atom in atoms for each in _cut(atom.turn.speaker, atom.turn.text, limits, half_s, atom.ends)]
+    for offered in (atoms, cut) if limits.part_least_s else (atoms,):
+        cuts = [
+            at for at in range(1, len(offered)) if all(_fits(side, limits.part_most_s, limits) for side in (offered[:at], offered[at:]))
+        ]
+        if cuts:
+            at = min(cuts, key=lambda at: abs(_sum_seconds(offered[:at]) - half_s))
+            shorter_s = min(_sum_seconds(offered[:at]), _sum_seconds(offered[at:]))
+            if shorter_s >= limits.part_least_s and shorter_s > min(_sum_seconds(atoms[:1]), _sum_seconds(atoms[-1:])):
+                return [offered[:at], offered[at:]]
+    return []
 
 
-def _merge_neighbours(atoms: list[Turn]) -> Iterator[Turn]:
-    """Merge consecutive turns of one speaker."""
-    for index, atom in enumerate(atoms):
-        if not index or atoms[index - 1].speaker != atom.speaker:
-            same = [atom.text]
-            for other in atoms[index + 1 :]:
-                if other.speaker != atom.speaker:
-                    break
-                same.append(other.text)
-            yield Turn(atom.speaker, " ".join(same))
+def _merge_neighbours(atoms: list[_Atom]) -> Iterator[Turn]:
+    """Merge consecutive sentences of one speaker."""
+    for speaker, same in groupby((atom.turn for atom in atoms), key=lambda turn: turn.speaker):
+        yield Turn(speaker, " ".join(turn.text for turn in same))
 
 
-def _sum_seconds(turns: list[Turn], limits: VoiceLimits) -> float:
-    return sum(estimate_seconds(turn.text, limits) for turn in turns)
+def _sum_seconds(atoms: list[_Atom]) -> float:
+    return sum(atom.seconds for atom in atoms)
 
 
-def _fits(turns: list[Turn], limits: VoiceLimits) -> bool:
-    return len(" ".join(map(str, turns)).encode()) <= _limit_bytes(limits)
+def _fits(atoms: list[_Atom], most_s: float, limits: VoiceLimits) -> bool:
+    return _sum_seconds(atoms) <= most_s and sum(atom.bytes + 1 for atom in atoms) - 1 <= _limit_bytes(limits)
 
 
 def _limit_bytes(limits: VoiceLimits) -> int:
@@ -130,40 +192,20 @@ def _limit_bytes(limits: VoiceLimits) -> int:
     return (limits.bytes_most // 2 if limits.carries else limits.bytes_most) - len(" [S1]")
 
 
-def _split_text(text: str, limits: VoiceLimits) -> list[str]:
-    """Split at sentences; if too long, at clauses, then words, then letters."""
-    most = min(int(limits.part_aim_s * limits.bytes_per_s), _limit_bytes(limits) - len("[S1] "))
-    pieces = _split_at(text, _SENTENCE_END)
-    for end in (_CLAUSE_END, _WORD_END):
-        pieces = [part for piece in pieces for part in (_pack(_split_at(piece, end), most) if _count_bytes(piece) > most else [piece])]
-    return [letters for piece in pieces for letters in _split_letters(piece, most)]
+def _cut(speaker: int, text: str, limits: VoiceLimits, most_s: float | None = None, ends: bool = True) -> list[_Atom]:
+    """Return a sentence whole if the voice can speak it, else in pieces."""
+    room = _limit_bytes(limits) - len("[S1] ")
+    whole_s = limits.part_most_s if most_s is None else most_s
+    most = min(int(whole_s * limits.bytes_per_s), room)
+    aim = min(int(limits.part_aim_s * limits.bytes_per_s), most)
 
+    def measure(piece: str) -> float:
+        return max(estimate_seconds(piece, limits) * limits.bytes_per_s, len(piece.encode()))
 
-def _split_at(text: str, end: re.Pattern[str]) -> list[str]:
-    """Split between the match's signs and its blanks, so that no sign is lost."""
-    places = [0, *(found.start() + len(found[0].rstrip()) for found in end.finditer(text)), len(text)]
-    return [piece for a, b in pairwise(places) if (piece := text[a:b].strip())]
-
-
-def _pack(pieces: list[str], most: int) -> list[str]:
-    """Pack pieces into as few texts as possible, none longer than `most` bytes unless a single piece is."""
-    packed: list[str] = []
-    for piece in pieces:
-        if packed and _count_bytes(packed[-1]) + 1 + _count_bytes(piece) <= most:
-            packed[-1] += f" {piece}"
-        else:
-            packed.append(piece)
-    return packed
-
-
-def _split_letters(piece: str, most: int) -> Iterator[str]:
-    """Split a single word that is longer than the limit."""
-    while _count_bytes(piece) > most:
-        letters = piece.encode()[: max(1, most)].decode(errors="ignore") or piece[0]
-        yield letters
-        piece = piece[len(letters) :]
-    yield piece
-
-
-def _count_bytes(text: str) -> int:
-    return len(text.encode())
+    pieces = [*cut_sentence(text, aim, most, measure)]
+    return [
+        _Atom(
+            Turn(speaker, piece), estimate_seconds(piece, limits), len(f"[S{speaker}] {piece}".encode()), ends and place == len(pieces) - 1
+        )
+        for place, piece in enumerate(pieces)
+    ]

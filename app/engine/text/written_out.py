@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Final
 
 from app.engine.text import numerals, said_matches
@@ -16,10 +15,15 @@ _WHOLE: Final = r"\d{1,3}(?:,\d{3}){1,5}+(?![\d,]\d)|\d{1,40}+"
 _MINUS: Final = r"(?P<minus>(?<![\w)])-)?"
 _UNIT: Final = "|".join(re.escape(unit) for unit in sorted(forms.UNITS, key=len, reverse=True))
 _SIGN: Final = "".join(forms.MONEY)
-_ROMAN: Final = r"X{0,3}(?:IX|IV|V?I{0,3})"
+_ROMAN: Final = r"C{0,3}(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
+_COUNTED = re.compile(rf"^(?=[IVXLC])(?:({_ROMAN})\.? ?$|(?=..)({_ROMAN})[.)] (?=[\"'A-Z]))")
+_LISTED = re.compile(r"(?:^|(?<=: ))(?:\(?(?P<inside>\d{1,2}|[a-z])\)|(?P<before>\d{1,3})\.) (?=\S)")
 _ADDRESS = re.compile(
-    r"\b(?:[a-z]{2,8}://[^\s,;]{1,200}+|www\.[^\s,;]{1,200}+|[\w.-]{1,64}@[\w-]{1,63}+(?:\.\w{1,20}+){1,4})", re.IGNORECASE
+    r"\b(?:[a-z]{2,8}://[^\s,;]{1,200}+|www\.[^\s,;]{1,200}+|[\w.-]{1,64}@[\w-]{1,63}+(?:\.\w{1,20}+){1,4}|"
+    rf"(?:[\w-]{{1,63}}+\.){{1,4}}(?:{'|'.join(forms.DOMAINS)})\b(?:[/?#:][^\s,;()\"]{{0,200}}+)?)",
+    re.IGNORECASE,
 )
+_FILE = re.compile(rf"\b[\w-]{{1,64}}+\.(?:{'|'.join(forms.FILES)})\b", re.IGNORECASE)
 _DATE_TIME = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?(?![\w:])")
 _TELEPHONE = re.compile(
     r"(?<![\w+-])(?:\+(\d{1,3})[ -])?(?:\((\d{3})\) ?|(\d{3})[ -])(\d{3})-(\d{4})(?![\w-])|(?<![\w+-])\+(\d{1,3}(?:[ -]\d{2,5}){2,5})(?!\d)"
@@ -35,6 +39,11 @@ _MONEY = re.compile(
     rf"(?: ?(?P<scale>{'|'.join(forms.SCALES)})\b| (?P<word>thousand|million|billion|trillion)\b)?"
 )
 _MONEY_AFTER = re.compile(rf"{_MINUS}(?<![\d.,])(?P<whole>{_WHOLE})(?P<part>\.\d{{1,9}}+)?+ ?(?P<sign>[{_SIGN}])")
+_OLD_MONEY = re.compile(
+    rf"(?<![\w.,])(?:£ ?(?P<pounds>{_WHOLE}) )?(?P<shillings>\d{{1,2}})s\b(?P<dot>\.)?(?: (?P<pence>\d{{1,2}})d\b\.?)?|"
+    r"(?<![\w.,])(?P<alone>\d{1,2})d\.(?!\w)"
+)
+_DOTTED_CLOCK = re.compile(r"\b(\d{1,2})\.([0-5]\d)(?= ?[ap]\.?m\b)", re.IGNORECASE)
 _SLASHED_DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _CLOCK = re.compile(r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?: ?(?P<half>[ap])(?:m\b|\.m\b\.?))?", re.IGNORECASE)
 _HALF_DAY = re.compile(r"\b(\d{1,2}) ?([ap])(?:m\b|\.m\b\.?)", re.IGNORECASE)
@@ -47,12 +56,15 @@ _ORDINAL = re.compile(r"\b(\d{1,15})(?:st|nd|rd|th)\b")
 _VERSION = re.compile(r"\b\d{1,9}(?:\.\d{1,9}){2,8}+(?![\w.]\w)")
 _SIZE = re.compile(rf"(?<=\d) ?[x×] ?(?=\d{{1,9}}(?:\.\d{{1,9}})? ?(?:{_UNIT})(?![\w'])|\d{{2,9}}\b)")
 _COMPARED = re.compile(r"(?<=[\d)]) ?([<>*^x·]) ?(?=[\d(])")
-_AMOUNT = re.compile(rf"(?<![\d.,]){_MINUS}(?<![\d.,])(?P<whole>{_WHOLE})(?P<part>\.\d{{1,20}}+)?+ ?(?P<unit>{_UNIT})(?![\w'])")
+_AMOUNT = re.compile(
+    rf"(?<![\d.,]){_MINUS}(?<![\d.,])(?P<whole>{_WHOLE})(?P<part>\.\d{{1,20}}+)?+ ?(?P<unit>{_UNIT}|in(?=\.))(?![\w'])(?:\.(?!\w))?"
+)
 _ABOUT = re.compile(r"~(?= ?\d)")
-_NUMBERED = re.compile(r"#(?=\d)|\b[Nn]o\. ?(?=\d)")
+_NUMBERED = re.compile(rf"#(?=\d)|\b({'|'.join(forms.NUMBERED)})\. ?(?=\d)", re.IGNORECASE)
+_VERSIONED = re.compile(r"\bv\.? ?(?=\d{1,9}\.\d)")
 _TAGGED = re.compile(r"#(?=[A-Za-z])")
 _NUMBER = re.compile(rf"((?<![\w)])-)?({_WHOLE})(\.\d{{1,40}}+)?+|(?<!\d)\.(\d{{1,40}}+)")
-_REIGN = re.compile(rf"\b([A-Z][a-z]{{1,15}}) (?=[IVX])({_ROMAN})\b(?!\.[A-Z])")
+_REIGN = re.compile(rf"\b([A-Za-z][A-Za-z]{{1,15}}) (?=[IVXLC])({_ROMAN})\b(?!\.[A-Z])")
 _CENTURY = re.compile(rf"\b(?=[IVX])({_ROMAN})(?= (?:century|centuries|dynasty)\b)")
 _SAINT = re.compile(r"\bSt\.(?= ?[A-Z])|\bSt\.")
 _INITIALS = re.compile(r"\b(?:[A-Z]\. ?){2,4}(?=[A-Z][a-z])|(?:(?<=[a-z] )|(?<![^\n\"]))[A-Z]\. (?=[A-Z][a-z])")
@@ -64,27 +76,30 @@ _JOINED = re.compile(r"(?<=[a-z])(?<!\bMc)(?=[A-Z])")
 """Between the words of GitHub and iPhone, not of McGregor."""
 _FILE_DOT = re.compile(r"(?<=[a-z])\.(?=[a-z]{2})")
 _CAPITALS = re.compile(r"\b([A-Z]{2,24})(s)?\b")
+_TRAILED = re.compile(r"\.{2,}+(?=[\"' ]*[a-z])")
 _STOPS = re.compile(r"\.{2,}+")
 _BREAKS = re.compile(r"[;:()\[\]{}]|(?<=\s)-{1,3}+(?=\s)|--")
 _LOOSE_QUOTE = re.compile(r"(?<![A-Za-z])'|'(?![A-Za-z])")
 _OTHER = re.compile(r"[^A-Za-z' .,!?]")
-_CLOSING: Final = "\"')%°"
-WRAPPED_FROM: Final = 50
-"""Characters: a line as long is one of prose."""
 _MARKS = re.compile(r" ?[.,!?][ .,!?]*+")
 
 
 _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+    (_COUNTED, said_matches.counted),
+    (_LISTED, lambda found: f"{found['inside'] or found['before']}, "),
     (_ADDRESS, said_matches.address),
+    (_FILE, said_matches.address),
     (_DATE_TIME, r"\1 at \2"),
     (_TELEPHONE, said_matches.telephone),
     (_SHORT_TELEPHONE, said_matches.short_telephone),
     (_EMERGENCY, lambda found: f"{found[1]} {numerals.figures(found[2])}"),
     (_ISO_DATE, said_matches.iso_date),
     (_RANGE, r"\1 to "),
+    (_OLD_MONEY, said_matches.old_money),
     (_MONEY, said_matches.money),
     (_MONEY_AFTER, said_matches.money),
     (_SLASHED_DATE, said_matches.slashed_date),
+    (_DOTTED_CLOCK, r"\1:\2"),
     (_CLOCK, said_matches.clock),
     (_HALF_DAY, said_matches.half_day),
     (_SHORT_MONTH, lambda found: forms.SHORT_MONTHS[found[1]]),
@@ -93,12 +108,13 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_FRACTION, said_matches.fraction),
     (_DECADE, said_matches.decade),
     (_ORDINAL, said_matches.ordinal),
+    (_VERSIONED, "version "),
     (_VERSION, said_matches.version),
     (_SIZE, " by "),
     (_COMPARED, lambda found: f" {forms.BETWEEN_NUMBERS[found[1]]} "),
     (_AMOUNT, said_matches.amount),
     (_ABOUT, "about "),
-    (_NUMBERED, "number "),
+    (_NUMBERED, said_matches.numbered),
     (_TAGGED, "hashtag "),
     (_NUMBER, lambda found: f" {said_matches.number(found)} "),
     (_REIGN, said_matches.reign),
@@ -115,31 +131,24 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 """In this order: a rule sees what the earlier ones left."""
 
 
-def write_out(text: str) -> str:
-    """Return the text in words, apostrophes and the marks . , ! ? alone."""
+def has_lower(text: str) -> bool:
+    """Tell whether capitals are letters to spell in this text, such as FBI, and not merely its way of writing."""
+    return any(each.islower() for each in text)
+
+
+def write_out(text: str, spells_capitals: bool | None = None) -> str:
+    """Return the text in words, apostrophes and the marks . , ! ? alone. `spells_capitals`: what `has_lower` says of the text around it."""
     text = " ".join(_fold(text).split())
-    mixed = any(each.islower() for each in text)
+    mixed = has_lower(text) if spells_capitals is None else spells_capitals
     for pattern, said in _RULES:
         text = pattern.sub(said, text)
     if mixed:
         text = _CAPITALS.sub(said_matches.capitals, text)
     for sign, word in forms.SIGNS.items():
         text = text.replace(sign, word)
-    text = _BREAKS.sub(", ", _STOPS.sub(".", text))
+    text = _BREAKS.sub(", ", _STOPS.sub(".", _TRAILED.sub(", ", text)))
     text = _OTHER.sub(" ", _LOOSE_QUOTE.sub(" ", text))
     return _MARKS.sub(_keep_strongest, " ".join(text.split())).strip(" ,") if text.strip(" .,!?") else ""
-
-
-def punctuate_lines(text: str) -> str:
-    """Mark the pauses that line ends mean: a blank line ends a sentence, the end of a short line, as of a verse or a list, is a comma.
-    Lines of wrapped prose are long, or go on in lower case."""
-    marked = []
-    lines = [line.strip() for line in text.split("\n")]
-    for line, following in pairwise(lines):
-        open_end = bool(line) and (line[-1].isalnum() or line[-1] in _CLOSING)
-        verse = len(line) < WRAPPED_FROM and not following[:1].islower()
-        marked.append(line + ("." if open_end and not following else "," if open_end and verse else ""))
-    return "\n".join([*marked, lines[-1]])
 
 
 def can_read(sign: str) -> bool:

@@ -302,3 +302,12 @@ def test_what_an_engine_had_finished_when_it_died_is_the_jobs_end(tmp_path: Path
         end = attach_delivery(failed, delivery, tmp_path, died)
         assert isinstance(end, Failed) and (end.files, end.seconds) == (("a.wav",), 2.5)
         assert end.objections == delivery.describe_missing(tmp_path)
+
+
+def test_parts_that_an_earlier_hearth_split_elsewhere_are_not_mixed_in(tmp_path: Path) -> None:
+    """A job begun before an update and gone on with after it has parts of both in its folder; those of other words are missing."""
+    request = SpeechRequest("[S1] One and two. (pause 1s) Three and four. (pause 1s) Five and six.")
+    for index, text in enumerate(("[S1] One and two.", "[S1] two. Three and", "[S1] Five and six.")):
+        light_engine.speak(tmp_path, index, text)
+    delivery = deliver(home(tmp_path / "home"), request, tmp_path)
+    assert (delivery.missing, delivery.total, delivery.fault) == ((2,), 3, "")

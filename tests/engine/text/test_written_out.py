@@ -9,7 +9,7 @@ import time
 import pytest
 
 from app.engine.text import numerals
-from app.engine.text.written_out import can_read, punctuate_lines, write_out
+from app.engine.text.written_out import can_read, write_out
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,6 @@ def test_numbers_count_without_gaps() -> None:
     assert len({numerals.ordinal(value) for value in range(20000)}) == 20000
     assert numerals.cardinal(10**12 + 1) == "one trillion one"
     assert numerals.number("1" * 16) == " ".join(["one"] * 16)
-
-
-def test_line_ends_are_pauses_where_the_lines_are_no_wrapped_prose() -> None:
-    assert punctuate_lines("My list\n\n- milk\n- eggs\nThe end!") == "My list.\n\n- milk,\n- eggs,\nThe end!"
-    wrapped = "It was the best of times, it was the worst of times, it was\nthe age of wisdom\nand of foolishness"
-    assert punctuate_lines(wrapped) == wrapped
 
 
 @pytest.mark.parametrize("sign", ["\u00a5", "\u00d7", "\u00a7", "\u00e9", "\u2192", "\u00bd", "5"])
