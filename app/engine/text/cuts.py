@@ -9,14 +9,13 @@ from typing import Final
 
 _JOINING: Final = "and|but|or|nor|for|so|yet|because|although|though|while|when|where|which|who|whom|whose|that|if|as|until|unless|than|then|since|after|before"
 _RELATING: Final = "with|without|from|into|through|to|in|on|at|of|by|over|under|between|among|about|against|like"
-PLACES: Final = (
-    (re.compile(r"""(?:[;:!?]|(?<=[a-z]{3})\.|\.\.\.)["')\]]*+(?=\s)|(?<=\s)-{1,2}(?=\s)"""), 0.0),
-    (re.compile(rf""",["')]*+(?=\s(?:{_JOINING})\b)"""), 0.05),
-    (re.compile(r""",["')]*+(?=\s)"""), 0.15),
-    (re.compile(rf"\s(?=(?:{_JOINING})\b)"), 0.3),
-    (re.compile(rf"\s(?=(?:{_RELATING})\b)"), 0.5),
-    (re.compile(r"\s"), 0.8),
-)
+_MARK = re.compile(r"""(?:[;:!?]|(?<=[a-z]{3})\.|\.\.\.)["')\]]*+(?=\s)|(?<=\s)-{1,2}(?=\s)""")
+_JOINED_CLAUSE = re.compile(rf""",["')]*+(?=\s(?:{_JOINING})\b)""")
+_COMMA = re.compile(r""",["')]*+(?=\s)""")
+_JOINING_WORD = re.compile(rf"\s(?=(?:{_JOINING})\b)")
+_RELATING_WORD = re.compile(rf"\s(?=(?:{_RELATING})\b)")
+_BLANK = re.compile(r"\s")
+PLACES: Final = ((_MARK, 0.0), (_JOINED_CLAUSE, 0.05), (_COMMA, 0.15), (_JOINING_WORD, 0.3), (_RELATING_WORD, 0.5), (_BLANK, 0.8))
 """Where to cut, and what it costs, beside how far it lies from where equal pieces would end, as a share of their length."""
 LEAST: Final = 0.4
 """Of an equal share: no piece is shorter where there is a choice."""

@@ -12,7 +12,6 @@ from app.engine.text.spoken_forms import AFTER_A_NAME, AFTER_AN_HOUR, BEFORE_A_N
 _VERBS: Final = "said|says|asked|asks|cried|cries|replied|answered|whispered|shouted|called|murmured|muttered|exclaimed|demanded|wondered|inquired|enquired"
 
 _STOP = re.compile(r"""(?<![.!?])[.!?]++["')\]]*+(?=\s)|[。！？]++["'」』）)]*+""")
-_LAST_WORD = re.compile(r"[^\s(\[\"]*+$")
 _AFTER = re.compile(r"""\s*+[-"'(\[ ]*+([^\W_]*+)""")
 _SOUND = re.compile(r"\s*+\([a-z][a-z ]{1,20}\)")
 _COUNTED = re.compile(r"\d{1,3}|[IVXLC]{1,7}|[ivx]{1,5}|[a-z]")
@@ -63,9 +62,10 @@ def _ends_sentence(text: str, begun: int, found: re.Match[str], end: int) -> boo
         return False
     if mark.rstrip("\"')]") != ".":
         return True
-    last = _LAST_WORD.search(text, max(begun, found.start() - BEFORE_MOST), found.start())
-    word = last[0].strip("'*_-,;:") if last else ""
-    before = text[max(begun, found.start() - BEFORE_MOST) : found.start()].removesuffix(word).rstrip()
+    before = text[max(begun, found.start() - BEFORE_MOST) : found.start()]
+    word = before[max(before.rfind(sign) for sign in ' (["') + 1 :]
+    before = before.removesuffix(word).rstrip()
+    word = word.strip("'*_-,;:")
     first = before.endswith(":") or not before.strip("\"'([-* ")
     return not word or not _goes_on(word, following, first)
 

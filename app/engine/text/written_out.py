@@ -76,7 +76,7 @@ _JOINED = re.compile(r"(?<=[a-z])(?<!\bMc)(?=[A-Z])")
 """Between the words of GitHub and iPhone, not of McGregor."""
 _FILE_DOT = re.compile(r"(?<=[a-z])\.(?=[a-z]{2})")
 _CAPITALS = re.compile(r"\b([A-Z]{2,24})(s)?\b")
-_TRAILED = re.compile(r"\.{2,}+(?=[\"' ]*[a-z])")
+_TRAILED = re.compile(r"(?<!\.)\.{2,}+(?=[\"' ]*[a-z])")
 _STOPS = re.compile(r"\.{2,}+")
 _BREAKS = re.compile(r"[;:()\[\]{}]|(?<=\s)-{1,3}+(?=\s)|--")
 _LOOSE_QUOTE = re.compile(r"(?<![A-Za-z])'|'(?![A-Za-z])")
