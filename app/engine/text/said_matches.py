@@ -23,8 +23,9 @@ def count(value: str, unit: str) -> str:
 
 def stop_after(found: re.Match[str]) -> str:
     """Return a full stop where what was found ends with one that also ends the sentence."""
-    rest = found.string[found.end() : found.end() + 3].lstrip('" ')
-    return "." if found[0].rstrip().endswith(".") and (not rest or rest[0].isupper()) else ""
+    rest = found.string[found.end() : found.end() + 12].lstrip('" ')
+    goes_on = rest.partition(" ")[0].rstrip(".,!?") in forms.AFTER_A_NAME | forms.AFTER_AN_HOUR
+    return "." if found[0].rstrip().endswith(".") and (not rest or (rest[0].isupper() and not goes_on)) else ""
 
 
 def money(found: re.Match[str]) -> str:

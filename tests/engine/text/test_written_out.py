@@ -72,6 +72,23 @@ from app.engine.text.written_out import can_read, write_out
         ("\u00de\u00f3r and \u0110\u1eb7ng", "Thor and Dang"),
         ("007", "zero zero seven"),
         ("etc. And more", "et cetera. And more"),
+        ("6 ft. 2 in. tall. It weighs 5 kg.", "six feet two inches tall. It weighs five kilograms."),
+        ("\u00a34 10s. to mend, \u00a32 7s. 6d. or 1s. 1d.", "four pounds ten shillings to mend, two pounds seven shillings and six pence or "
+         "one shilling and one penny."),
+        ("in his 40s. In the 1990s.", "in his forties. In the nineteen nineties."),
+        ("example.com/a?b=1 or notes.txt, v1.2.3 of a .dsc", "example dot com slash a question mark b equals one or notes dot txt, "
+         "version one point two point three of a dot dsc"),
+        ("p. 42, pp. 4-5, vol. 2, fig. 3, Nos. 4 and 5, c. 1850", "page forty two, pages four to five, volume two, figure three, numbers four and five, "
+         "circa eighteen fifty"),
+        ("at 9.30 a.m. sharp", "at nine thirty A M sharp"),
+        ("1. Milk", "one, Milk"),
+        ("(b) bread", "b, bread"),
+        ("IV", "four"),
+        ("XLII. The Ferry", "forty two, The Ferry"),
+        ("CHAPTER XII, part II, the part I played", "CHAPTER twelve, part two, the part I played"),
+        ("Smith & Co. Ltd. of Acme Corp.", "Smith and company limited of Acme corporation."),
+        ("and... then", "and, then"),
+        ("CIVIL", "CIVIL"),
         ("你好", ""),
         ("...!?", ""),
     ],
