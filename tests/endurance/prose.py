@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 import soundfile
+import torch
 
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
@@ -29,6 +30,7 @@ from app.compat.planning.types import Choice, Need, Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, PartDone
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
+from app.engine.session.loaded_models import count_threads
 from app.engine.speech import loader
 from app.engine.text.layout import list_paragraphs
 from app.engine.text.script import parse_script
@@ -111,7 +113,9 @@ class Trial:
     """The voice, and who listens to it."""
 
     def __init__(self, folder: Path) -> None:
-        self._plan: Plan = decide(probe(), Need(kind="speech"), Choice(dtype="float32"), {})
+        need = Need(kind="speech")
+        torch.set_num_threads(count_threads(need))
+        self._plan: Plan = decide(probe(), need, Choice(dtype="float32"), {})
         self._speaker, self._folder, self._jobs = loader.load(VOICE, self._plan), folder, 0
         self._judge = Judge() if importlib.util.find_spec("pocketsphinx") else None
 

@@ -124,8 +124,8 @@ def test_a_shelfs_voice_is_found_again_where_hearth_was_moved(shipped: Path) -> 
 
 def test_the_sign_follows_every_tag() -> None:
     spoken = (Turn(1, "a"), Turn(1, "b"), Turn(2, "c"), Turn(1, "d"))
-    assert compose_text(spoken, LIMITS, ("3", "1")) == "[S1]3 a b [S2]1 c [S1]3 d"
-    assert compose_text(spoken, LIMITS) == "[S1] a b [S2] c [S1] d"
+    assert compose_text(spoken, LIMITS, ("3", "1")) == "[S1]3 a b. [S2]1 c. [S1]3 d."
+    assert compose_text(spoken, LIMITS) == "[S1] a b. [S2] c. [S1] d."
 
 
 def test_a_ready_voice_is_named_and_not_heard(

@@ -101,11 +101,11 @@ def test_who_is_heard_before_a_part() -> None:
 
 
 def test_what_the_encoder_reads() -> None:
-    assert compose_text(turns((1, "a")), DIA) == "[S1] a"
-    assert compose_text(turns((1, "a"), (2, "b")), DIA) == "[S1] a [S2] b [S1]"
-    assert compose_text(turns((1, "a"), (1, "b"), (2, "c"), (1, "d")), DIA) == "[S1] a b [S2] c [S1] d [S2]"
-    assert compose_text(turns((2, "a"), (1, "b")), DIA) == "[S1] a [S2] b [S1]"
-    assert compose_text(turns((2, "a"), (1, "b")), dataclasses.replace(DIA, carries=False)) == "[S2] a [S1] b"
+    assert compose_text(turns((1, "a")), DIA) == "[S1] a."
+    assert compose_text(turns((1, "a?"), (2, "b,")), DIA) == "[S1] a? [S2] b. [S1]"
+    assert compose_text(turns((1, "a"), (1, "b."), (2, "c."), (1, "d.")), DIA) == "[S1] a b. [S2] c. [S1] d. [S2]"
+    assert compose_text(turns((2, "a."), (1, "b!")), DIA) == "[S1] a. [S2] b! [S1]"
+    assert compose_text(turns((2, "a."), (1, "b.")), dataclasses.replace(DIA, carries=False)) == "[S2] a. [S1] b."
 
 
 def test_a_clip_gives_the_voice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
