@@ -137,7 +137,7 @@ def _balance(stretch: _Stretch, limits: VoiceLimits) -> Iterator[ScriptPart]:
             groups[-1].append(atom)
     pause_s = stretch.pause_s
     for group in _even_out(groups, limits):
-        yield ScriptPart(tuple(_merge_neighbours(group)), _sum_seconds(group), pause_s)
+        yield ScriptPart(tuple(_merge_neighbours(group)), limits.part_lead_s + _sum_seconds(group), pause_s)
         pause_s = SENTENCE_S if group[-1].ends else CLAUSE_S
 
 
@@ -183,7 +183,7 @@ def _sum_seconds(atoms: list[_Atom]) -> float:
 
 
 def _fits(atoms: list[_Atom], most_s: float, limits: VoiceLimits) -> bool:
-    return _sum_seconds(atoms) <= most_s and sum(atom.bytes + 1 for atom in atoms) - 1 <= _limit_bytes(limits)
+    return limits.part_lead_s + _sum_seconds(atoms) <= most_s and sum(atom.bytes + 1 for atom in atoms) - 1 <= _limit_bytes(limits)
 
 
 def _limit_bytes(limits: VoiceLimits) -> int:
@@ -196,13 +196,12 @@ def _cut(speaker: int, text: str, limits: VoiceLimits, most_s: float | None = No
     """Return a sentence whole if the voice can speak it, else in pieces."""
     room = _limit_bytes(limits) - len("[S1] ")
     whole_s = limits.part_most_s if most_s is None else most_s
-    most = min(int(whole_s * limits.bytes_per_s), room)
-    aim = min(int(limits.part_aim_s * limits.bytes_per_s), most)
+    most, aim = (max(1, min(int((each_s - limits.part_lead_s) * limits.bytes_per_s), room)) for each_s in (whole_s, limits.part_aim_s))
 
     def measure(piece: str) -> float:
         return max(estimate_seconds(piece, limits) * limits.bytes_per_s, len(piece.encode()))
 
-    pieces = [*cut_sentence(text, aim, most, measure)]
+    pieces = [*cut_sentence(text, min(aim, most), most, measure)]
     return [
         _Atom(
             Turn(speaker, piece), estimate_seconds(piece, limits), len(f"[S{speaker}] {piece}".encode()), ends and place == len(pieces) - 1

@@ -111,6 +111,23 @@ def test_a_sentence_as_long_as_the_voice_speaks_is_whole() -> None:
     assert (0.0, wind) in list_parts(f"{wind} Somewhere a dog barked; nobody answered it, and it stopped again.")
 
 
+@pytest.mark.parametrize(
+    ("text", "spoken_s"),
+    [
+        ("Well.", 0.67),
+        ("My nephew.", 1.05),
+        ("When the clock in the hall struck seven.", 2.4),
+        ("If the weather holds and the road is not washed away by then.", 3.8),
+        ("He had been walking since the early morning, along the river and over the hill.", 4.9),
+        ("Although nobody had told him what to expect from the people of the island, and he had read nothing of it.", 6.5),
+    ],
+)
+def test_the_starter_voice_takes_as_long_as_is_forecast(text: str, spoken_s: float) -> None:
+    """As measured: the mean of its eight voices. A short part takes longer than its words let expect."""
+    (part,) = parse_script(text, STARTER).parts
+    assert 1 / 1.2 < spoken_s / part.seconds < 1.2
+
+
 def test_a_long_sentence_is_cut_where_one_breathes() -> None:
     text = (
         "He had walked since the early morning along the river and over the hill; nobody had told him what to expect of the people of the "
