@@ -62,6 +62,7 @@ _AMOUNT = re.compile(
 _ABOUT = re.compile(r"~(?= ?\d)")
 _NUMBERED = re.compile(rf"#(?=\d)|\b({'|'.join(forms.NUMBERED)})\. ?(?=\d)", re.IGNORECASE)
 _VERSIONED = re.compile(r"\bv\.? ?(?=\d{1,9}\.\d)")
+_FIGURE = re.compile(r"[\d)]")
 _TAGGED = re.compile(r"#(?=[A-Za-z])")
 _NUMBER = re.compile(rf"((?<![\w)])-)?({_WHOLE})(\.\d{{1,40}}+)?+|(?<!\d)\.(\d{{1,40}}+)")
 _REIGN = re.compile(rf"\b([A-Za-z][A-Za-z]{{1,15}}) (?=[IVXLC])({_ROMAN})\b(?!\.[A-Z])")
@@ -84,11 +85,14 @@ _OTHER = re.compile(r"[^A-Za-z' .,!?]")
 _MARKS = re.compile(r" ?[.,!?][ .,!?]*+")
 
 
-_RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+_Rules = tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
+_FIRST_RULES: Final[_Rules] = (
     (_COUNTED, said_matches.counted),
     (_LISTED, lambda found: f"{found['inside'] or found['before']}, "),
     (_ADDRESS, said_matches.address),
     (_FILE, said_matches.address),
+)
+_FIGURE_RULES: Final[_Rules] = (
     (_DATE_TIME, r"\1 at \2"),
     (_TELEPHONE, said_matches.telephone),
     (_SHORT_TELEPHONE, said_matches.short_telephone),
@@ -115,8 +119,11 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_AMOUNT, said_matches.amount),
     (_ABOUT, "about "),
     (_NUMBERED, said_matches.numbered),
-    (_TAGGED, "hashtag "),
     (_NUMBER, lambda found: f" {said_matches.number(found)} "),
+)
+"""Only for a text with figures, as most sentences have none."""
+_WORD_RULES: Final[_Rules] = (
+    (_TAGGED, "hashtag "),
     (_REIGN, said_matches.reign),
     (_CENTURY, said_matches.century),
     (_SAINT, said_matches.saint),
@@ -140,8 +147,9 @@ def write_out(text: str, spells_capitals: bool | None = None) -> str:
     """Return the text in words, apostrophes and the marks . , ! ? alone. `spells_capitals`: what `has_lower` says of the text around it."""
     text = " ".join(_fold(text).split())
     mixed = has_lower(text) if spells_capitals is None else spells_capitals
-    for pattern, said in _RULES:
-        text = pattern.sub(said, text)
+    for rules in (_FIRST_RULES, _FIGURE_RULES if _FIGURE.search(text) else (), _WORD_RULES):
+        for pattern, said in rules:
+            text = pattern.sub(said, text)
     if mixed:
         text = _CAPITALS.sub(said_matches.capitals, text)
     for sign, word in forms.SIGNS.items():
