@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from app.engine.text.pronounce import read_letters, to_sounds
+from app.engine.text.pronounce import count_signs, read_letters, to_sounds
 from app.engine.text.turns import ScriptPart, Turn
 from app.engine.text.voice_limits import VoiceLimits
 
@@ -44,8 +44,7 @@ def count_least_frames(turns: tuple[Turn, ...], limits: VoiceLimits) -> int:
     """Return the frames before which these turns cannot have been said."""
     if limits.letters is None:
         return 0
-    letters = read_letters(limits.letters)
-    signs = sum(len(to_sounds(turn.text, letters)) for turn in turns)
+    signs = count_signs((turn.text for turn in turns), limits.letters)
     return max(0, int((signs / limits.signs_per_s_most - LEAST_SLACK_S) * limits.frame_rate))
 
 

@@ -6,7 +6,7 @@ import functools
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -100,6 +100,12 @@ def to_sounds(text: str, letters: Letters) -> str:
             continue
         said.append(_say_word(piece, pieces[index - 1] if index else "", pieces[index + 1] if index + 1 < len(pieces) else "", letters))
     return _link(said)
+
+
+def count_signs(texts: Iterable[str], path: Path) -> int:
+    """Count the sounds of texts, with blanks and marks, which take time as well."""
+    letters = read_letters(path)
+    return sum(len(to_sounds(text, letters)) for text in texts)
 
 
 def _say_word(word: str, before: str, after: str, letters: Letters) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from app.engine.text.cuts import cut_sentence
+from app.engine.text.pronounce import count_signs
 from app.engine.text.voice_limits import DIA, VoiceLimits
 
 _NONVERBAL = re.compile(r"\([^()]{1,40}\)")
@@ -44,7 +45,7 @@ class ScriptPart:
 
     turns: tuple[Turn, ...]
     seconds: float
-    """An estimate."""
+    """A forecast."""
     pause_before_s: float = 0.0
 
     @property
@@ -61,6 +62,13 @@ def estimate_seconds(text: str, limits: VoiceLimits = DIA) -> float:
     spoken, nonverbals = _NONVERBAL.subn("", text)
     names = 0 if limits.letters is None else len(_LETTER.findall(spoken)) * NAME_BYTES
     return (len(spoken.encode()) + names) / limits.bytes_per_s + nonverbals
+
+
+def forecast_seconds(turns: Iterable[Turn], limits: VoiceLimits) -> float:
+    """Forecast how long a part of these turns lasts, silence at its ends included."""
+    if limits.letters is None or limits.signs_per_s is None:
+        return limits.silence_s + sum(estimate_seconds(turn.text, limits) for turn in turns)
+    return limits.silence_s + count_signs((turn.text for turn in turns), limits.letters) / limits.signs_per_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,8 @@ def _balance(stretch: _Stretch, limits: VoiceLimits) -> Iterator[ScriptPart]:
             groups[-1].append(atom)
     pause_s = stretch.pause_s
     for group in _even_out(groups, limits):
-        yield ScriptPart(tuple(_merge_neighbours(group)), limits.part_lead_s + _sum_seconds(group), pause_s)
+        turns = tuple(_merge_neighbours(group))
+        yield ScriptPart(turns, forecast_seconds(turns, limits), pause_s)
         pause_s = SENTENCE_S if group[-1].ends else CLAUSE_S
 
 

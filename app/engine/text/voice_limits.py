@@ -58,6 +58,12 @@ class VoiceLimits:
     """The signs of the voices that its speakers have where none is named."""
     signs_per_s_most: float = math.inf
     """Sounds a second that nobody speaks, for a voice that reads sounds: a part does not end before that pace allows."""
+    signs_per_s: float | None = None
+    """Sounds, blanks and marks a second, measured, for a voice that reads sounds: a closer estimate than bytes."""
+    silence_s: float = 0.5
+    """What a part has beside its text."""
+    outgrown: float = 2.2
+    """A part that takes so many times its forecast is no longer its text. Dia's lengths were not measured: it may laugh, or wait."""
     edition: str = ""
     """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
     own_voices: frozenset[str] | None = None
@@ -136,6 +142,9 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         ready={clip_key(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
         usual=tuple(starter.get("usual", ())),
         signs_per_s_most=float(starter.get("signs_per_s_most", math.inf)),
+        signs_per_s=float(starter["signs_per_s"]) if "signs_per_s" in starter else None,
+        silence_s=float(starter.get("silence_s", DIA.silence_s)),
+        outgrown=float(starter.get("outgrown", DIA.outgrown)),
         edition=str(starter.get("edition", "")),
         own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | read_recommended(starter.get("generation", {})),
