@@ -7,6 +7,7 @@ import json
 from typing import IO, Final
 
 from app.duration import word_duration
+from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.sentence import Sentence
 
@@ -38,9 +39,10 @@ def format_event(event: Event) -> str:
     match event:
         case Loading() | Unloaded() | Note() | Adjusted():
             return str(event.sentence)
-        case PartDone() if event.total > 1:
+        case PartDone():
             seconds = f", {word_duration(event.seconds, exact=True)}" if event.seconds else ""
-            return f"part {event.index + 1} of {event.total} is done{seconds}"
+            done = [f"part {event.index + 1} of {event.total} is done{seconds}"] if event.total > 1 else []
+            return "\n".join([*done, *map(str, filter(None, [word_doubt(event)]))])
         case Failed():
             return "hearth: " + " ".join(map(str, (event.sentence, *event.objections)))
         case Finished() | Stopped():

@@ -92,8 +92,8 @@ class Parts:
 
     def tell(self, place: int, path: Path) -> PartDone:
         take = spoken_parts.find(path)
-        seconds = take.seconds if take is not None else 0.0
-        return PartDone(place, len(self.parts), str(path), self.parts[place].text, (self.seed + place) % SEED_LIMIT, seconds)
+        seconds, doubt = (take.seconds, take.doubt) if take is not None else (0.0, "")
+        return PartDone(place, len(self.parts), str(path), self.parts[place].text, (self.seed + place) % SEED_LIMIT, seconds, doubt=doubt)
 
 
 Pieces = Pictures | Parts

@@ -7,9 +7,10 @@ import contextlib
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NotRequired
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,14 @@ from typing_extensions import TypedDict
 
 from app.engine.files import sound
 from app.engine.files.sound import Samples
+from app.engine.jobs.events import Doubt
 from app.stored_json import is_right
 
 Codes = NDArray[np.int16]
+ATTEMPTS: Final = 4
+"""A part that comes out wrong is begun anew three times."""
+ROWS_MOST: Final = 10_000
+"""More than an attempt has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,7 @@ class SpokenPart:
     codes: Codes | None
     """(frames, channels), exactly as the model made them: the voice prompt of the next part."""
     path: Path
+    doubt: Doubt = ""
 
     @property
     def frames(self) -> int:
@@ -50,6 +57,7 @@ class StoredPart(TypedDict):
     whole: bool
     channels: Annotated[int, Field(ge=1)]
     codes: str
+    doubt: NotRequired[Doubt]
 
 
 STORED: Final = TypeAdapter(StoredPart)
@@ -62,6 +70,11 @@ def sound_path(job: Path, index: int) -> Path:
 def name_unfinished(index: int) -> str:
     """Name the file that holds the state of a part which is being spoken."""
     return f"unfinished-{index:03d}.json"
+
+
+def count_rows(unfinished: Mapping[str, Any]) -> int:
+    """Count the rows of such a state; a later attempt is further than any before."""
+    return len(unfinished["rows"]) + ROWS_MOST * min(int(unfinished.get("attempt", 0)), ATTEMPTS)
 
 
 def hash_inputs(*made_from: Any) -> str:
@@ -77,7 +90,7 @@ def save(part: SpokenPart, samples: Samples, rate: int) -> None:
     packed = base64.b64encode(np.ascontiguousarray(part.codes, "<i2").tobytes()).decode()
     values = {
         "text": part.text, "seed": part.seed, "key": part.key, "whole": part.whole, "seconds": part.seconds,
-        "frames": part.frames, "channels": part.codes.shape[1], "codes": packed,
+        "frames": part.frames, "channels": part.codes.shape[1], "codes": packed, "doubt": part.doubt,
     }  # fmt: skip
     with sound.replacing(about) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
@@ -94,7 +107,8 @@ def find(path: Path) -> SpokenPart | None:
         if not is_right(STORED, values):
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
-        return SpokenPart(values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path)
+        given = (values[name] for name in ("text", "seed", "key", "seconds", "whole"))
+        return SpokenPart(*given, codes.astype(np.int16), path, values.get("doubt", ""))
     except (FileNotFoundError, ValueError, RecursionError):
         return None
 

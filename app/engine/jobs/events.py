@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import Ran
@@ -60,6 +61,12 @@ class Sound:
     path: str
     start_s: float
     seconds: float
+    attempt: int = 0
+    """The pieces of a later attempt take the place of those before."""
+
+
+Doubt = Literal["", "long", "short"]
+"""What a part's length lets doubt: that it ends with its text, or that all of it is spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class PartDone:
     seconds: float = 0.0
     whole: bool = True
     """False for speech that Stop cut off."""
+    doubt: Doubt = ""
 
 
 RESTART = "restart"

@@ -54,7 +54,8 @@ class Progress:
             case Preview():
                 return replace(self, preview=event)
             case Sound():
-                return replace(self, sounds=(*self.sounds, event))
+                kept = (each for each in self.sounds if (each.part, each.attempt) == (event.part, event.attempt) or each.part != event.part)
+                return replace(self, sounds=(*kept, event))
             case PartDone():
                 others = tuple(part for part in self.parts if part.index != event.index)
                 parts = tuple(sorted((*others, event), key=lambda part: part.index))

@@ -11,6 +11,7 @@ from typing import Final
 
 from safetensors import SafetensorError, safe_open
 
+from app.engine.files import spoken_parts
 from app.engine.jobs.messages import Died
 
 DEATHS: Final = 3
@@ -71,7 +72,7 @@ def measure_progress(folder: Path) -> dict[str, int]:
 
 def _count_rows(kept: Path) -> int:
     try:
-        return len(json.loads(kept.read_text("utf-8"))["rows"])
+        return spoken_parts.count_rows(json.loads(kept.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         return 0
 

@@ -27,7 +27,7 @@ def _list_spoken(home: Home, request: SpeechRequest, folder: Path) -> Iterator[P
     for index, part in enumerate(parts):
         saved = spoken_parts.find(spoken_parts.sound_path(folder, index))
         if saved is not None and saved.whole and saved.text == part.text:
-            yield PartDone(index, len(parts), str(saved.path), part.text, saved.seed, saved.seconds)
+            yield PartDone(index, len(parts), str(saved.path), part.text, saved.seed, saved.seconds, doubt=saved.doubt)
 
 
 def _list_painted(request: PictureRequest, folder: Path) -> Iterator[PartDone]:

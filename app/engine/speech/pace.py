@@ -27,6 +27,8 @@ class Pace:
     worked_s: float = 0.0
     made: int = 0
     """Frames made in this run."""
+    given_up: int = 0
+    """Frames of attempts that came out wrong; what is done and what there is to do grow by them."""
     reported_s: float = 0.0
     spoken: dict[int, int] = field(default_factory=dict)
     """Part -> its frames, once it is spoken."""
@@ -42,7 +44,7 @@ class Pace:
         expected = self.estimates[part] * ratio
         left = max(expected - frames, OVERDUE * expected)
         later = sum(each * ratio for index, each in enumerate(self.estimates) if index > part and index not in self.spoken)
-        done = sum(self.spoken.values()) + frames
+        done = sum(self.spoken.values()) + self.given_up + frames
         rate = rows / elapsed_s if elapsed_s > 0 else 0.0
         seconds = self._estimate_seconds(part, left + later, unsounded, self.made + rows, self.worked_s + elapsed_s)
         return Step(

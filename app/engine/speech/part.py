@@ -1,4 +1,5 @@
-"""Speak one part of a script: decode it, send its sound as it is made, and save its state, so that a stopped part can resume."""
+"""Speak one part of a script: decode it, send its sound as it is made, begin it anew if its length cannot be right, and save its state, so
+that a stopped part can resume."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ import torch
 
 from app.duration import word_duration
 from app.engine.files import spoken_parts
-from app.engine.files.spoken_parts import SpokenPart
+from app.engine.files.spoken_parts import ATTEMPTS, SpokenPart
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Note
+from app.engine.jobs.events import Doubt, Event, Note
+from app.engine.jobs.request import SEED_LIMIT
 from app.engine.speech import unfinished_part
 from app.engine.speech.codec import OVERLAP_FRAMES
-from app.engine.speech.decoder import Decoding, PartInput
+from app.engine.speech.decoder import Decoding, DecodingState, PartInput
 from app.engine.speech.dia import Dia
 from app.engine.speech.pace import STEP_EVERY_S, Pace
 from app.engine.speech.sampling import Sampling
@@ -34,8 +36,12 @@ if TYPE_CHECKING:
 FIRST_SOUND_S = 0.5
 SOUND_S = 1.0
 ROOM = 3.0
-"""A part may take this many times its estimate, plus ROOM_S; beyond that the model has lost its way."""
+"""The last attempt may take this many times the estimate, plus ROOM_S: where four in a row outgrow it, it may be the estimate that is wrong."""
 ROOM_S = 5.0
+SHORTEST = 0.4
+"""Nobody speaks two and a half times as fast as the forecast: words were left out."""
+SEEDS_APART = 1_000_003
+"""Between the attempts at a part, so that none has its neighbour's seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class PartTask:
     sampling: Sampling
     seed: int
     max_frames: int | None
+    """Who sets them wants that length: nothing is begun anew."""
     named: tuple[str, ...]
     """Signs of the speakers' voices, where the model knows them by name."""
     key: str
@@ -58,18 +65,30 @@ class PartRun:
     """One part while it is spoken."""
 
     def __init__(self, dia: Dia, task: PartTask, job: Path, beside: ThreadPoolExecutor | None) -> None:
-        self._dia, self._task, self._job = dia, task, job
-        self._sounding = Sounding(dia.codec, job, task.index, beside)
-        before = unfinished_part.find(job, task.index, task.key)
-        self._decoding = Decoding(dia.model, dia.device, _make_input(dia, task), before, dia.row)
+        self._dia, self._task, self._job, self._beside = dia, task, job, beside
+        attempt, before = unfinished_part.find(job, task.index, task.key)
+        self._begin(attempt, before)
         if before is not None and self._decoding.made and before.frames_sent:
             self._sounding.restore(self._decoding.get_codes(0, self._decoding.frames), before.frames_sent)
 
+    def _begin(self, attempt: int, before: DecodingState | None = None) -> None:
+        dia, task = self._dia, self._task
+        self._attempt = attempt
+        self._sounding = Sounding(dia.codec, self._job, task.index, attempt, self._beside)
+        self._decoding = Decoding(dia.model, dia.device, _make_input(dia, task, attempt), before, dia.row)
+
     def events(self, control: Control, seam: Seam | None, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
         """Yield progress and sound; return the part, or None if it was stopped before it made any sound."""
-        decoding = self._decoding
         yield from self._decode(control, seam, pace)
-        began_s = time.monotonic()
+        while self._came_out_wrong() and not control.stopped:
+            yield from self._finish_sound(pace)
+            began_s = time.monotonic()
+            pace.given_up += self._decoding.frames
+            del self._decoding  # its caches make room
+            self._begin(self._attempt + 1)
+            pace.record_prepared(time.monotonic() - began_s)
+            yield from self._decode(control, seam, pace)
+        began_s, decoding = time.monotonic(), self._decoding
         yield from self._send_sound(decoding.frames, pace)
         yield from self._finish_sound(pace)
         pace.worked_s += time.monotonic() - began_s
@@ -77,16 +96,30 @@ class PartRun:
             if not decoding.done:
                 return None
             self._sounding.pieces.append(np.zeros(self._dia.codec.hop, np.float32))
-        if decoding.done and decoding.cut_off:
+        if decoding.cut_off and self._task.max_frames:
             yield Note(
                 say(
                     "speech.cut-off",
-                    "Part {part} did not end by itself and was cut off after {time}. Redo it with another seed.",
+                    "Part {part} did not end by itself and was cut off after {time}, the most that was asked for.",
                     part=self._task.index + 1,
                     time=word_duration(decoding.frames / self._dia.codec.frame_rate, exact=True),
                 )
             )
         return self._save_part()
+
+    def _judge(self) -> Doubt:
+        """Tell from its length whether a part that has ended can be right."""
+        task, decoding = self._task, self._decoding
+        if task.max_frames:
+            return ""
+        seconds = decoding.frames / self._dia.codec.frame_rate
+        if decoding.cut_off or seconds > self._dia.limits.outgrown * task.part.seconds:
+            return "long"
+        return "short" if seconds < SHORTEST * task.part.seconds else ""
+
+    def _came_out_wrong(self) -> bool:
+        """Tell whether another attempt is due."""
+        return self._decoding.done and self._attempt + 1 < ATTEMPTS and self._judge() != ""
 
     def _decode(self, control: Control, seam: Seam | None, pace: Pace) -> Iterator[Event]:
         """Make rows until the part ends or Stop, with progress, and sound once a second."""
@@ -134,36 +167,39 @@ class PartRun:
             yield piece
 
     def _save_state(self) -> None:
-        unfinished_part.save(self._job, self._task.index, self._task.key, self._decoding.get_state(self._sounding.frames_made))
+        unfinished_part.save(
+            self._job, self._task.index, self._task.key, self._attempt, self._decoding.get_state(self._sounding.frames_made)
+        )
 
     def _save_part(self) -> SpokenPart:
-        task, decoding = self._task, self._decoding
+        task, decoding, whole = self._task, self._decoding, self._decoding.done and not self._came_out_wrong()
         samples, rate = np.concatenate(self._sounding.pieces), self._dia.codec.rate
         codes = decoding.get_codes(0, decoding.frames).numpy().astype(np.int16)
         path = spoken_parts.sound_path(self._job, task.index)
-        saved = SpokenPart(task.part.text, task.seed, task.key, len(samples) / rate, decoding.done, codes, path)
+        saved = SpokenPart(task.part.text, task.seed, task.key, len(samples) / rate, whole, codes, path, self._judge() if whole else "")
         spoken_parts.save(saved, samples, rate)
-        if decoding.done:
+        if whole:
             unfinished_part.drop(self._job, task.index)
         return saved
 
 
-def _make_input(dia: Dia, task: PartTask) -> PartInput:
+def _make_input(dia: Dia, task: PartTask, attempt: int) -> PartInput:
     context = task.context
     text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits, task.named)
     return PartInput(
         torch.tensor(dia.tokenizer(text)["input_ids"]),
         context.codes if context else None,
         task.sampling,
-        task.seed,
-        _limit_rows(dia, task),
+        (task.seed + attempt * SEEDS_APART) % SEED_LIMIT,
+        _limit_rows(dia, task, last=attempt + 1 == ATTEMPTS),
         count_least_frames(task.part.turns, dia.limits),
     )
 
 
-def _limit_rows(dia: Dia, task: PartTask) -> int:
-    """Return how many rows the part may have: what the decoder has room for, what was asked, or what it should need."""
+def _limit_rows(dia: Dia, task: PartTask, last: bool) -> int:
+    """Return how many rows the part may have: what the decoder has room for, what was asked, or what it should need. So a part that
+    outgrows its text ends at that row."""
     limits = dia.limits
     available = limits.rows_most - 1 - (len(task.context.codes) if task.context else 0)
-    expected = int((ROOM * task.part.seconds + ROOM_S) * limits.frame_rate) + limits.delay + 1
-    return min(available, task.max_frames or expected)
+    seconds = ROOM * task.part.seconds + ROOM_S if last else limits.outgrown * task.part.seconds
+    return min(available, task.max_frames or int(seconds * limits.frame_rate) + 1 + limits.delay + 1)

@@ -123,7 +123,7 @@ class SpeechRun:
 
     def _tell(self, index: int) -> PartDone:
         part, parts = self._spoken[index], self._script.parts
-        return PartDone(index, len(parts), str(part.path), parts[index].text, part.seed, part.seconds, part.whole)
+        return PartDone(index, len(parts), str(part.path), parts[index].text, part.seed, part.seconds, part.whole, part.doubt)
 
     def _speak(self, index: int, clip: VoiceContext | None, seed: int, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
         """Speak one part, unless an earlier run finished it; None if it was stopped before it made any sound."""

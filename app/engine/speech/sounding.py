@@ -28,10 +28,10 @@ def open_beside(device: str) -> Iterator[ThreadPoolExecutor | None]:
 
 
 class Sounding:
-    """The sound of one part. At most one piece is being made."""
+    """The sound of one attempt at a part. At most one piece is being made."""
 
-    def __init__(self, codec: Codec, job: Path, index: int, beside: ThreadPoolExecutor | None) -> None:
-        self._codec, self._job, self._index, self._beside = codec, job, index, beside
+    def __init__(self, codec: Codec, job: Path, index: int, attempt: int, beside: ThreadPoolExecutor | None) -> None:
+        self._codec, self._job, self._index, self._attempt, self._beside = codec, job, index, attempt, beside
         self.pieces: list[Samples] = []
         self.frames_begun = 0
         """Of which sound is made, or being made."""
@@ -75,7 +75,9 @@ class Sounding:
         first, self.frames_made = self.frames_made, self.frames_begun
         path, rate = self._path(len(self.pieces)), self._codec.rate
         self.pieces.append(samples)
-        return Sound(self._index, str(path), first / self._codec.frame_rate, len(samples) / rate)
+        return Sound(self._index, str(path), first / self._codec.frame_rate, len(samples) / rate, self._attempt)
 
     def _path(self, number: int) -> Path:
-        return self._job / f"sound-{self._index:03d}-{number:03d}.wav"
+        """Pieces of another attempt have other names: a page may be fetching those before, and browsers keep what they fetched."""
+        attempt = f"{self._attempt}-" if self._attempt else ""
+        return self._job / f"sound-{self._index:03d}-{attempt}{number:03d}.wav"

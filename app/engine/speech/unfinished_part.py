@@ -12,25 +12,26 @@ from app.engine.files import sound, spoken_parts
 from app.engine.speech.decoder import DecodingState
 
 
-def save(job: Path, index: int, key: str, state: DecodingState) -> None:
+def save(job: Path, index: int, key: str, attempt: int, state: DecodingState) -> None:
     values = {
-        "key": key, "rows": state.rows.tolist(), "generator": base64.b64encode(state.generator.numpy().tobytes()).decode(),
+        "key": key, "attempt": attempt, "rows": state.rows.tolist(), "generator": base64.b64encode(state.generator.numpy().tobytes()).decode(),
         "ended": state.ended, "given": state.frames_sent,
     }  # fmt: skip
     with sound.replacing(_path(job, index)) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
 
 
-def find(job: Path, index: int, key: str) -> DecodingState | None:
-    """Return the state saved under this key, if any; it may come from another machine."""
+def find(job: Path, index: int, key: str) -> tuple[int, DecodingState | None]:
+    """Return which attempt was saved under this key, and its state: the first one's beginning if there is none; it may come from another
+    machine."""
     try:
         values = json.loads(_path(job, index).read_text("utf-8"))
-        if values["key"] != key or not values["rows"]:
-            return None
+        if values["key"] != key or not values["rows"] or values.get("attempt", 0) not in range(spoken_parts.ATTEMPTS):
+            return 0, None
         generator = torch.frombuffer(bytearray(base64.b64decode(values["generator"])), dtype=torch.uint8)
-        return DecodingState(torch.tensor(values["rows"]), generator, values["ended"], values["given"])
+        return int(values.get("attempt", 0)), DecodingState(torch.tensor(values["rows"]), generator, values["ended"], values["given"])
     except (OSError, ValueError, LookupError, TypeError, RuntimeError, RecursionError):
-        return None
+        return 0, None
 
 
 def _path(job: Path, index: int) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import atomic_write
-from app.engine.files import safetensors
+from app.engine.files import safetensors, spoken_parts
 from app.engine.files.bounded_json import Bounds, parse_json, read_json
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.results import is_sound
@@ -61,7 +61,7 @@ def measure(path: Path) -> int:
             return 0
         if _LATENT.fullmatch(path.name):
             return _count_steps(path)
-        return len(read_json(path, _ROWS)["rows"]) if _UNFINISHED.fullmatch(path.name) else 1
+        return spoken_parts.count_rows(read_json(path, _ROWS)) if _UNFINISHED.fullmatch(path.name) else 1
     except (OSError, Trouble, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return 0
 

@@ -14,6 +14,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.files.foreign_formats import open_sound
+from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
@@ -213,8 +214,9 @@ GQA_WORDS = {
 
 
 def remarks_view(progress: Progress, spoken: Language) -> list[View]:
-    """Return the engine's remarks on a job: fallbacks, notes, models unloaded for it."""
-    return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said]
+    """Return the remarks on a job: fallbacks, notes, models unloaded for it, and the parts that are likely wrong."""
+    doubts = [{"kind": "note", "text": translate(sentence, spoken)} for sentence in filter(None, map(word_doubt, progress.parts))]
+    return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said] + doubts
 
 
 def end_view(progress: Progress, spoken: Language) -> View | None:

@@ -42,6 +42,7 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
                 "text": part.text,
                 "seconds": part.seconds,
                 "whole": part.whole,
+                "doubt": part.doubt,
                 "url": job_file_url(job, part.path),
                 "peaks": read_peaks(part.path),
             }
@@ -101,7 +102,7 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
     found_out = script.parse_script(text, limits)
     seconds = None
     if chosen and desk.keeper.state.hardware:
-        frames = round(found_out.seconds_estimate * limits.frame_rate)
+        frames = round(sum(part.seconds * limits.frame_rate + limits.delay for part in found_out.parts))
         past = desk.keeper.shelf.find(Search(kind="speech", model=chosen.id, most=8))
         plan = _plan_next(desk, chosen, person)
         alike = list_alike(past, plan) if plan is not None else ()

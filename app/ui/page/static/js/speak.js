@@ -112,14 +112,15 @@
     const early = () => next - context.currentTime > AHEAD_S;
 
     async function playPart() {
-      for (let heard = 0, known = 0; ; await rest()) {
+      for (let heard = 0, known = 0, begun = null; ; await rest()) {
         const { job, parts, end } = Hearth.state.speech ?? {}, part = parts?.[mine.at];
         if (player !== mine || job !== mine.job || !part || (end && part.state !== "done")) return false;
         if (on && early()) continue;
-        const done = part.state === "done", count = part.pieces?.length ?? 0;
+        const done = part.state === "done", count = part.pieces?.length ?? 0, anew = begun !== null && count && part.pieces[0] !== begun;
+        begun ??= part.pieces?.[0] ?? null;
         if (on && (done || count > known)) heard = await playJoined(part, heard);
         else if (done) await play(await fetch(part.url), heard);
-        else for (const url of part.pieces?.slice(known) ?? []) heard += await play(await fetch(url));
+        else if (!anew) for (const url of part.pieces?.slice(known) ?? []) heard += await play(await fetch(url));
         if (done) return true;
         known = count;
       }
@@ -142,6 +143,9 @@
     document.querySelectorAll("#h-parts .h-part").forEach(drawLive);
     drawAll();
   }
+
+  // What a part's length lets doubt, said in words: a colour alone is not seen by everybody.
+  const DOUBTS = { long: () => t("part.long", "much too long"), short: () => t("part.short", "much too short") };
 
   // Parts. Redo's button goes while its part is spoken anew, and takes the focus again if nothing else has it by then.
   let redone = null;
@@ -198,8 +202,8 @@
 
   function drawPart(row, part, end) {
     row.spoken = part;
-    const done = part.state === "done", now = part.state === "now", cut = done && !part.whole;
-    row.querySelector(".h-number").className = `h-badge h-number ${cut || now ? "careful" : done ? "right" : ""}`;
+    const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && DOUBTS[part.doubt]?.();
+    row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt ? "careful" : done ? "right" : ""}`;
     if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
     if (done && !row.querySelector(".h-player")) {
       const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
@@ -208,7 +212,7 @@
     const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
     const words = row.querySelector("p");
     words.classList.toggle("h-soft", !done);
-    const before = cut ? t("part.cut", "cut off by the stop") : done ? "" : under_way;
+    const before = cut ? t("part.cut", "cut off by the stop") : done ? (doubt ? `⚠ ${doubt}` : "") : under_way;
     Hearth.script(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")));
     drawLive(row);
     const again = row.querySelector(".h-again");

@@ -1,0 +1,25 @@
+"""Word what a part's length lets doubt, for whoever reads a job's remarks. Pure."""
+
+from __future__ import annotations
+
+from app.duration import word_duration
+from app.engine.jobs.events import PartDone
+from app.sentence import Sentence, say
+
+
+def word_doubt(part: PartDone) -> Sentence | None:
+    """Return what to tell of a part that is likely wrong; None of any other."""
+    number, time = part.index + 1, word_duration(part.seconds, exact=True)
+    if part.doubt == "long":
+        return say(
+            "speech.ran-on",
+            "Part {part} ran on for {time}, much longer than its words take. Redo it, or change its words.",
+            part=number, time=time,
+        )  # fmt: skip
+    if part.doubt == "short":
+        return say(
+            "speech.ended-early",
+            "Part {part} ended after {time}, much sooner than its words take. Redo it, or change its words.",
+            part=number, time=time,
+        )  # fmt: skip
+    return None
