@@ -341,6 +341,21 @@ def test_a_part_that_stop_cut_off_does_not_look_finished(page: Page) -> None:
     assert not shut_out(page)
 
 
+def test_a_part_that_is_likely_wrong_is_marked_in_words(page: Page) -> None:
+    go(page, "speak")
+    done = {"state": "done", "seconds": 1.0, "whole": True, "url": "data:,", "peaks": [0.5]}
+    parts = [{**done, "index": index, "text": f"[S1] Part {index}.", "doubt": doubt} for index, doubt in enumerate(("", "long", "short"))]
+    alter(page, **job("speech", parts=parts, end={"kind": "finished", "elapsed_s": 2.0}))
+    rows = page.locator("#h-parts .h-part")
+    expect(rows.locator("p")).to_have_text(["S1 Part 0.", "⚠ much too long: S1 Part 1.", "⚠ much too short: S1 Part 2."])
+    for row, look in ((0, "right"), (1, "careful"), (2, "careful")):
+        expect(rows.nth(row).locator(".h-number")).to_contain_class(look)
+    parts[1]["doubt"] = ""
+    alter(page, **job("speech", parts=parts, end={"kind": "finished", "elapsed_s": 2.0}))
+    expect(rows.nth(1).locator("p")).to_have_text("S1 Part 1.")
+    assert not shut_out(page)
+
+
 def test_a_stopped_job_tells_of_results_only_where_there_are_some(page: Page) -> None:
     go(page, "paint")
     end, now = {"kind": "stopped"}, page.locator("#h-canvas .h-now")

@@ -74,7 +74,9 @@ def save_part(folder: Path, **changes: object) -> dict[str, Path]:
     return {each.name: each for each in (path, about)}
 
 
-@pytest.mark.parametrize("changes", [{}, {"text": "other"}, {"seed": 7}, {"whole": False}, {"channels": 0}, {"codes": "?"}, {"text": 5}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"text": "other"}, {"seed": 7}, {"whole": False}, {"channels": 0}, {"codes": "?"}, {"text": 5}, {"doubt": "x"}]
+)
 def test_only_the_part_that_was_asked_for_is_taken(changes: dict[str, object], tmp_path: Path) -> None:
     parts = script.parse_script("[S1] one.").parts
     asked = Parts(
@@ -87,6 +89,12 @@ def test_only_the_part_that_was_asked_for_is_taken(changes: dict[str, object], t
     files = save_part(tmp_path, **{"text": asked.parts[1].text, **changes})
     assert (asked.take(1, files) == files) is (not changes)
     assert asked.take(0, files) is None and asked.take(1, {}) is None
+
+
+def test_what_a_helper_doubts_of_a_part_is_told_here(tmp_path: Path) -> None:
+    parts = script.parse_script("[S1] one. (pause 1s) [S1] two.").parts
+    asked = Parts(SpeechRequest("[S1] one. (pause 1s) [S1] two."), "starter-voice", 5, parts, (0, 1))
+    assert [asked.tell(1, save_part(tmp_path, **changes)["part-001.wav"]).doubt for changes in ({}, {"doubt": "long"})] == ["", "long"]
 
 
 def test_sound_that_is_none_is_not_taken(tmp_path: Path) -> None:

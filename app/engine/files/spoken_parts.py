@@ -107,8 +107,10 @@ def find(path: Path) -> SpokenPart | None:
         if not is_right(STORED, values):
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
-        given = (values[name] for name in ("text", "seed", "key", "seconds", "whole"))
-        return SpokenPart(*given, codes.astype(np.int16), path, values.get("doubt", ""))
+        return SpokenPart(
+            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path,
+            values.get("doubt", ""),
+        )  # fmt: skip
     except (FileNotFoundError, ValueError, RecursionError):
         return None
 

@@ -38,6 +38,8 @@ SOUND_S = 1.0
 ROOM = 3.0
 """The last attempt may take this many times the estimate, plus ROOM_S: where four in a row outgrow it, it may be the estimate that is wrong."""
 ROOM_S = 5.0
+LEAST_S = 1.0
+"""Of a shorter text nothing more can be asked: a lone word is said as slowly as its voice likes."""
 SHORTEST = 0.4
 """Nobody speaks two and a half times as fast as the forecast: words were left out."""
 SEEDS_APART = 1_000_003
@@ -113,7 +115,7 @@ class PartRun:
         if task.max_frames:
             return ""
         seconds = decoding.frames / self._dia.codec.frame_rate
-        if decoding.cut_off or seconds > self._dia.limits.outgrown * task.part.seconds:
+        if decoding.cut_off or seconds > _allow_seconds(self._dia, task):
             return "long"
         return "short" if seconds < SHORTEST * task.part.seconds else ""
 
@@ -196,10 +198,14 @@ def _make_input(dia: Dia, task: PartTask, attempt: int) -> PartInput:
     )
 
 
+def _allow_seconds(dia: Dia, task: PartTask) -> float:
+    return dia.limits.outgrown * max(task.part.seconds, LEAST_S)
+
+
 def _limit_rows(dia: Dia, task: PartTask, last: bool) -> int:
     """Return how many rows the part may have: what the decoder has room for, what was asked, or what it should need. So a part that
     outgrows its text ends at that row."""
     limits = dia.limits
     available = limits.rows_most - 1 - (len(task.context.codes) if task.context else 0)
-    seconds = ROOM * task.part.seconds + ROOM_S if last else limits.outgrown * task.part.seconds
+    seconds = ROOM * task.part.seconds + ROOM_S if last else _allow_seconds(dia, task)
     return min(available, task.max_frames or int(seconds * limits.frame_rate) + 1 + limits.delay + 1)

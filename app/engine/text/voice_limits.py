@@ -60,7 +60,7 @@ class VoiceLimits:
     """Sounds a second that nobody speaks, for a voice that reads sounds: a part does not end before that pace allows."""
     signs_per_s: float | None = None
     """Sounds, blanks and marks a second, measured, for a voice that reads sounds: a closer estimate than bytes."""
-    silence_s: float = 0.5
+    silence_s: float = 0.0
     """What a part has beside its text."""
     outgrown: float = 2.2
     """A part that takes so many times its forecast is no longer its text. Dia's lengths were not measured: it may laugh, or wait."""
