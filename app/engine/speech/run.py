@@ -142,11 +142,11 @@ class SpeechRun:
         return (yield from run.events(self._control, self._seam, pace))
 
     def _list_contexts(self, index: int) -> Iterator[VoiceContext]:
-        """Yield the parts spoken before this one, nearest first, without those too long to leave room for it."""
+        """Yield the parts spoken before this one, nearest first, those that are likely wrong last, without those too long to leave room for it."""
         limits, codec, parts = self._dia.limits, self._dia.codec, self._script.parts
         if not (self._request.carry_voice and limits.carries):
             return
-        for earlier in sorted((each for each in self._spoken if each < index), reverse=True):
+        for earlier in sorted((each for each in self._spoken if each < index), key=lambda each: (self._spoken[each].doubt != "", -each)):
             codes = self._spoken[earlier].codes
             if codes is None:
                 samples, rate = sound.read(self._spoken[earlier].path)

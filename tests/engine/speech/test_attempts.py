@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from app.engine.process.finished_parts import list_finished
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
 from app.engine.speech.part import ROOM, ROOM_S, SEEDS_APART
+from app.engine.speech.voice_prompt import VoiceContext
 from app.engine.text import script
 from app.paths import home
 from tests.support import speech_fixtures
@@ -222,3 +223,21 @@ def test_the_time_left_grows_by_what_is_begun_anew(
     assert all(one.done <= other.done <= other.total for one, other in itertools.pairwise(first)), "what was given up was work"
     before, after = first[begun[0][1] - 1], first[begun[0][1]]
     assert after.total - after.done > before.total - before.done, "all of the part is to be made once more"
+
+
+def test_a_part_that_is_likely_wrong_is_no_example_for_the_next(
+    speakers: dict[str, loader.Speaker], ending: Callable[..., Begun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three parts the second runs on; the third goes on from the first."""
+    ending({SEED: 2 * RIGHT, SEED + 2: 2 * RIGHT})
+    heard: list[list[int]] = []
+
+    def choose(part: object, clip: object, before: Iterable[VoiceContext]) -> VoiceContext | None:
+        found = list(before)
+        heard.append([len(each.codes) for each in found])
+        return found[0] if found else None
+
+    monkeypatch.setattr("app.engine.speech.run.choose_context", choose)
+    parts = list_parts(speak(speakers["dia"], tmp_path, f"{TWO} (pause 0.1s) {ONE}"))
+    assert [part.doubt for part in parts] == ["", "long", ""]
+    assert heard[2][0] == 2 * RIGHT < heard[2][1]
