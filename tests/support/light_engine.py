@@ -112,10 +112,10 @@ def ignore_stop(pipe: Connection) -> None:
         time.sleep(0.05)
 
 
-def speak(job: Path, index: int, text: str) -> None:
+def speak(job: Path, index: int, text: str, whole: bool = True) -> None:
     tone = (0.2 * np.sin(np.arange(8000) * (0.05 + 0.01 * index))).astype(np.float32)
     codes = np.zeros((4, 1), np.int16)
-    part = spoken_parts.SpokenPart(text, 5, "light", 0.5, True, codes, spoken_parts.sound_path(job, index))
+    part = spoken_parts.SpokenPart(text, 5, "light", 0.5, whole, codes, spoken_parts.sound_path(job, index))
     spoken_parts.save(part, tone, 16000)
 
 

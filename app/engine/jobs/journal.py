@@ -241,15 +241,13 @@ class Journal:
                         self.end(row["id"], "failed", str(fault).encode(errors="replace").decode())
         return jobs
 
-    def resume(self, id_: str) -> None:
-        """Queue an unfinished job again; its folder still has the finished parts."""
+    def resume(self, id_: str, request: Request | None = None) -> None:
+        """Queue an unfinished job again, with its request or a wider one; its folder still has the finished parts."""
         self._db.write(
-            f"UPDATE jobs SET state='queued', runner=?, words='', position={BEHIND_ALL}"
+            f"UPDATE jobs SET state='queued', runner=?, request=COALESCE(?, request), words='', position={BEHIND_ALL}"
             " WHERE id=? AND state IN ('interrupted', 'failed', 'stopped')",
-            self._me,
-            time.time(),
-            id_,
-        )
+            self._me, request and json.dumps(to_json(request)), time.time(), id_,
+        )  # fmt: skip
 
     def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """List unfinished jobs with exactly this request, the latest first."""

@@ -89,8 +89,9 @@ class SpeechRequest:
     tail_s: float = 0.3
     format: str = "wav"
     only_parts: tuple[int, ...] = ()
-    """Redo these parts only (0-based), keeping the others from `keep`."""
+    """Speak these parts only (0-based). With `keep` the others are taken over; without, empty means all."""
     keep: tuple[str, ...] = ()
+    """An earlier take's sound for each part; empty for a part that has none."""
 
     def __post_init__(self) -> None:
         _require_text("script", self.text)
@@ -118,6 +119,15 @@ class SpeechRequest:
                     formats=tuple(FORMATS),
                 )
             )
+
+    def choose_parts(self, total: int) -> tuple[int, ...]:
+        """Return the indices of the parts to speak, of a script of so many."""
+        return tuple(sorted(set(self.only_parts))) or (() if self.keep else tuple(range(total)))
+
+    def with_left_out(self) -> SpeechRequest | None:
+        """Return the request that also speaks the parts which this one neither speaks nor takes over; None if there are none."""
+        wanted = {*self.only_parts, *(index for index, path in enumerate(self.keep) if not path)}
+        return dataclasses.replace(self, only_parts=tuple(sorted(wanted))) if len(wanted) > len(set(self.only_parts)) else None
 
 
 @dataclass(frozen=True, slots=True)

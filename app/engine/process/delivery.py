@@ -81,12 +81,13 @@ def deliver(home: Home, request: Request, folder: Path) -> Delivery:
 def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
     checked = script.parse_script(request.text, find_limits(home, request.model))
     total = len(checked.parts)
-    wanted = tuple(sorted(set(request.only_parts))) or tuple(range(total))
+    wanted = request.choose_parts(total)
     finished = [place for place in wanted if place < total and _is_spoken(folder, place, checked.parts[place].text)]
-    missing = tuple(place + 1 for place in wanted if place not in finished)
+    kept = [place for place in range(len(request.keep)) if place not in wanted and spoken_parts.sound_path(folder, place).is_file()]
+    due = range(total) if request.keep else wanted
+    missing = tuple(place + 1 for place in sorted(set(due).difference(finished, kept)))
     if not finished:
         return Delivery(missing=missing, total=total)
-    kept = [place for place in range(len(request.keep)) if place not in wanted and spoken_parts.sound_path(folder, place).is_file()]
     pieces = [
         Piece(spoken_parts.sound_path(folder, place), checked.parts[place].pause_before_s)
         for place in sorted((*finished, *kept))

@@ -6,7 +6,8 @@ import time
 from collections import deque
 from pathlib import Path
 
-from app.engine.process.job_folder import drop_passing, remove_old_folders
+from app.engine.process import kept_parts
+from app.engine.process.job_folder import drop_passing
 from app.engine.process.stores import Stores
 
 LISTENED_S = 60.0
@@ -29,4 +30,4 @@ class EndedFolders:
         _, folder = self._ended_at_s.popleft()
         if folder.name != running:
             drop_passing(folder)
-        remove_old_folders(folder.parent, {*(each.id for each in self._stores.journal.list_live()), *interrupted})
+        kept_parts.tidy(self._stores, {*(each.id for each in self._stores.journal.list_live()), *interrupted})

@@ -23,7 +23,7 @@ from app.engine.process.delivery import DELIVERED, Delivery
 from app.sentence import say
 
 FOLDERS_KEPT = 30
-"""Folders of ended jobs to keep, so that a part can be redone."""
+"""Folders of ended jobs to keep, beside those of scripts that have parts (kept_parts.py)."""
 UPLOADS_S = 86_400
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
 PREVIEWS = "preview-*.jpg"
@@ -121,10 +121,8 @@ def drop_passing(folder: Path) -> None:
         piece.unlink(missing_ok=True)
 
 
-def tidy_folders(jobs: Path, live: Collection[str], interrupted: Collection[str]) -> None:
-    """Remove old folders of ended jobs, and previews and sound pieces that nobody looks at any more. `live`: jobs waiting
-    or running, here or in another process."""
-    remove_old_folders(jobs, {*live, *interrupted})
+def drop_all_passing(jobs: Path, live: Collection[str]) -> None:
+    """Remove previews and sound pieces that nobody looks at any more. `live`: jobs waiting or running, here or in another process."""
     for folder in jobs.iterdir() if jobs.is_dir() else ():
         if folder.name not in live:
             drop_passing(folder)

@@ -13,21 +13,23 @@ from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
-from app.engine.jobs.journal import Job, Journal
+from app.engine.jobs.journal import ENDED, Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import Request, to_json
-from app.engine.jobs.shelf import Shelf
+from app.engine.jobs.request import Request, SpeechRequest, to_json
+from app.engine.jobs.shelf import Search, Shelf
 from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
 from app.engine.models.chosen import read_choice
 from app.engine.models.precheck import reject_early
+from app.engine.process import kept_parts
 from app.engine.process.deaths import measure_progress
 from app.engine.process.delivery import DELIVERED
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
-from app.engine.process.finished_parts import list_finished
-from app.engine.process.job_folder import LENT_OUT, show_preview, take_over, take_over_all, tidy_folders, tidy_uploads
+from app.engine.process.finished_parts import list_finished, list_kept
+from app.engine.process.job_folder import LENT_OUT, drop_all_passing, show_preview, take_over, take_over_all, tidy_uploads
+from app.engine.process.kept_parts import KeptParts
 from app.engine.process.open_database import open_database, relist
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_database_fault, recall_progress
@@ -80,8 +82,12 @@ class Keeper:
         if not any(job.state == "running" for job in live):  # here or in another process: its file comes before its row
             with contextlib.suppress(OSError, sqlite3.Error):
                 relist(self.home, self.database)
-        tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
-        tidy_uploads(self.home.scratch / "uploads", self.describe_to_come())
+        kept_parts.tidy(self._stores, self._list_to_come())
+        drop_all_passing(self.folder(""), {job.id for job in live})
+        tidy_uploads(self.home.scratch / "uploads", self.describe_to_come() + " ".join(kept_parts.list_clips(self._stores)))
+
+    def _list_to_come(self) -> set[str]:
+        return {job.id for job in (*self.journal.list_live(), *self.interrupted)}
 
     def describe_to_come(self) -> str:
         """Return what jobs that may still run ask for, as text; it names the files they need."""
@@ -152,8 +158,37 @@ class Keeper:
         return self._board.find(job) or self._recall(job)
 
     def _recall(self, job: str) -> Progress:
-        """Rebuild the progress of a job that only journal and shelf still know."""
-        return recall_progress(self.journal.find(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
+        """Rebuild the progress of a job that only journal, shelf and its folder still know."""
+        known = self.journal.find(job)
+        request = known.request if known is not None and known.state in ENDED else None
+        parts = list_kept(self.home, request, self.folder(job)) if isinstance(request, SpeechRequest) else ()
+        progress = recall_progress(known, self.shelf.list_of_job(job), parts)
+        if parts:
+            self._board.open(job, progress)  # a page asks every second
+        return progress
+
+    def find_last_script(self) -> str:
+        """Return the owner's newest script on the shelf whose parts are still there; empty if there is none."""
+        spoken = self.shelf.find(Search(kind="speech", owner=OWNER, most=1))
+        return next((each.job for each in spoken if each.job and self.has_parts(each.job)), "")
+
+    def has_parts(self, job: str) -> bool:
+        """Tell whether the parts of a script that ended can still be heard and redone."""
+        return bool(job) and kept_parts.has_parts(self.folder(job)) and self.journal.find(job) is not None
+
+    def measure_parts(self) -> KeptParts:
+        """Measure what the parts of all scripts that ended take."""
+        return kept_parts.measure(self._stores)
+
+    def empty_bin(self) -> tuple[int, set[str]]:
+        """Delete the bin for good, and with a job's last creation its parts. Return how many stay, being open in another program, and
+        the jobs of which nothing is left."""
+        binned = {each.job for each in self.shelf.find(Search(binned=True, most=-1))}
+        stayed = self.shelf.empty_bin()
+        gone = kept_parts.drop(self._stores, binned, self._list_to_come())
+        for job in gone:
+            self._board.forget(job)
+        return stayed, gone
 
     def lend_out(self, job: str, model: str, stop: Callable[[], None]) -> Job | None:
         """Give a waiting job to another machine; None if it no longer waits. It runs from now on, until `end_lent_out`; `stop` is
@@ -251,7 +286,7 @@ class Keeper:
             for part in list_finished(self.home, known.request, self.folder(job)):  # seen before the model has loaded
                 self._board.post(job, part)
             try:
-                self.journal.resume(job)
+                self.journal.resume(job, known.request.with_left_out() if isinstance(known.request, SpeechRequest) else None)
             except sqlite3.Error:
                 self._board.forget(job)
                 raise

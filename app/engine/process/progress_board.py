@@ -35,10 +35,10 @@ class ProgressBoard:
         with self._lock:
             self._progress.pop(job, None)
 
-    def open(self, job: str) -> None:
+    def open(self, job: str, so_far: Progress = Progress()) -> None:  # noqa: B008 (frozen)
         """Know a job from now on; what was already posted stays, as its end may come before this call."""
         with self._lock:
-            self._progress.setdefault(job, Progress())
+            self._progress.setdefault(job, so_far)
             ended = [each for each, progress in self._progress.items() if progress.end and is_task(each) == is_task(job)]
             for old in ended[:-REMEMBERED]:
                 del self._progress[old]

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import signal
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.compat.machine.meter import Reading
 from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
-from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.creation import Creation
+from app.engine.jobs.events import Failed, Finished, PartDone, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.messages import Died
 from app.engine.jobs.progress import Progress
@@ -127,8 +129,10 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     )
 
 
-def recall_progress(job: Job | None, files: tuple[str, ...]) -> Progress:
-    """Rebuild the progress of a job that only journal and shelf still know; one that nobody knows has failed."""
+def recall_progress(job: Job | None, made: Sequence[Creation], parts: tuple[PartDone, ...]) -> Progress:
+    """Rebuild the progress of a job that only journal, shelf and its folder still know; one that nobody knows has failed."""
+    files, elapsed_s = tuple(str(each.path) for each in made), max((each.elapsed_s for each in made), default=0.0)
+    model = made[-1].model if made else ""
     if job is None:
         forgotten = say(
             "job.forgotten", "This has ended, and Hearth has no record of it any more. Look for its result on the shelf, or start it again."
@@ -137,7 +141,8 @@ def recall_progress(job: Job | None, files: tuple[str, ...]) -> Progress:
     if job.state in ("queued", "running"):
         return Progress()
     if job.state == "finished":
-        return Progress(end=Finished(files, 0.0, 0.0, "", 0))
+        return Progress(parts=parts, end=Finished(files, elapsed_s, 0.0, "", 0), model=model)
     if job.state == "stopped":
-        return Progress(end=Stopped(files, 0.0))
-    return Progress(end=Failed(say("job.ended", "This job has already ended: {words}", words=job.words or job.state), files=files))
+        return Progress(parts=parts, end=Stopped(files, elapsed_s), model=model)
+    ended = say("job.ended", "This job has already ended: {words}", words=job.words or job.state)
+    return Progress(parts=parts, end=Failed(ended, cure="go-on" if parts else "", files=files), model=model)

@@ -58,7 +58,9 @@ class SpeechRun:
         seed = draw_seed(self._request, self._job)
         wanted = self._choose_parts(parts)
         if self._request.keep:
-            self._spoken = {index: self._keep(index, part) for index, part in enumerate(parts) if index not in wanted}
+            self._spoken = {
+                index: self._keep(index, part) for index, part in enumerate(parts) if index not in wanted and self._request.keep[index]
+            }
             yield from (self._tell(index) for index in self._spoken)
         pace = Pace(limits.frame_rate, [part.seconds * limits.frame_rate * (index in wanted) for index, part in enumerate(parts)])
         for index in wanted:
@@ -70,9 +72,10 @@ class SpeechRun:
             self._spoken[index] = saved
             pace.record_finished(index, saved.frames)
             yield self._tell(index)
-        finished = all(index in self._spoken and self._spoken[index].whole for index in wanted)
+        due = range(len(parts)) if self._request.keep else wanted
+        finished = all(index in self._spoken and self._spoken[index].whole for index in due)
         if self._request.keep:  # a part that was to be redone stays as it was where a stop came before its first sound
-            for index in (each for each in wanted if each not in self._spoken):
+            for index in (each for each in wanted if each not in self._spoken and self._request.keep[each]):
                 self._spoken[index] = self._keep(index, parts[index])
                 yield self._tell(index)
         if not self._spoken:
@@ -96,7 +99,7 @@ class SpeechRun:
 
     def _choose_parts(self, parts: tuple[turns.ScriptPart, ...]) -> tuple[int, ...]:
         """Return the indices of the parts to speak; the others are kept as they are."""
-        indices = tuple(sorted(set(self._request.only_parts))) or tuple(range(len(parts)))
+        indices = self._request.choose_parts(len(parts))
         if not set(indices) <= set(range(len(parts))) or len(self._request.keep) not in (0, len(parts)):
             raise Trouble(
                 say(
@@ -109,7 +112,9 @@ class SpeechRun:
 
     def _keep(self, index: int, part: turns.ScriptPart) -> SpokenPart:
         """Take over a part that was spoken before; raise a Trouble if it is gone or its text has changed."""
-        path = Path(self._request.keep[index])
+        path, own = Path(self._request.keep[index]), spoken_parts.sound_path(self._job, index)
+        if not path.is_file() and own.is_file():
+            path = own  # taken over before this job was interrupted, and the earlier job's parts are gone since
         if not path.is_file():
             raise Trouble(
                 say("speech.kept-gone", "The sound of part {part} is missing: {path} was not found. Redo this part too.", part=index + 1, path=str(path))
@@ -142,11 +147,13 @@ class SpeechRun:
         return (yield from run.events(self._control, self._seam, pace))
 
     def _list_contexts(self, index: int) -> Iterator[VoiceContext]:
-        """Yield the parts spoken before this one, nearest first, those that are likely wrong last, without those too long to leave room for it."""
+        """Yield the parts that come before this one, nearest first, then those after it that were taken over, so that a new first part
+        has their voice; those that are likely wrong last, without those too long to leave room for it."""
         limits, codec, parts = self._dia.limits, self._dia.codec, self._script.parts
         if not (self._request.carry_voice and limits.carries):
             return
-        for earlier in sorted((each for each in self._spoken if each < index), key=lambda each: (self._spoken[each].doubt != "", -each)):
+        others = (each for each in self._spoken if each != index)
+        for earlier in sorted(others, key=lambda each: (self._spoken[each].doubt != "", each > index, abs(each - index))):
             codes = self._spoken[earlier].codes
             if codes is None:
                 samples, rate = sound.read(self._spoken[earlier].path)

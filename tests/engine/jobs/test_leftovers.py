@@ -19,7 +19,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.process import ended_folders, engine_loop, job_folder
-from app.engine.process.job_folder import move_to_shelf, take_over, tidy_folders
+from app.engine.process.job_folder import drop_all_passing, move_to_shelf, remove_old_folders, take_over
 from app.paths import home
 from tests.support.waiting import Idle
 
@@ -149,10 +149,10 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
             assert time.monotonic() < limit
             time.sleep(0.02)
         assert names(folder) == ["part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
-        while "old002" in names(folder.parent):
+        while "old001" in names(folder.parent):
             assert time.monotonic() < limit
             time.sleep(0.02)
-        assert len(names(folder.parent)) == job_folder.FOLDERS_KEPT, "a day of jobs leaves no more than a start"
+        assert len(names(folder.parent)) == job_folder.FOLDERS_KEPT + 1, "a day of jobs leaves no more than a start; a script's parts stay"
     finally:
         keeper.close()
 
@@ -164,7 +164,8 @@ def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
         for name in ("sound-000-000.wav", "preview-0-2.jpg", "part-000.wav"):
             (folder / name).write_bytes(b"x")
         os.utime(folder, (age, age))
-    tidy_folders(tmp_path, {"000"}, {"001"})
+    remove_old_folders(tmp_path, {"000", "001"})
+    drop_all_passing(tmp_path, {"000"})
     assert names(tmp_path) == ["000", "001", *(folder.name for folder in made[3:])]  # only the oldest that are not needed
     for folder in tmp_path.iterdir():
         assert (names(folder) == ["part-000.wav"]) is (folder.name != "000"), "what still runs in another process is heard"

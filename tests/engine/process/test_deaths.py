@@ -291,7 +291,8 @@ def test_a_computer_that_slept_gives_its_engine_time_to_wake(tmp_path: Path, mon
 )  # fmt: skip
 def test_a_job_of_an_earlier_start_is_recalled_by_its_end(state: Any, end: Event | None) -> None:
     job = Job("a", "", PictureRequest("a cat"), Choice(), state, 1, "no memory", 0.0, None)
-    assert recall_progress(job, ("a.wav",)).end == end
+    made: Any = SimpleNamespace(path=Path("a.wav"), elapsed_s=0.0, model="sd15")
+    assert recall_progress(job, [made], ()).end == end
 
 
 def test_what_an_engine_had_finished_when_it_died_is_the_jobs_end(tmp_path: Path) -> None:

@@ -216,6 +216,52 @@ def test_a_redo_that_is_stopped_before_it_makes_a_sound_loses_nothing(speakers: 
     assert isinstance(resumed[-1], Finished) and next(e for e in resumed if isinstance(e, Spoken) and e.index == 1).seed == 78
 
 
+def test_only_what_changed_is_spoken_and_the_rest_taken_over(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    """A new first part hears what was taken over after it: it would have another voice otherwise."""
+    sentences = [f"{name} went down to the river with the other boats." for name in ("Anna", "Boris", "Clara")]
+    text, changed = (" (pause 0.2s) ".join(["[S1] " + first, *sentences[1:]]) for first in (sentences[0], "Nobody stayed at home all day."))
+    takes = tuple(e.path for e in run(speakers["dia"], tmp_path / "first", text=text) if isinstance(e, Spoken))
+    assert len(takes) == 3
+
+    def read(folder: str, index: int) -> bytes:
+        return (tmp_path / folder / f"part-{index:03d}.wav").read_bytes()
+
+    events = run(speakers["dia"], tmp_path / "changed", text=changed, only_parts=(0,), keep=("", *takes[1:]))
+    assert isinstance(events[-1], Finished) and [e.index for e in events if isinstance(e, Spoken)] == [1, 2, 0]
+    assert [read("changed", n) == read("first", n) for n in range(3)] == [False, True, True]
+    run(speakers["dia"], tmp_path / "alone", text=changed, only_parts=(0,))
+    assert read("alone", 0) != read("changed", 0)
+    moved = " (pause 0.2s) ".join(["[S1] " + sentences[2], sentences[0]])
+    joined = run(speakers["dia"], tmp_path / "moved", text=moved, keep=(takes[2], takes[0]))
+    assert isinstance(joined[-1], Finished) and [read("moved", n) for n in range(2)] == [read("first", n) for n in (2, 0)]
+    assert not any(isinstance(e, Sound | Step) for e in joined), "nothing is spoken"
+
+
+def test_a_part_of_a_stopped_script_is_done_again_and_the_script_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    text = " (pause 0.2s) ".join(["[S1] Anna went down to the river.", "Boris stayed behind.", "Clara had gone before."])
+    first = [e for e in run(speakers["dia"], tmp_path / "first", text=text, only_parts=(0, 1)) if isinstance(e, Spoken)]
+    asked: dict[str, Any] = {"text": text, "seed": 77, "keep": (*(part.path for part in first), "")}
+    events = run(speakers["dia"], tmp_path / "again", only_parts=(1,), **asked)
+    assert isinstance(events[-1], Stopped) and events[-1].files, "a part is missing still"
+    assert sorted(e.index for e in events if isinstance(e, Spoken)) == [0, 1]
+    redone = (tmp_path / "again" / "part-001.wav").read_bytes()
+    shutil.rmtree(tmp_path / "first")  # what was taken over lies in the job's own folder
+    resumed = run(speakers["dia"], tmp_path / "again", only_parts=(1, 2), **asked)
+    assert isinstance(resumed[-1], Finished) and (tmp_path / "again" / "part-001.wav").read_bytes() == redone
+    assert sorted(e.index for e in resumed if isinstance(e, Spoken)) == [0, 1, 2]
+    control = Control()
+    control.stop()
+    cut = run(
+        speakers["dia"],
+        tmp_path / "cut",
+        control,
+        text=text,
+        keep=("", *(str(tmp_path / "again" / f"part-00{n}.wav") for n in (1, 2))),
+        only_parts=(0,),
+    )
+    assert isinstance(cut[-1], Stopped) and sorted(e.index for e in cut if isinstance(e, Spoken)) == [1, 2]
+
+
 def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     plain = find_result(run(speakers["starter"], tmp_path / "plain", text="[S1] One two three. (pause 0.001s) Four five six."))
     paused = find_result(run(speakers["starter"], tmp_path / "paused", text="[S1] One two three. (pause 1.5s) Four five six. (pause 2s)"))
