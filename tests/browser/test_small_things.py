@@ -17,6 +17,7 @@ from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.request import SpeechRequest
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
+from tests.support import light_engine
 from tests.support.both_servers import served
 from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page, shut_out
@@ -246,6 +247,40 @@ def test_a_faulty_script_leaves_the_last_result(page: Page, opened: tuple[Desk, 
     assert desk.jobs.find_current("speech", OWNER) == job.id
     page.fill(SCRIPT, "[S1] Mended")
     expect(page.locator("#speak-message .h-trouble")).to_have_count(0)
+
+
+def test_an_earlier_scripts_parts_are_opened_and_only_what_changed_is_spoken(page: Page, opened: tuple[Desk, str]) -> None:
+    desk, words = opened[0], ["One is warm.", "Two is cold.", "Three is dry."]
+    script = " (pause 0.2s) ".join(words)
+    job = desk.keeper.journal.queue(SpeechRequest(f"[S1] {script}", seed=3), desk.machine.read_choice(OWNER))
+    desk.keeper.journal.withdraw(job.id)
+    for index, text in enumerate(words[:2]):
+        light_engine.speak(desk.keeper.folder(job.id), index, f"[S1] {text}")
+    sound.write(result := desk.keeper.folder(job.id) / "speech.wav", np.zeros(16_000, np.float32), 16_000)
+    desk.keeper.shelf.keep(job, [result], RunSummary("starter-voice", seconds=1.0, whole=False))
+    go(page, "shelf")
+    expect(page.locator("#h-shelf .h-kept-parts")).to_contain_text("Parts of 1 script are kept")
+    card = page.locator("#h-shelf .h-creation").filter(has_text="Three is dry.")
+    card.get_by_role("button", name="Open its parts").click()
+    parts = page.locator("#h-parts")
+    expect(parts.locator(".h-list").first.locator(".h-part")).to_have_count(2)
+    expect(parts.get_by_role("button", name="Play part 2")).to_be_visible()
+    expect(parts.get_by_role("button", name="Redo part 2")).to_be_visible()
+    expect(parts.locator(".h-resume button")).to_be_visible()
+    expect(page.locator(SCRIPT)).to_have_value(f"[S1] {script}")
+    note = page.locator("#h-script .h-problems li").filter(has_text="The script has changed")
+    expect(note).to_have_count(0)
+    page.fill(SCRIPT, f"[S1] {script.replace('One', 'None')}")
+    expect(note).to_contain_text("2 of 3 parts are to be spoken.")
+    expect(note.get_by_role("button", name="Speak only what changed")).to_be_visible()
+    chip = page.locator(".h-force li").filter(has_text="2 of 3 parts not spoken yet")
+    assert not shut_out(page)
+    chip.get_by_role("button", name="Speak only what changed").click()
+    expect(chip).to_have_count(0)
+    expect(parts.locator(".h-said")).to_have_text("Spoken for this result: 1, 3. Taken over as they were: 2.")
+    expect(note).to_have_count(0)
+    request = desk.keeper.journal.get(desk.jobs.find_current("speech", OWNER)).request
+    assert isinstance(request, SpeechRequest) and request.only_parts == (0, 2) and "None" in request.text
 
 
 @pytest.mark.parametrize("way", ["pasted by mouse", "Backspace", "a key", "a sample"])

@@ -45,7 +45,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 def desk(hub: Hub, tmp_path: Path) -> Iterator[Desk]:
     place = home(tmp_path / "home").create()
     state = EngineState(hardware=machine("t4"))
-    keeper: Any = SimpleNamespace(home=place, state=state, chunk="auto", interrupted=(), set_chunk=lambda _: None, describe_to_come=str)
+    keeper: Any = SimpleNamespace(
+        home=place, state=state, chunk="auto", interrupted=(), set_chunk=lambda _: None, describe_to_come=str, find_last_script=str
+    )
     desk = Desk(keeper, Settings(place.settings))
     yield desk
     desk.downloads.close()

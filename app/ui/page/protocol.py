@@ -33,7 +33,7 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 """Gradio's buttons that scripts press, watch or disable; a person can press each as well."""
 
 Call = Literal[
-    "speak.restore", "speak.redo", "speak.voices", "speak.use",
+    "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use",
     "speak.back", "speak.kept", "speak.noclip", "speak.noseed",
     "paint.restore", "paint.start", "paint.use", "paint.forecast",
     "paint.back", "paint.kept", "paint.nostart", "paint.noloras", "paint.noseed",
@@ -43,6 +43,7 @@ Call = Literal[
 
 NUMBERS: Final[Mapping[Call, str]] = {
     "speak.restore": "creation",
+    "speak.open": "creation",
     "speak.redo": "part",
     "paint.restore": "creation",
     "paint.start": "creation",
@@ -200,5 +201,6 @@ CURES: Final = (
     "go-on",
     "open-folder",
     "voices",
+    "changed",
 )
 """Names of buttons that cure a trouble; `use` and `get` are followed by a colon and a model."""

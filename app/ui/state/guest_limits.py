@@ -32,6 +32,7 @@ OF_THE_REQUEST: Final = (
     "programs.json",
     "programs.object",
     "script.",
+    "parts.",
     "voice.",
     "guest.",
     "starter.",

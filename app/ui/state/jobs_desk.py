@@ -14,11 +14,14 @@ from typing import Any, Final
 
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import Creation
+from app.engine.jobs.events import PartDone
 from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
+from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_best
+from app.engine.process.finished_parts import match_takes
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.engine.text.turns import ScriptPart
@@ -53,6 +56,13 @@ class Grid:
     jobs: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class EndedScript:
+    job: str
+    request: SpeechRequest
+    parts: tuple[PartDone, ...]
+
+
 @dataclass(slots=True)
 class JobsDesk:
     """The jobs of everybody who uses the window."""
@@ -76,6 +86,8 @@ class JobsDesk:
         cut = {job.id for job in self.keeper.interrupted}
         if (saved := self.settings.get(GRID_SAVED)) and (grid := read_grid(saved)) and cut.intersection(chain(*grid.jobs)):
             self.grids[OWNER.name] = grid
+        if last := self.keeper.find_last_script():
+            self.latest[OWNER.name, "speech"] = last
         self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads", self.keeper.describe_to_come)
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None, by_program: bool = False) -> str:
@@ -107,6 +119,8 @@ class JobsDesk:
             needed = self.keeper.describe_to_come()
             self.guest_files.discard_unknown(each for each in files if each.parent.name not in needed)
             raise
+        if isinstance(granted, SpeechRequest) and granted.keep:
+            granted = dataclasses.replace(granted, model=request.model)  # that of the parts which it takes over
         return granted
 
     def check_turn(self, person: Person, by_program: bool = False) -> None:
@@ -163,13 +177,67 @@ class JobsDesk:
 
     def redo_part(self, index: int, person: Person) -> str:
         """Speak one part of the last script again; the other parts are kept."""
-        job = self.find_current("speech", person)
-        parts = self.keeper.get_progress(job).parts if job else ()
-        request = self.keeper.journal.get(job).request if job else None
-        if not isinstance(request, SpeechRequest) or index not in range(len(parts)) or len(parts) < parts[0].total:
+        spoken = self._find_ended_script(person)
+        if spoken is None or index not in {part.index for part in spoken.parts}:
             raise Trouble(say("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
-        keep = tuple(part.path for part in parts)
-        return self.begin(dataclasses.replace(request, only_parts=(index,), keep=keep, seed=None), person)
+        takes = {part.index: part.path for part in spoken.parts if part.whole}  # the others are spoken where the script is gone on with
+        keep = tuple(takes.get(place, "") for place in range(spoken.parts[0].total))
+        return self.begin(dataclasses.replace(spoken.request, only_parts=(index,), keep=keep, seed=None), person)
+
+    def speak_changed(self, text: str, person: Person) -> str:
+        """Speak only what the last script's parts do not say already; take over the others."""
+        wanted = self.match_script(text, person)
+        if wanted is None:
+            raise Trouble(say("parts.none-fits", "No part of this script is spoken already. Speak the whole script."))
+        return self.begin(wanted, person)
+
+    def match_script(self, text: str, person: Person) -> SpeechRequest | None:
+        """Return the request that takes over what the last script's parts say, with the voice and settings they were spoken with;
+        None if nothing can be, or nothing has changed. A voice known by name hangs on who speaks first."""
+        spoken = self._find_ended_script(person)
+        if spoken is None:
+            return None
+        before = self.split_script(spoken.job, spoken.request)
+        now = script.parse_script(text, self.models.read_limits(spoken.request.model)[1])
+        if now.fatal or not before or now.parts in ((), before) or now.parts[0].turns[0].speaker != before[0].turns[0].speaker:
+            return None
+        keep = match_takes(spoken.parts, now.parts)
+        if not any(keep):
+            return None
+        seed = draw_seed(spoken.request, self.keeper.folder(spoken.job))
+        fresh = tuple(place for place, path in enumerate(keep) if not path)
+        return dataclasses.replace(spoken.request, text=text, seed=seed, only_parts=fresh, keep=keep)
+
+    def _find_ended_script(self, person: Person) -> EndedScript | None:
+        """Find the last script of this person with its parts, once it has ended. An open choice of the model is the one made then."""
+        job = self.find_current("speech", person)
+        progress, known = (self.keeper.get_progress(job), self.keeper.journal.find(job)) if job else (Progress(), None)
+        if progress.end is None or not progress.parts or known is None or not isinstance(known.request, SpeechRequest):
+            return None
+        return EndedScript(job, dataclasses.replace(known.request, model=known.request.model or progress.model), progress.parts)
+
+    def open_parts(self, creation: int, person: Person) -> None:
+        """Show the parts of an earlier script, as if it had just ended."""
+        job = self.find_creation(creation, person).job
+        if not self.keeper.has_parts(job):
+            raise Trouble(
+                say(
+                    "parts.gone",
+                    "The parts of creation {id} are not kept any more. Reuse its settings and speak the script again.",
+                    id=creation,
+                )
+            )
+        shown = self.find_progress("speech", person)
+        if shown is not None and shown.end is None:
+            raise Trouble(say("parts.busy", "A script of yours is still being spoken. Open these parts when it has ended."))
+        self.latest[person.name, "speech"] = job
+
+    def empty_bin(self) -> int:
+        """Delete the bin for good; return how many stay. What is gone is shown no longer."""
+        stayed, gone = self.keeper.empty_bin()
+        for shown in [key for key, job in self.latest.items() if job in gone]:
+            del self.latest[shown]
+        return stayed
 
     def retry_smaller(self, kind: str, person: Person) -> tuple[Request, Sentence]:
         """Queue the last job again with smaller settings; return them and what was changed."""

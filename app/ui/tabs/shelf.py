@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Final
 
 import gradio as gr
@@ -90,7 +91,7 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
         return JSONResponse({"creations": own, "more": len(found) > PAGE, "models": []})
     creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
     models = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in desk.keeper.shelf.list_models()]
-    return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models})
+    return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models, "kept": asdict(desk.keeper.measure_parts())})
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
@@ -110,7 +111,7 @@ def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
 
 
 def empty_bin(desk: Desk, request: Request) -> Response:
-    stayed = desk.keeper.shelf.empty_bin()
+    stayed = desk.jobs.empty_bin()
     words = say("shelf.in-use", "Still in the bin: {n}. Close what another program has open, and empty the bin again.", n=stayed)
     if stayed:
         raise Trouble(words)
@@ -149,5 +150,5 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "highest": creation.highest_bytes, "created_s": creation.created_s,
         "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "", "machine": machine_text(creation, spoken),
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
-        "peaks": views.read_peaks(str(creation.path)) if playable else (),
+        "parts": creation.kind == "speech" and desk.keeper.has_parts(creation.job), "peaks": views.read_peaks(str(creation.path)) if playable else (),
     }  # fmt: skip

@@ -89,15 +89,28 @@ class SpeakTab:
     def redo_part(self, carried: Any, request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.redo_part(read_number(carried, "speak.redo"), who(request)), request)
 
+    def speak_changed(self, text: str, request: gr.Request) -> str:
+        return run_or_explain(lambda: self.desk.jobs.speak_changed(text, who(request)), request)
+
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
+        number = read_number(carried, "speak.restore")
+        return restore_or_explain(lambda: self._read_creation(number, request), len(self.fields.restored), request)
+
+    def open_creation(self, carried: Any, request: gr.Request) -> list[Any]:
+        """Restore a creation's script and settings, and show its parts."""
+        number = read_number(carried, "speak.open")
+
         def restore() -> list[Any]:
-            number = read_number(carried, "speak.restore")
-            found = read_request(self.desk.jobs.find_creation(number, who(request)))
-            if not isinstance(found, SpeechRequest):
-                raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
-            return self._restore(found, request)
+            self.desk.jobs.open_parts(number, who(request))
+            return self._read_creation(number, request)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
+
+    def _read_creation(self, number: int, request: gr.Request) -> list[Any]:
+        found = read_request(self.desk.jobs.find_creation(number, who(request)))
+        if not isinstance(found, SpeechRequest):
+            raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
+        return self._restore(found, request)
 
     def _restore(self, restored: SpeechRequest, request: gr.Request) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
@@ -165,9 +178,11 @@ def connect(tab: SpeakTab) -> None:
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
     reused = [*fields.saved.values()]
-    tell_reusing("speak", reused, script_event(fields.calls, "speak.restore"))
+    hear(fields.calls, "speak.changed", tab.speak_changed, fields.script, message, **EACH)
+    tell_reusing("speak", reused, script_event(fields.calls, "speak.restore"), script_event(fields.calls, "speak.open"))
     reuse = hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
-    tell_reused("speak", reused, reuse)
+    opened = hear(fields.calls, "speak.open", tab.open_creation, None, [*fields.restored, message], **LATEST)
+    tell_reused("speak", reused, reuse, opened)
     show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
     own.dice.click(roll_seed, None, own.seed, **QUICK)

@@ -110,7 +110,9 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
         voice,
         settings,
         go,
-        build_calls("speak.restore", "speak.redo", "speak.back", "speak.kept", "speak.noclip", "speak.noseed", *own),
+        build_calls(
+            "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.back", "speak.kept", "speak.noclip", "speak.noseed", *own
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.engine.models.forecast import estimate_seconds, list_alike
 from app.engine.models.model import Model
+from app.engine.process.delivery import format_ranges
 from app.engine.text import script
 from app.engine.text.named_speakers import NamedSpeakers, find_named
 from app.engine.text.script import ParsedScript
@@ -18,7 +19,7 @@ from app.engine.text.script_characters import is_strange
 from app.engine.text.turns import ScriptPart
 from app.engine.text.unknown import Unknown, find_in_script
 from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import Language, join, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
@@ -93,7 +94,20 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
         **parts_view(job, progress, desk.jobs.split_script(job, request), spoken),
         "place": desk.jobs.find_place(job),
         "results": results,
+        "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",
     }
+
+
+def word_taken(request: SpeechRequest) -> Sentence | None:
+    """Say which parts of a script were taken over from an earlier one, if any were."""
+    fresh = set(request.only_parts)
+    kept = format_ranges(place + 1 for place, path in enumerate(request.keep) if path and place not in fresh)
+    if not kept:
+        return None
+    if not fresh:
+        return say("parts.all-taken", "All parts were taken over as they were: {kept}.", kept=kept)
+    spoken = format_ranges(place + 1 for place in fresh)
+    return say("parts.taken", "Spoken for this result: {spoken}. Taken over as they were: {kept}.", spoken=spoken, kept=kept)
 
 
 def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Language) -> View:
@@ -110,7 +124,24 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
     view = check_view(found_out, limits, seconds, person, spoken)
     named = find_named(text)
     view["problems"] += [named_view(text, named, limits, spoken)] if named else []
+    wanted = desk.jobs.match_script(text, person)
+    view["problems"] += changed_view(wanted, spoken) if wanted else []
+    view["changed"] = {"fresh": len(wanted.only_parts), "total": len(wanted.keep)} if wanted else None
     return view | {"marks": unknown_view(text, find_in_script(text, limits))}
+
+
+def changed_view(wanted: SpeechRequest, spoken: Language) -> list[View]:
+    """Offer to speak only what the last script's parts do not say already."""
+    if wanted.only_parts:
+        sentence = say(
+            "script.changed",
+            "The script has changed: {fresh} of {total} {total:part|parts} {fresh:is|are} to be spoken. The others can stay as they are, "
+            "with the voice and settings they have.",
+            fresh=len(wanted.only_parts), total=len(wanted.keep),
+        )  # fmt: skip
+    else:
+        sentence = say("script.moved", "The script has changed, but all its parts are spoken already: they can be joined anew.")
+    return [{"kind": "note", "text": translate(sentence, spoken), "cure": "changed"}]
 
 
 def _plan_next(desk: Desk, model: Model, person: Person) -> Plan | None:

@@ -24,7 +24,7 @@
     // A model downloaded on another tab may change the answer.
     document.addEventListener("click", (event) => event.target.closest?.('button[role="tab"]') && again(model));
     const again = (chosen) => ([model, asked] = [chosen, null], look());
-    return { look, again };
+    return { look, again, anew: () => again(model) };
   };
 
   // List the problems, one a line, each with its cure.

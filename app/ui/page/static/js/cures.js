@@ -27,10 +27,11 @@
     repair: report,
     "go-on": (trouble) => [...on(trouble), ...report()],
     voices: (trouble) => [[t("cure.voices", "Give each a voice"), () => Hearth.giveVoices(JSON.parse(trouble.dataset.tags))]],
+    changed: () => [[t("cure.changed", "Speak only what changed"), () => (Hearth.call("speak.changed"), Hearth.soon())]],
     "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => Hearth.deed("creations")], ...on(trouble)],
   };
 
-  const EVERYBODYS = ["voices"]; // of the cures
+  const EVERYBODYS = ["voices", "changed"]; // of the cures
 
   // Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, most cures for the owner; only the owner's state has charts.
   Hearth.cure = (trouble) => {

@@ -74,6 +74,7 @@
     dialog.showModal();
   };
 
+  Hearth.size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`); // disks and downloads are counted in powers of ten
   Hearth.gb = (bytes) => (bytes / 2 ** 30).toFixed(bytes < 10 * 2 ** 30 ? 1 : 0);
 
   // Sentences one after the other: Chinese ones stand without a space, as in app/sentence.py.

@@ -1,11 +1,9 @@
 // Models: one card each; poll downloads once a second while the tab is open.
 (() => {
-  const { t, text, el, list, ask, time } = Hearth;
+  const { t, text, el, list, ask, size, time } = Hearth;
   const LOOK_MS = 1000;
   let page = null, moves = new Map(), shown = false, known = false;
 
-  // Disks and downloads are counted in powers of ten.
-  const size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
   const whole = (name) => name?.replaceAll("-", "-\u2060"); // no line ends at such a hyphen
   const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
 

@@ -1,6 +1,6 @@
 // Shelf: search as you type, one page at a time.
 (() => {
-  const { t, text, el, list, ask, gb, time } = Hearth;
+  const { t, text, el, list, ask, gb, size, time } = Hearth;
   const WAIT_MS = 180;
   const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
   const picked = new Set();
@@ -33,7 +33,7 @@
     element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
       <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
       <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-empty-bin" hidden></button></div>
-      <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><div class="h-undo" role="status"></div>`;
+      <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
     const search = element.querySelector("input[type=search]");
     search.placeholder = t("shelf.search", "Search your creations");
     search.setAttribute("aria-label", search.placeholder);
@@ -129,6 +129,9 @@
     const turn = (label, skip) => pages.append(Hearth.button(label, () => ((look.skip = skip), refresh())));
     if (look.skip) turn(t("shelf.newer", "Newer"), Math.max(0, look.skip - 60));
     if (page.more) turn(t("shelf.older", "Older"), look.skip + 60);
+    // What the parts take, and that the oldest go: only the owner's disk.
+    const { scripts, bytes, most_bytes } = page.kept ?? {};
+    text(element.querySelector(".h-kept-parts"), !scripts ? "" : t("shelf.kept", "Parts of {n} {n:script|scripts} are kept to be heard, redone and resumed: {now} of at most {most}. The oldest go first.", { n: scripts, now: size(bytes), most: size(most_bytes) }));
     zip();
   }
 
@@ -177,13 +180,14 @@
     odd.hidden = !each.condition && each.whole;
     text(odd, each.condition || t("shelf.part", "stopped early"));
     const does = card.querySelector(".h-does");
-    const state = String(each.binned);
+    const state = `${each.binned} ${each.parts}`;
     if (does.dataset.drawn === state) return;
     does.dataset.drawn = state;
     does.innerHTML = "";
     const button = (label, run) => does.appendChild(Hearth.button(label, run));
     if (each.binned) return button(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
     button(t("shelf.reuse", "Reuse settings"), () => reuse(each));
+    if (each.parts) button(t("shelf.parts", "Open its parts"), () => (Hearth.openTab("speak"), Hearth.call("speak.open", { creation: each.id }), Hearth.soon()));
     if (!each.gone) {
       const save = el(`<a class="h-chip" download></a>`);
       save.href = `${each.url}?download=1`;

@@ -40,6 +40,7 @@
     const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
     text(check.lastElementChild, view.about + eta);
     Hearth.problems(area.querySelector(".h-problems"), blank ? [] : view.problems);
+    Hearth.inForce("speak", "changed", view.changed);
   }
 
   function rank(chip) {
@@ -159,11 +160,16 @@
     Hearth.jobCard(element, speech?.job, `${Hearth.jobFrame}${Hearth.jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
     text(element.querySelector("h2"), t("parts.title", "Parts"));
     text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
+    // What of the script is spoken already is known once a job has ended.
+    const stage = `${speech?.job} ${Boolean(speech?.end)}`;
+    if ((element.dataset.stage ?? stage) !== stage) script.anew();
+    element.dataset.stage = stage;
     if (!speech) return player?.stop();
     const { end } = speech;
     const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => Hearth.stopped(speech.parts.some((part) => "url" in part)) };
     const last = speech.parts.findLast((part) => part.state === "done");
-    Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
+    const said = [...(speech.taken ? [{ kind: "note", text: speech.taken }] : []), ...speech.said];
+    Hearth.drawJob(element, { ...speech, said }, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
     // What was not spoken is folded once the job has ended.
     const left = end ? speech.parts.filter((part) => part.state !== "done") : [];
     const [rows, folded] = element.querySelectorAll(".h-list");
