@@ -62,9 +62,10 @@ def encode_file(wanted: str, file: Path) -> bytes:
     return packing.add(resample(samples, rate, packing.rate)) + packing.end()
 
 
-def encode_part(packing: Encoder, file: Path) -> bytes:
+def encode_part(packing: Encoder, file: Path, pause_before_s: float) -> bytes:
     samples, rate = read(file)
-    return packing.add(resample(samples, rate, packing.rate))
+    silence = np.zeros(int(pause_before_s * packing.rate), np.float32)
+    return packing.add(np.concatenate([silence, resample(samples, rate, packing.rate)]))
 
 
 class PcmEncoder:

@@ -215,7 +215,7 @@ async def stream_speech(desk: Desk, asked: Request, request: SpeechRequest, pers
     progress = await wait_while_heard(desk, asked, job, lambda progress: bool(progress.parts))
     if not progress.parts and isinstance(progress.end, Failed):
         raise redact_for(person, Trouble(progress.end.sentence, *progress.end.objections))
-    body = encode_parts(desk, job, wanted)
+    body = encode_parts(desk, job, request, wanted)
     kind, pieces = (EVENTS, as_events(body)) if events else (stream_encoding.MEDIA[wanted], body)
     return StreamingResponse(pieces, media_type=kind, background=BackgroundTask(stop_unheard, desk, job))
 
@@ -226,8 +226,9 @@ async def stop_unheard(desk: Desk, job: str) -> None:
         await work(desk.keeper.stop, job)
 
 
-async def encode_parts(desk: Desk, job: str, wanted: str) -> AsyncGenerator[bytes]:
-    """Encode each spoken part once, as it arrives."""
+async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str) -> AsyncGenerator[bytes]:
+    """Encode each spoken part once, as it arrives, after the pause that the script has there."""
+    split = await work(desk.jobs.split_script, job, request)
     coder: stream_encoding.Encoder | None = None
     sent: set[int] = set()
     async with aclosing(follow(desk.keeper, job)) as following:
@@ -237,7 +238,8 @@ async def encode_parts(desk: Desk, job: str, wanted: str) -> AsyncGenerator[byte
                     continue
                 if coder is None:
                     coder = await work(stream_encoding.open_encoder, wanted, sound.measure(Path(part.path)).rate)
-                yield await work(stream_encoding.encode_part, coder, Path(part.path))
+                pause_s = split[part.index].pause_before_s if sent and part.index < len(split) else 0.0
+                yield await work(stream_encoding.encode_part, coder, Path(part.path), pause_s)
                 sent.add(part.index)
     if coder is not None:
         yield await work(coder.end)

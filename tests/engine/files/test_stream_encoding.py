@@ -40,13 +40,22 @@ def test_a_stream_is_whole_without_going_back(wanted: str, rate: int, tmp_path: 
     part = tmp_path / "part.wav"
     soundfile.write(part, np.resize(HUM, rate), rate)
     packing = stream_encoding.open_encoder(wanted, rate)
-    pieces = [stream_encoding.encode_part(packing, part) for _ in range(PARTS)] + [packing.end()]
+    pieces = [stream_encoding.encode_part(packing, part, 0.0) for _ in range(PARTS)] + [packing.end()]
     assert all(pieces[:PARTS]) or wanted == "ogg", "each part is out before the next is there; Vorbis waits for more"
     assert wanted != "mp3" or not any(mark in b"".join(pieces) for mark in (b"Xing", b"Info")), "a length that was not known yet"
     seconds, loudness = heard(b"".join(pieces), wanted)
     assert abs(seconds - PARTS) < 0.15 and abs(loudness - 0.354) < 0.05, (seconds, loudness)
     seconds, loudness = heard(stream_encoding.encode_file(wanted, part), wanted)
     assert abs(seconds - 1) < 0.15 and abs(loudness - 0.354) < 0.05
+
+
+def test_a_pause_is_silence_before_the_part(tmp_path: Path) -> None:
+    part = tmp_path / "part.wav"
+    soundfile.write(part, np.resize(HUM, RATE), RATE)
+    packing = stream_encoding.open_encoder("pcm", RATE)
+    plain, paused = (np.frombuffer(stream_encoding.encode_part(packing, part, pause_s), "<i2") for pause_s in (0.0, 0.25))
+    silent = int(0.25 * packing.rate)
+    assert not paused[:silent].any() and np.array_equal(paused[silent:], plain) and plain.any()
 
 
 def test_what_is_not_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
