@@ -84,7 +84,8 @@ FACTS: Final[dict[str, Fact]] = {
     "top_k": _number(0, 1 << 24), "lambda_min_clipped": _number(-math.inf, NUMBER_MOST),
     # starter.json of a voice
     "longest_s": _SECONDS, "part_least_s": _number(0, 600), "part_aim_s": _SECONDS, "part_most_s": _SECONDS, "clip_most_s": _SECONDS,
-    "bytes_per_s": _number(1, 1000), "signs_per_s_most": _number(1, 1000), "name": _WORD, "edition": _WORD, "letters": _WORD, "nonverbals": _WORDS,
+    "bytes_per_s": _number(1, 1000), "signs_per_s_most": _number(1, 1000), "signs_per_s": _number(1, 1000),
+    "silence_s": _number(0, 600), "outgrown": _number(1, 1000), "name": _WORD, "edition": _WORD, "letters": _WORD, "nonverbals": _WORDS,
     "usual": _WORDS, "own_voices": _WORDS,
 }  # fmt: skip
 

@@ -145,8 +145,8 @@ def _balance(stretch: _Stretch, limits: VoiceLimits) -> Iterator[ScriptPart]:
             groups[-1].append(atom)
     pause_s = stretch.pause_s
     for group in _even_out(groups, limits):
-        turns = tuple(_merge_neighbours(group))
-        yield ScriptPart(turns, forecast_seconds(turns, limits), pause_s)
+        spoken = tuple(_merge_neighbours(group))
+        yield ScriptPart(spoken, forecast_seconds(spoken, limits), pause_s)
         pause_s = SENTENCE_S if group[-1].ends else CLAUSE_S
 
 
@@ -192,7 +192,7 @@ def _sum_seconds(atoms: list[_Atom]) -> float:
 
 
 def _fits(atoms: list[_Atom], most_s: float, limits: VoiceLimits) -> bool:
-    return limits.part_lead_s + _sum_seconds(atoms) <= most_s and sum(atom.bytes + 1 for atom in atoms) - 1 <= _limit_bytes(limits)
+    return limits.silence_s + _sum_seconds(atoms) <= most_s and sum(atom.bytes + 1 for atom in atoms) - 1 <= _limit_bytes(limits)
 
 
 def _limit_bytes(limits: VoiceLimits) -> int:
@@ -205,7 +205,7 @@ def _cut(speaker: int, text: str, limits: VoiceLimits, most_s: float | None = No
     """Return a sentence whole if the voice can speak it, else in pieces."""
     room = _limit_bytes(limits) - len("[S1] ")
     whole_s = limits.part_most_s if most_s is None else most_s
-    most, aim = (max(1, min(int((each_s - limits.part_lead_s) * limits.bytes_per_s), room)) for each_s in (whole_s, limits.part_aim_s))
+    most, aim = (max(1, min(int((each_s - limits.silence_s) * limits.bytes_per_s), room)) for each_s in (whole_s, limits.part_aim_s))
 
     def measure(piece: str) -> float:
         return max(estimate_seconds(piece, limits) * limits.bytes_per_s, len(piece.encode()))

@@ -43,8 +43,6 @@ class VoiceLimits:
     part_most_s: float = 20.0
     """More text at once is spoken too fast."""
     bytes_per_s: float = 14.5
-    part_lead_s: float = 0.0
-    """What a part takes beside its words."""
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
     """Whether it continues the voices of its prompt. If not, each tag is a fixed voice."""
@@ -134,7 +132,6 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
         part_aim_s=min(float(starter.get("part_aim_s", DIA.part_aim_s)), 0.8 * shared),
         part_most_s=min(float(starter.get("part_most_s", DIA.part_most_s)), shared),
         bytes_per_s=float(starter.get("bytes_per_s", DIA.bytes_per_s)),
-        part_lead_s=float(starter.get("part_lead_s", DIA.part_lead_s)),
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),

@@ -166,7 +166,7 @@ def test_a_picture_has_no_parts_to_open(open_: Open) -> None:
     ("spoken", "script", "taken"),
     [
         ("abc", "abc", "012"), ("abc", "aXc", "0-2"), ("abc", "aXbc", "0-12"), ("abc", "ac", "02"), ("abc", "cab", "201"), ("abc", "xyz", "---"),
-        ("abac", "Xabac", "-0123"), ("aaa", "aXaa", "0-12"), ("a", "aa", "0-"), ("aa", "a", "0"), ("abB", "abB", "01-"), ("", "a", "-"),
+        ("abac", "Xabac", "-0123"), ("ba", "aba", "-01"), ("aaa", "aXaa", "0-12"), ("a", "aa", "0-"), ("aa", "a", "0"), ("abB", "abB", "01-"), ("", "a", "-"),
     ],
 )  # fmt: skip
 def test_a_take_is_found_again_by_its_words(tmp_path: Path, spoken: str, script: str, taken: str) -> None:

@@ -63,7 +63,6 @@ def describe(folder: Path, measured: dict[str, Any]) -> None:
         "clip_most_s": 4.0,
         "part_aim_s": 5.9,
         "part_most_s": 7.2,
-        "part_lead_s": 0.4,
         "bytes_per_s": 17.0,
         "signs_per_s_most": speak.SIGNS_PER_S_MOST,
         **FORECAST,
