@@ -114,7 +114,8 @@ class ModelFuzzer:
         self.page = TestClient(Starlette(routes=served, middleware=[Middleware(AsOwner)]), raise_server_exceptions=False)
         self.outside = broken_models.save_outside(folder / "outside")
         self.watch.allowed = (
-            str(TOP), os.path.realpath(sys.prefix), sys.base_prefix, str(folder / "home"), str(folder / "broken"),
+            *(os.path.realpath(each) for each in sys.path if each),  # an import lists them
+            str(TOP), os.path.realpath(sys.prefix), sys.base_prefix, sys.pycache_prefix or str(TOP), str(folder / "home"), str(folder / "broken"),
             "/proc", "/sys", "/dev/null", "/usr/share", "/usr/lib", "/etc/mime.types", "/etc/localtime", "/etc/fonts",
         )  # fmt: skip
 

@@ -22,6 +22,7 @@ NUMBERS: Final = (
     '"\\u001b[2J\\u202e"', "1000000", "65536", "131072", "16", "64", "128", "7",
 )  # fmt: skip
 """JSON for a single value."""
+DEEP: Final = 70
 SMALL_BYTES: Final = 64 << 20
 MARK: Final = "@@broken@@"
 CLASSES: Final = (
@@ -108,6 +109,8 @@ def _settings(chance: random.Random, model: Path) -> tuple[Path, Any] | None:
 
 
 def _leaves(value: Any, keys: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if len(keys) > DEEP:  # an earlier way nested it
+        return [keys]
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [keys] * bool(keys) + [leaf for key, each in inner for leaf in _leaves(each, (*keys, key))]
 
@@ -172,7 +175,7 @@ def change_link(chance: random.Random, model: Path, outside: Path) -> str:
         path, Path("loop"), outside, outside / path.name, outside / "config.json", outside / "model.safetensors", Path("/etc/passwd"), Path("/dev/zero"),
         Path("/dev/full"), Path("/proc/self/mem"), Path("/"), model, Path("nowhere"), Path("../" * 12) / "etc" / "passwd", _pick(chance, model, "*") or outside,
     ))  # fmt: skip
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
     path.symlink_to(target)
