@@ -123,7 +123,7 @@ class ModelFuzzer:
         outcome = Outcome()
         for index in mutations:
             chance = random.Random(f"{self.seed} {family} {index}")
-            broken = self.folder / "broken" / f"{index}" / good.name
+            known, broken = len(outcome.bad), self.folder / "broken" / f"{index}" / good.name
             broken_models.copy(good, broken)
             told = broken_models.mutate(chance, broken, self.outside)
             self.ask_all(
@@ -134,6 +134,8 @@ class ModelFuzzer:
                 outcome,
             )
             shutil.rmtree(broken.parent)
+            for each in outcome.bad[known:]:
+                print(f"  BAD {each[:600]}", flush=True)
             if (index + 1) % 100 == 0:
                 print(f"{family}: {index + 1} mutations, {len(outcome.bad)} bad answers", flush=True)
         return outcome
@@ -253,8 +255,6 @@ def main(arguments: list[str]) -> int:
                 f"{family}: {count} mutations in {took_s:.0f} s, {outcome.usable} still usable, answers {dict(sorted(outcome.statuses.items()))}"
             )
             print(f"  slowest {outcome.slowest_s:.2f} s: {outcome.slowest[:300]}")
-            for each in outcome.bad[:40]:
-                print(f"  BAD {each[:600]}")
             bad += len(outcome.bad)
             sys.stdout.flush()
     print(f"bad answers: {bad}")
