@@ -99,7 +99,16 @@ def home(named: str | os.PathLike[str] | None = None) -> Home:
     """The named root, else $HEARTH_HOME, else the system's place for an app's data."""
     chosen = named or os.environ.get("HEARTH_HOME")
     if chosen:
-        root = Path(chosen).expanduser().resolve()
+        try:
+            root = Path(chosen).expanduser().resolve()
+        except RuntimeError as fault:
+            raise Trouble(
+                say(
+                    "home.nobody",
+                    "There is no folder {folder}: this computer has no such account. Choose another one with --home.",
+                    folder=str(chosen),
+                )
+            ) from fault
         return Home(root, root / "models")
     hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub"
     return Home(platformdirs.user_data_path("Hearth", appauthor=False), Path(hub).expanduser())

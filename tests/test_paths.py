@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
+from app.launcher.slots import data_folder
 from app.launcher.supervisor import find_home
 from app.paths import home
 from app.sentence import Trouble
@@ -44,6 +45,14 @@ def test_a_folder_that_cannot_be_one_is_a_sentence(
     assert main([*command, "--home", place]) == EXIT_TROUBLE
     said = capsys.readouterr().err
     assert said.startswith("hearth: Hearth cannot use ") and "--home" in said and "Traceback" not in said
+
+
+@POSIX
+def test_a_folder_of_nobodys_is_a_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["models", "--home", "~no-such-account/x"]) == EXIT_TROUBLE
+    assert "has no such account" in capsys.readouterr().err
+    monkeypatch.setenv("HEARTH_HOME", "~no-such-account/x")
+    assert data_folder().name == "x"
 
 
 @POSIX

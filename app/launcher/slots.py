@@ -97,7 +97,7 @@ def current_commit() -> str:
 def data_folder() -> Path:
     """Return the data folder as app.paths does, without its packages."""
     if os.environ.get("HEARTH_HOME"):
-        return Path(os.environ["HEARTH_HOME"]).expanduser().resolve()
+        return Path(os.path.expanduser(os.environ["HEARTH_HOME"])).resolve()  # noqa: PTH111 - of an account that is not, it says nothing
     if WINDOWS:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "Hearth"
     if sys.platform == "darwin":

@@ -24,10 +24,11 @@ from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.process import deaths, engine_life, engine_loop
 from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
-from app.engine.process.delivery import Delivery, deliver, format_ranges
+from app.engine.process.delivery import Delivery, deliver, find_limits, format_ranges
 from app.engine.process.job_folder import attach_delivery
 from app.engine.process.keeper import Keeper
 from app.engine.process.recovery import recall_progress
+from app.engine.text.script import parse_script
 from app.paths import home
 from app.sentence import say
 from tests.support import light_engine
@@ -237,8 +238,8 @@ def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path
 
 
 def test_what_cannot_be_joined_stays_and_is_told(tmp_path: Path) -> None:
-    light_engine.speak(tmp_path / "job", 0, "a")
-    light_engine.speak(tmp_path / "job", 1, "a")
+    for index, part in enumerate(parse_script(SCRIPT, find_limits(home(tmp_path / "home"), "")).parts[:2]):
+        light_engine.speak(tmp_path / "job", index, part.text)
     (tmp_path / "job" / "part-001.wav").write_bytes(b"RIFF")
     given = deliver(home(tmp_path / "home"), SpeechRequest(SCRIPT), tmp_path / "job")
     assert not given.files and str(tmp_path / "job") in str(given.describe_missing(tmp_path / "job")[0])
