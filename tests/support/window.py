@@ -56,6 +56,9 @@ def look(event, args):
         with open(sys.argv[-1] + ".sockets", "a") as log:
             print(to[0] if isinstance(to, tuple) else to, file=log)
 sys.addaudithook(look)
+if {patient}:
+    from tests.support import patient_engine
+    patient_engine.replace_engines()
 from app.__main__ import main
 sys.exit(main(sys.argv[1:-1]))
 """
@@ -91,10 +94,10 @@ class Open:
         return max(children, key=lambda child: child.memory_info().rss)
 
 
-def start(home: Path, audit: Path, *more: str) -> Open:
-    """`python -m app open`, with every connection that it makes written down."""
+def start(home: Path, audit: Path, *more: str, patient: bool = False) -> Open:
+    """`python -m app open`, with every connection that it makes written down. `patient`: for a voice that never ends by itself."""
     process = subprocess.Popen(
-        [sys.executable, "-c", AUDITED, "open", "--no-browser", "--home", str(home), *more, str(audit)],
+        [sys.executable, "-c", AUDITED.format(patient=patient), "open", "--no-browser", "--home", str(home), *more, str(audit)],
         cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert process.stdout is not None
@@ -141,7 +144,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
         "greeted": True,
     }
     (home / "settings.json").write_text(json.dumps(settings))
-    hearth = start(home, folder / "audit")
+    hearth = start(home, folder / "audit", patient=True)
     yield hearth
     end(hearth, folder / "audit")
 

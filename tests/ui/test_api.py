@@ -22,6 +22,7 @@ from gradio_client import Client
 from PIL import Image
 
 from app.engine.files import stream_encoding
+from app.engine.process import child
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Trouble
@@ -31,6 +32,7 @@ from app.ui.api import openai as api_openai
 from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
+from tests.support import patient_engine
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER
 from tests.support.waiting import until
@@ -56,6 +58,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(place.scratch / "uploads"))
         patch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
+        patch.setattr(child.worker, "main", patient_engine.main)
         keeper = Keeper(place)
         desk = Desk(keeper, Settings(place.settings))
         desk.settings.put({"models": [str(voice), str(painter)], "paint": {"model": str(painter)}})

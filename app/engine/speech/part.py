@@ -3,6 +3,7 @@ that a stopped part can resume."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -112,7 +113,7 @@ class PartRun:
     def _judge(self) -> Doubt:
         """Tell from its length whether a part that has ended can be right."""
         task, decoding = self._task, self._decoding
-        if task.max_frames:
+        if task.max_frames or self._dia.limits.outgrown == math.inf:
             return ""
         seconds = decoding.frames / self._dia.codec.frame_rate
         if decoding.cut_off or seconds > _allow_seconds(self._dia, task):
@@ -207,5 +208,5 @@ def _limit_rows(dia: Dia, task: PartTask, last: bool) -> int:
     outgrows its text ends at that row."""
     limits = dia.limits
     available = limits.rows_most - 1 - (len(task.context.codes) if task.context else 0)
-    seconds = ROOM * task.part.seconds + ROOM_S if last else _allow_seconds(dia, task)
+    seconds = ROOM * task.part.seconds + ROOM_S if last or limits.outgrown == math.inf else _allow_seconds(dia, task)
     return min(available, task.max_frames or int(seconds * limits.frame_rate) + 1 + limits.delay + 1)

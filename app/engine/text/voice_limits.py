@@ -61,7 +61,8 @@ class VoiceLimits:
     silence_s: float = 0.0
     """What a part has beside its text."""
     outgrown: float = 2.2
-    """A part that takes so many times its forecast is no longer its text. Dia's lengths were not measured: it may laugh, or wait."""
+    """A part that takes so many times its forecast is no longer its text; math.inf: it may last as long as it likes. Dia's lengths were not
+    measured: it may laugh, or wait."""
     edition: str = ""
     """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
     own_voices: frozenset[str] | None = None

@@ -30,6 +30,7 @@
     sessionStorage.setItem(OWN, JSON.stringify({ ...own(), ...texts })); // last: a script of megabytes may have no room here
   }
 
+  Hearth.waitingDraft = (id) => (known.has(id) ? "" : kept?.[id] ?? ""); // of a field that was not filled yet
   Hearth.earlier = (id) => kept?.[`${id}-earlier`];
   Hearth.keepEarlier = (replaced) => {
     const texts = Object.fromEntries(Object.entries(replaced).map(([id, words]) => [`${id}-earlier`, words]));

@@ -56,7 +56,7 @@
   };
 
   // An earlier creation's settings come, and have come: Gradio fills its fields a moment after it says so.
-  Hearth.rememberWords = (tab) => (reused[tab] = read(tab));
+  Hearth.rememberWords = (tab) => (reused[tab] = Object.fromEntries(TABS[tab].filter(box).map((id) => [id, box(id).value || Hearth.waitingDraft(id)])));
   Hearth.offerWords = async (tab) => {
     const before = reused[tab] ?? {}, now = () => Object.keys(before).filter((id) => box(id).value !== before[id]);
     delete reused[tab];
