@@ -62,6 +62,7 @@ def wheel(folder: Path, name: str, version: str, needs: str = "", **files: str) 
 NEEDED = (
     "start.py",
     "app/__init__.py",
+    "app/clean_words.py",
     "app/commands.py",
     "app/duration.py",
     "app/sentence.py",
