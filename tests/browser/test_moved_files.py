@@ -97,7 +97,8 @@ def test_what_was_deleted_for_good_is_asked_for_no_more(page: Page, opened: tupl
     page.get_by_role("alertdialog").get_by_role("button", name="Empty bin").click()
     expect(page.locator("#h-shelf .h-creation")).to_have_count(0)
     go(page, "paint")
-    expect(page.locator("#h-canvas .h-easel")).to_be_hidden()
+    expect(page.locator("#h-canvas .h-easel")).to_have_text("Your picture will appear here, starting with the first steps.")
+    expect(image).to_be_hidden()
     expect(page.locator("#h-canvas .h-thumb")).to_have_count(0)
 
 

@@ -107,7 +107,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
     for place in (*nowhere, tmp_path, file / "x.wav", tmp_path / ("x" * 300 + ".wav"), tmp_path / "a\0.wav"):
         assert main([*command, "-o", str(place), *(["--format", "wav"] if command[0] == "speak" else [])]) == job.TROUBLE
         told = capsys.readouterr().err
-        assert told.startswith("hearth: ") and str(place) in told and told.count("\n") == 1, told
+        assert told.startswith("hearth: ") and str(place).replace("\0", "?") in told and told.count("\n") == 1, told
     assert not (tmp_path / "home").exists(), "nothing was begun"
     assert file.read_text() == "here before" and [each.name for each in tmp_path.iterdir()] == ["file"]
 

@@ -31,6 +31,7 @@ from app.compat.planning.quickest_way import (
 from app.compat.planning.types import Choice, Need, Plan
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
+from app.engine.models.on_disk import Located
 from app.engine.session import idle_measuring
 from app.engine.session.session import Session
 from app.paths import home
@@ -248,7 +249,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring,
         "quickest",
@@ -268,7 +269,7 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
     place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")])
     )
@@ -296,7 +297,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: (long, short))
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
     list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}
