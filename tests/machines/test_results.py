@@ -34,9 +34,9 @@ def test_thousands_of_colour_profiles_are_refused_at_once(tmp_path: Path, at_the
     place = len(plain) - 12 if at_the_end else HEAD_BYTES
     packed = chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(1 << 19), 9))
     (tmp_path / "a.png").write_bytes(plain[:place] + packed * 2000 + plain[place:])
-    began_s = time.process_time()
+    began_s = time.thread_time()
     assert not results.is_picture(tmp_path / "a.png")
-    assert time.process_time() - began_s < 1
+    assert time.thread_time() - began_s < 1
 
 
 @pytest.mark.parametrize(

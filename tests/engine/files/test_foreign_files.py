@@ -175,13 +175,13 @@ def test_headers_in_millions_of_pieces(tmp_path: Path) -> None:
 
 
 def check_refused_at_once(file: Path) -> None:
-    began_s = time.process_time()
+    began_s = time.thread_time()
     assert not uploads.is_picture(file)
     with pytest.raises(Trouble, match="not a picture"):
         picture_settings.read(file)
     with pytest.raises(Trouble, match="cannot be read"):
         input_images.open_image(str(file))
-    assert time.process_time() - began_s < 1
+    assert time.thread_time() - began_s < 1
 
 
 @pytest.mark.parametrize(("kind", "head", "most"), [(b"iCCP", b"a\0\0", 1), (b"zTXt", b"a\0\0", 32), (b"iTXt", b"a\0\1\0\0\0", 32)])
