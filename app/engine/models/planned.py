@@ -13,7 +13,7 @@ from app.compat.planning.fallbacks import choices
 from app.compat.planning.plan_words import FIELDS, word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
-from app.engine.models.model import Model, describe_need
+from app.engine.models.model import ConfigNeeds, Model, describe_need
 from app.engine.models.on_disk import read_needs
 from app.engine.models.pretended_device import list_impossible
 from app.paths import Home
@@ -59,10 +59,13 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     if isinstance(request, PictureRequest):
         need = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
     else:
-        need = describe_need(model)
-        asked = read_needs(home, model)
-        need = replace(need, attention=asked.attention or need.attention, published="awq" if asked.awq else need.published)
+        need = add_config_needs(describe_need(model), read_needs(home, model))
     return need if itself else replace(need, impossible=list_impossible(hardware, model, home))
+
+
+def add_config_needs(need: Need, asked: ConfigNeeds) -> Need:
+    """Add the attention and packing that config.json asks for, so that the plan says why it is rejected."""
+    return replace(need, attention=asked.attention or need.attention, published="awq" if asked.awq else need.published)
 
 
 def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:

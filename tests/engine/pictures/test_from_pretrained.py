@@ -19,6 +19,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.loading import awq
 from app.engine.loading.from_pretrained import load, make_arguments
+from app.engine.models.detect import read_config_needs
 from app.engine.models.planned import add_config_needs
 from app.sentence import Trouble
 
@@ -89,7 +90,7 @@ def test_a_model_that_insists_on_flash_attention_is_overruled(llama: Path, name:
     insist(llama, **{key: "flash_attention_2"})
     with pytest.raises(ImportError, match="FlashAttention2"):
         LlamaForCausalLM.from_pretrained(llama)  # what happens without the plan
-    plan = decide(MACHINES[name], add_config_needs(NEED, llama))
+    plan = decide(MACHINES[name], add_config_needs(NEED, read_config_needs(llama)))
     model, _ = load(LlamaForCausalLM, llama, plan)
     assert model.config._attn_implementation == plan.attention == "sdpa"
     with torch.no_grad():
@@ -106,7 +107,7 @@ def test_a_model_in_awq_falls_back_where_its_kernels_do_not_run(llama: Path, nam
     rounded = in_awq(llama)
     with pytest.raises(ImportError, match="AWQ"):
         LlamaForCausalLM.from_pretrained(llama)
-    plan = decide(MACHINES[name], add_config_needs(NEED, llama))
+    plan = decide(MACHINES[name], add_config_needs(NEED, read_config_needs(llama)))
     assert plan.quantised == "none"
     assert next(each for each in plan.rejected if each.option == "awq").objections[0].sentence.key == "quantised.awq-sm80"
     assert "AWQ" in said(plan, "quantised"), said(plan, "quantised")
@@ -122,7 +123,7 @@ def test_a_model_in_awq_falls_back_where_its_kernels_do_not_run(llama: Path, nam
 def test_awq_stays_where_its_kernels_run(llama: Path) -> None:
     in_awq(llama)
     config = AutoConfig.from_pretrained(llama)
-    plan = decide(MACHINES["rtx-3060"], add_config_needs(NEED, llama))
+    plan = decide(MACHINES["rtx-3060"], add_config_needs(NEED, read_config_needs(llama)))
     assert plan.quantised == "awq"
     told = make_arguments(plan, config)
     assert told["dtype"] == torch.float16 and "config" not in told and "quantization_config" not in told
@@ -131,7 +132,7 @@ def test_awq_stays_where_its_kernels_run(llama: Path) -> None:
 def test_awq_of_another_form_is_refused_with_a_way_out(llama: Path) -> None:
     in_awq(llama)
     insist(llama, quantization_config={"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemv"})
-    plan = decide(MACHINES["t4"], add_config_needs(NEED, llama))
+    plan = decide(MACHINES["t4"], add_config_needs(NEED, read_config_needs(llama)))
     with pytest.raises(Trouble, match=r"gemv.*without AWQ"):
         load(LlamaForCausalLM, llama, plan)
 
@@ -182,7 +183,7 @@ def test_smaller_weights_are_made_while_loading(llama: Path, name: str, kind: st
         wanted = LlamaForCausalLM.from_pretrained(llama)(WORDS).logits
     if packed:
         in_awq(llama)
-    plan = decide(MACHINES[name], add_config_needs(NEED, llama), Choice(quantised=kind))  # type: ignore[arg-type]
+    plan = decide(MACHINES[name], add_config_needs(NEED, read_config_needs(llama)), Choice(quantised=kind))  # type: ignore[arg-type]
     model, _ = load(LlamaForCausalLM, llama, plan)
     assert type(model.model.layers[0].mlp.up_proj).__name__ == layer
     with torch.no_grad():
