@@ -106,7 +106,9 @@ def test_a_file_taken_away_by_hand_is_told_and_not_asked_for(page: Page, opened:
     desk = opened[0]
     first, second = shelve(desk, *paint(desk))
     go(page, "shelf")
-    expect(page.locator(f'#h-shelf [data-key="{second.id}"] img')).to_be_visible()
+    for each in (first, second):
+        expect(page.locator(f'#h-shelf [data-key="{each.id}"] img')).to_be_visible()
+    page.wait_for_function("[...document.images].every((each) => each.complete)")  # none is still being fetched
     Path(first.path).unlink()
     page.reload()
     page.wait_for_selector("#h-strip .h-doing:not(:empty)")
