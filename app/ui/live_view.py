@@ -92,13 +92,13 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
 @contextmanager
 def _alone(area: str) -> Iterator[None]:
     """Draw one area of the page: where that fails it stays as it was, and all others are drawn. The page asks each second, so each
-    fault is logged once."""
+    kind of fault is logged once."""
     try:
         yield
     except Trouble:
         pass  # its record is gone: it is not shown
     except Exception as fault:
-        if (once := (area, repr(fault)[:200])) not in _logged:
+        if (once := (area, type(fault).__name__)) not in _logged:
             _logged.add(once)
             _log.exception("The page's %s cannot be drawn", area)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from pathlib import Path
 from typing import Final
 
 from app.disk_faults import word_fault
@@ -21,14 +22,14 @@ FULL_MET: Final = frozenset({"session.disk-full", QUOTA_MET})
 """The ends of a job that waits for room."""
 
 
-def read_free_bytes(home: Home) -> int:
-    """Return what is free for Hearth's data, also where its folder was deleted."""
-    return shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
+def read_free_bytes(folder: Path) -> int:
+    """Return what is free where a folder lies, or lay before it was deleted."""
+    return shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
 
 
 def describe_lack(home: Home, needed_bytes: int, waits: bool = True) -> Sentence | None:
     """Say how much to free and where, and whether jobs wait for it; None if there is room."""
-    free = read_free_bytes(home)
+    free = read_free_bytes(home.root)
     if free >= needed_bytes:
         return None
     figures = {"free": free // MB, "needed": needed_bytes // MB, "lack": -(-(needed_bytes - free) // MB)}
@@ -64,7 +65,7 @@ class DiskRoom:
             return self._word_gone()
         if self._refusal is None:
             return describe_lack(self._home, self._needed_bytes, self._waits)
-        if time.monotonic() < self._again_s and read_free_bytes(self._home) < self._needed_bytes:
+        if time.monotonic() < self._again_s and read_free_bytes(self._home.root) < self._needed_bytes:
             return self._refusal
         return describe_lack(self._home, ROOM_BYTES, self._waits)
 
@@ -88,7 +89,7 @@ class DiskRoom:
 
     def note_full(self, failed: Failed) -> None:
         """Note that a job found no room: it starts again once there is more, and after a while where a quota refused it."""
-        free = read_free_bytes(self._home)
+        free = read_free_bytes(self._home.root)
         self._needed_bytes = free + ROOM_BYTES
         if failed.sentence.key == QUOTA_MET:
             self._refusal = self._word_refusal(True, str(dict(failed.sentence.values)["fault"]))
@@ -99,7 +100,7 @@ class DiskRoom:
 
     def note_fault(self, fault: BaseException) -> None:
         """Note that the end of a job could not be stored; where there is room all the same, that is what is told."""
-        if read_free_bytes(self._home) >= ROOM_BYTES:
+        if read_free_bytes(self._home.root) >= ROOM_BYTES:
             self._refusal = self._word_refusal(isinstance(fault, OSError), word_fault(fault))
 
     def reset(self) -> None:
@@ -108,7 +109,7 @@ class DiskRoom:
 
     def _word_refusal(self, by_quota: bool, fault: str) -> Sentence:
         """SQLite does not say whether a quota or a failing disk refused it."""
-        figures: dict[str, str | int] = {"folder": str(self._home.root), "fault": fault, "free": read_free_bytes(self._home) // MB}
+        figures: dict[str, str | int] = {"folder": str(self._home.root), "fault": fault, "free": read_free_bytes(self._home.root) // MB}
         if by_quota:
             return say(
                 "disk.quota",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
@@ -16,6 +15,7 @@ from app.engine.models import catalog, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, list_sources
+from app.engine.process.disk_room import read_free_bytes
 from app.sentence import Trouble, say
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
@@ -135,7 +135,7 @@ def models_view(desk: Desk, spoken: Language) -> View:
         "missing": missing,
         "token": hub_token.has_token(),
         "folder": str(home.models),
-        "free": shutil.disk_usage(next(each for each in (home.models, *home.models.parents) if each.exists())).free,
+        "free": read_free_bytes(home.models),
     }
 
 
