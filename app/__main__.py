@@ -16,7 +16,7 @@ from app.extras import START
 from app.fast_import import pausing_collector
 from app.languages import word_for
 from app.launcher import slot_lock
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 EXIT_TROUBLE = 2
 EXIT_STOPPED = 130

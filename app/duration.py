@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say_to_all
 
 
 def word_duration(seconds: float, exact: bool = False) -> Sentence:
@@ -10,15 +10,15 @@ def word_duration(seconds: float, exact: bool = False) -> Sentence:
     a guess is told to ten seconds from a minute on."""
     tenths, whole, minutes, hours = (int(max(0.0, seconds) / unit + 0.5) for unit in (0.1, 1, 60, 3600))
     if exact and tenths < 100:
-        return say("time.seconds", "{s} s", s=f"{tenths / 10:.1f}")
+        return say_to_all("time.seconds", "{s} s", s=f"{tenths / 10:.1f}")
     if whole < 60:
-        return say("time.seconds", "{s} s", s=max(1, whole))
+        return say_to_all("time.seconds", "{s} s", s=max(1, whole))
     if not exact:
         whole = 10 * int(seconds / 10 + 0.5)
     if whole < 600 and whole % 60:
-        return say("time.minutes-seconds", "{m} min {s} s", m=whole // 60, s=whole % 60)
+        return say_to_all("time.minutes-seconds", "{m} min {s} s", m=whole // 60, s=whole % 60)
     if minutes < 60:
-        return say("time.minutes", "{m} min", m=minutes)
+        return say_to_all("time.minutes", "{m} min", m=minutes)
     if minutes < 600 and minutes % 60:
-        return say("time.hours-minutes", "{h} h {m} min", h=minutes // 60, m=minutes % 60)
-    return say("time.hours", "{h} h", h=hours)
+        return say_to_all("time.hours-minutes", "{h} h {m} min", h=minutes // 60, m=minutes % 60)
+    return say_to_all("time.hours", "{h} h", h=hours)

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 START = Path(__file__).parent.parent / "start.py"
 

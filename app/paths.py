@@ -9,7 +9,8 @@ from pathlib import Path
 import platformdirs
 
 from app.disk_faults import word_fault
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A sentence for a person: a key with its values, never formatted before somebody shows it; and the error that carries one."""
+"""A sentence for a person: a key with its values, never formatted before somebody shows it, and whether guests may hear it."""
 
 from __future__ import annotations
 
@@ -62,12 +62,15 @@ def join_sentences(sentences: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`key` finds the translation, `english` is the template that stands beside its row, `values` fill either; one may be a sentence itself,
+    """`key` finds the translation and nothing else, `english` is the template that stands beside its row, `values` fill either; one may be a sentence itself,
     or a list of names."""
 
     key: str
     english: str
     values: tuple[tuple[str, Value], ...] = ()
+    for_all: bool = False
+    """Whether guests may hear it. All others are the owner's alone, as values of another sentence too: they speak of the owner's machine and
+    files, or advise what only the owner can do."""
 
     def __str__(self) -> str:
         return fill(self.english, {name: in_words(each) for name, each in self.values})
@@ -102,21 +105,6 @@ def say(key: str, english: str, /, **values: Value) -> Sentence:
     return Sentence(key, english, tuple(values.items()))
 
 
-class Trouble(Exception):
-    """What was asked, what stands in the way, what to do. `cure` names the button that does it, where there is one."""
-
-    def __init__(self, sentence: Sentence, *objections: Sentence, cure: str = "") -> None:
-        super().__init__(sentence, *objections)
-        self.sentence = sentence
-        self.objections = objections
-        self.cure = cure
-
-    def __str__(self) -> str:
-        return " ".join(str(part) for part in (self.sentence, *self.objections))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.sentence, self.objections, self.cure)
-
-
-def _rebuild(kind: type[Trouble], sentence: Sentence, objections: tuple[Sentence, ...], cure: str) -> Trouble:
-    return kind(sentence, *objections, cure=cure)
+def say_to_all(key: str, english: str, /, **values: Value) -> Sentence:
+    """Like `say`, for what guests may hear too: of their own request, or words that stand in such sentences."""
+    return Sentence(key, english, tuple(values.items()), for_all=True)

@@ -30,7 +30,7 @@ from app.compat.machine.pretended import machine
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models.catalog import CATALOG
 from app.engine.models.precheck import reject_early
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui import routes, window
 from app.ui.api import a1111, openai
 from app.ui.state import models_desk

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.clean_words import CleanFormatter, clean_words
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 NASTY = "\x1b]0;PWNED\x07\x1b[2J\x9b1mname\u202etxt.exe\u2066\x7f\0\r"

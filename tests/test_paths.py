@@ -13,7 +13,7 @@ from app.__main__ import EXIT_TROUBLE, main
 from app.launcher.slots import data_folder
 from app.launcher.supervisor import find_home
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="permissions and names of POSIX")
 

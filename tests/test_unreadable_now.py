@@ -24,7 +24,7 @@ from app.engine.process.open_database import open_database
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.state import settings as settings_file
 from app.ui.state.settings import Settings
 from tests.engine.process.test_broken_database import make_home, shelf_of

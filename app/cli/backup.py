@@ -8,7 +8,8 @@ from pathlib import Path
 
 from app.engine.jobs.backups import make_backup
 from app.paths import home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

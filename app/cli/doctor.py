@@ -31,7 +31,8 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.planned import explain_stand_in, make_plan
 from app.paths import Home
-from app.sentence import Sentence, Trouble, in_words, say
+from app.sentence import Sentence, in_words, say
+from app.trouble import Trouble
 
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
 """The models that are shown even if they are not installed."""
@@ -286,7 +287,7 @@ def _plan_to_plain(plan: Plan | Trouble) -> dict[str, Any]:
 
 def _plain(found: Any) -> Any:
     if isinstance(found, Mapping):
-        if set(found) == {"key", "english", "values"}:
+        if {"key", "english", "values"} <= set(found):
             return {"key": found["key"], "words": str(Sentence(found["key"], found["english"], tuple(found["values"])))}
         return {name: _plain(each) for name, each in found.items()}
     if isinstance(found, (list, tuple)):

@@ -23,7 +23,8 @@ from app.engine.models.chosen import read_choice
 from app.engine.process.keeper import Keeper
 from app.languages import word_for
 from app.paths import home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 FINISHED, FAILED, TROUBLE, INCOMPLETE, UNWRITTEN, STOPPED = 0, 1, 2, 3, 4, 130
 EXIT_CODES: Final = """exit codes:

@@ -17,7 +17,8 @@ from app.duration import word_duration
 from app.extras import require_machines
 from app.languages import word_for
 from app.paths import Home, home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 if TYPE_CHECKING:
     from app.machines.joining.endpoint import Pairing

@@ -11,7 +11,8 @@ from typing import Final
 from app import atomic_write
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.text.script import parse_script
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 PICTURES: Final = ("", ".png")
 SIDE_PX: Final = 1024

@@ -9,7 +9,8 @@ from app.cli.job import add_job_options, read_text, run_job
 from app.engine.jobs.request import FORMATS, SpeechRequest, VoicePrompt
 from app.engine.text.voices import list_offered_voices
 from app.paths import Home, home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,8 @@ import sys
 import unicodedata
 
 from app.languages import word_for
-from app.sentence import Sentence, Trouble
+from app.sentence import Sentence
+from app.trouble import Trouble
 
 WINDOWS = os.name == "nt"
 

@@ -20,7 +20,8 @@ import platformdirs
 from app import __version__
 from app.languages import ENGLISH, languages, templates, word_for
 from app.paths import Home, assets, home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 TOP = Path(__file__).parents[2]
 IDENTIFIER = "io.github.hearth-app.hearth"

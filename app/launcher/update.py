@@ -13,7 +13,8 @@ from pathlib import Path
 from app.launcher import failure, install, pip_command, slot_lock, slots
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from app.engine.text import script
 from app.machines.outlook import Outlook
 from app.machines.tasks import portable
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 class Foresight:

@@ -25,7 +25,8 @@ from app.machines.side_process import MAIN, SideProcess
 from app.machines.tasks import event_json, preview_json
 from app.machines.tasks.portable import Portable
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 AGAIN_S: Final = 1.0
 """The wait before a machines process that died is started again."""

@@ -31,7 +31,8 @@ from app.machines.room import WAITS, Room, can_travel, find_model
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""

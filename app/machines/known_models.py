@@ -19,7 +19,7 @@ from app.machines.model_names import has_model, has_other_revision, name_model, 
 from app.machines.tasks import model_files
 from app.machines.tasks.portable import hash_file
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 LOOKED_S: Final = 10.0
 """After which is looked again what a model is."""

@@ -29,7 +29,8 @@ from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
 from app.machines.wanted_models import WantedModels
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 TICK_S: Final = 0.2
 FACTS_S: Final = 5.0

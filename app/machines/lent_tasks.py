@@ -21,7 +21,8 @@ from app.engine.text import voices
 from app.machines import brought
 from app.machines.tasks import event_json, portable, preview_json
 from app.machines.tasks.begun import list_begun, put_into
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 BEGUN_S: Final = 30.0
 """How often what is made of a task so far is sent; so long may be lost with this machine."""

@@ -18,7 +18,7 @@ from app.engine.text.voice_limits import VoiceLimits
 from app.machines.results import is_picture, is_spoken
 from app.machines.tasks import begun
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from PIL import Image
 from app.engine.files import sound, spoken_parts
 from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.request import Request, SpeechRequest
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 SIDE_MOST: Final = 4096
 """Pixels of the largest picture that may be asked for: a small file can become gigabytes where it is shown."""

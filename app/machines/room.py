@@ -26,7 +26,8 @@ from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model, has_other_revision
 from app.machines.outlook import Outlook, ask_about
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 MAY_COME_S: Final = 60.0
 """How long a job waits for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""

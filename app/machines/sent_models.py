@@ -16,7 +16,8 @@ from app.engine.process.disk_room import MB
 from app.machines.tasks.fetched_files import odd_files
 from app.machines.tasks.model_files import PREFIX, ModelFiles
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import NoRoom, Trouble
 
 GIB: Final = 1 << 30
 MOST_BYTES: Final = 64 * GIB
@@ -117,8 +118,8 @@ class SentModels:
         return found is not None and len(found.companions) == len(model.companions)
 
 
-def lack_room(needed_bytes: int, free_bytes: int) -> Trouble:
-    return Trouble(
+def lack_room(needed_bytes: int, free_bytes: int) -> NoRoom:
+    return NoRoom(
         say(
             "machines.no-model-room",
             "The other computer's model of {needed} MB is not fetched: {free} MB are free, and {spare} MB stay free for this computer.",

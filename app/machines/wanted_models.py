@@ -21,7 +21,8 @@ from app.machines.sent_models import FREE_BYTES, SentModels, lack_room
 from app.machines.tasks import model_files
 from app.machines.tasks.fetched_files import odd_files
 from app.machines.tasks.model_files import ModelFiles
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import NoRoom, Trouble
 
 Lack = Literal["", "no-room", "failed"]
 WANT_LETTERS: Final = 200_000
@@ -89,7 +90,7 @@ class WantedModels:
                 name = asked["model"]
                 self._want_repository(name) if read_id(name) else self._want_files(name, asked)
             except Trouble as trouble:
-                lack: Lack = "no-room" if trouble.sentence.key == "machines.no-model-room" else "failed"
+                lack: Lack = "no-room" if isinstance(trouble, NoRoom) else "failed"
                 self._fetching = Fetching(str(name), lack=lack, said=trouble.sentence)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError):
                 self._fetching = Fetching(lack="failed", said=odd_files().sentence)

@@ -23,7 +23,8 @@ from app.engine.process.keeper import Keeper
 from app.languages import word_for
 from app.launcher.window import choice
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui import own_window, share, single_instance, start_failure
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence

@@ -17,12 +17,13 @@ from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import name_model
 from app.engine.process.state import EngineState
 from app.engine.text.model_names import word_name
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import NoMemory, Trouble
 from app.ui.page import views
 from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST, leave_out_advice, redact_for
+from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.other_machines import LARGER
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
@@ -30,8 +31,6 @@ from app.ui.tabs.curve_view import find_place
 
 _log = logging.getLogger(__name__)
 _logged: set[tuple[str, str]] = set()
-NO_MEMORY: Final = "session.no-memory"
-"""The engine's sentence for a job that even its most economical settings leave too large."""
 CHART_POINTS: Final = 120
 """Charts are sent only while someone views them."""
 JOB_VIEWS: Final[Mapping[Kind, Callable[[Desk, str, Language], views.View]]] = {
@@ -76,7 +75,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:
             end = desk.keeper.get_progress(view["job"]).end
-            if isinstance(end, Failed) and end.sentence.key == NO_MEMORY and not desk.others.known:
+            if isinstance(end, Failed) and isinstance(end.trouble, NoMemory) and not desk.others.known:
                 view["end"]["text"] = join(spoken, end.sentence, *end.objections, LARGER)
             view["end"]["cure"] = desk.models.resolve_cure(view["end"]["cure"])
         answer[kind] = view
@@ -115,7 +114,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", Choice(), spoken)
     queue = desk.jobs.list_queue(person)
     if queue and not own:
-        strip["doing"] = translate(say("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)
+        strip["doing"] = translate(say_to_all("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)
     elif state.job and not own:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
     answer: Live = {"strip": {**strip, "guest": True, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": queue}
@@ -142,13 +141,13 @@ def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[Kind, views.V
 def _remarks_for(desk: Desk, job: str, person: Person, spoken: Language) -> list[views.View]:
     """Return what a guest is told while a job runs: notes on the request, as what a prompt was read as. The rest is the owner's machine's."""
     progress = desk.keeper.get_progress(job)
-    notes = [each for each in progress.said if isinstance(each, Note) and each.sentence.key.startswith(OF_THE_REQUEST)]
-    heard = tuple(Note(sentence) for sentence in leave_out_advice(person, *(each.sentence for each in notes)))
+    notes = [each.sentence for each in progress.said if isinstance(each, Note)]
+    heard = tuple(map(Note, redact_sentences(person, *notes)))
     return views.remarks_view(replace(progress, said=heard), spoken)
 
 
 def _failure_for(desk: Desk, job: str, person: Person, spoken: Language) -> str:
     end = desk.keeper.get_progress(job).end
-    trouble = Trouble(end.sentence, *end.objections) if isinstance(end, Failed) else Trouble(NOT_MADE)
+    trouble = end.trouble if isinstance(end, Failed) else Trouble(NOT_MADE)
     heard = redact_for(person, trouble)
     return join(spoken, heard.sentence, *heard.objections)

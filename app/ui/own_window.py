@@ -26,7 +26,8 @@ from app.languages import system_language, templates
 from app.launcher.window.words import WORDS
 from app.palette import PALETTE
 from app.paths import Home, assets
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.page.translate import join, language
 from app.ui.single_instance import FRONT_PATH
 from app.ui.state.asked import Asked, Word

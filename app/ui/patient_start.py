@@ -15,7 +15,8 @@ from gradio import http_server
 from gradio.exceptions import ServerFailedToStartError
 
 from app.disk_faults import word_fault
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 LOOK_S: Final = 0.001
 

@@ -20,7 +20,8 @@ from app.engine.jobs.request import to_json
 from app.engine.process.recovery import fail_start
 from app.languages import templates
 from app.paths import assets
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from app.ui import start_failure
 from app.ui.held_file import HeldFile
 from app.ui.live_view import guest_view, owner_view

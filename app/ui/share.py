@@ -24,7 +24,8 @@ from starlette.routing import Route
 
 from app.engine.jobs.owners import is_guest
 from app.home_address import find_home_address, find_way_out
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist

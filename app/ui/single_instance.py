@@ -18,8 +18,9 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from app import atomic_write
-from app.sentence import Trouble, say
+from app.sentence import say
 from app.stored_json import is_right
+from app.trouble import Trouble
 
 START_S: Final = 20.0
 """How long a running instance may take from its lock to its first answer."""

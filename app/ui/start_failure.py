@@ -18,7 +18,8 @@ from app.engine.jobs.events import Failed
 from app.languages import ENGLISH
 from app.launcher import failure, repair_page
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.page.translate import Language
 
 LOG_BYTES: Final = 1 << 20
@@ -56,7 +57,7 @@ def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
 
 def hand_over(place: Home, failed: Failed) -> None:
     """Pass a failed engine start to start.py, which shows the reason, offers Repair, and opens Hearth again."""
-    failure.write(Path(os.environ[failure.FILE_VARIABLE]), describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
+    failure.write(Path(os.environ[failure.FILE_VARIABLE]), describe(place, failed.trouble, "engine.log"))
 
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:

@@ -24,7 +24,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.process.deaths import DEATHS
 from app.engine.text import voices
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import light_engine
 from tests.support.places import TOP
 

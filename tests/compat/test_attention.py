@@ -20,7 +20,7 @@ from app.compat.attention import sdpa_kernels, tile_size
 from app.compat.attention.compose import compose
 from app.compat.attention.prepare import find_layout
 from app.compat.planning.types import Plan
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.plans import EVERY, plan
 
 WITHIN = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 6e-3, torch.bfloat16: 4e-2}

@@ -22,7 +22,7 @@ from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason, Vae
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need as need_of
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.hardware_table import table
 from tests.support.places import TOP
 

@@ -43,7 +43,8 @@ from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import CATALOG
 from app.engine.models.model import describe_need
 from app.engine.process.recovery import diagnose
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 BY_ID = {fallback.id: fallback for fallback in FALLBACKS}
 NEEDS = {model.id: describe_need(model) for model in CATALOG}

@@ -19,7 +19,7 @@ from app import graphics_cards
 from app.compat.machine import hardware
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.decide import decide
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 GIB = 1 << 30

@@ -19,7 +19,7 @@ from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.types import Need, Plan
 from app.engine.models.catalog import CATALOG
 from app.engine.models.model import describe_need
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 FILES = sorted((TOP / "tests" / "machines").glob("*.json"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.compat.machine.pretended import MACHINES, machine
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 def test_every_machine_of_the_promise_is_there() -> None:

@@ -19,7 +19,7 @@ from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.compat.selftest.probes import SHOWN_BY
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 ROWS = {row.id: row for row in QUIRKS}

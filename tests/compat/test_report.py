@@ -27,7 +27,7 @@ from app.compat.planning.types import Need
 from app.engine.models.catalog import CATALOG
 from app.engine.models.model import describe_need
 from app.private_words import hide_private
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 REAL = replace(MACHINES["t4"], pretended="", packages=("gguf",))
 FLASH = Verdict(Subject.path("kernels/efficient", "float16"), False, 0.7123456, 0.00123456, "wrong by 0.7")

@@ -16,7 +16,7 @@ from torch.testing import make_tensor
 
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.opinfo import samples
 from tests.support.plans import EVERY, every_combination
 

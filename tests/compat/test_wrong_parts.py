@@ -13,7 +13,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need, Plan
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 MAC = replace(MACHINES["m3-max-64gb"], pretended="")
 CARD = replace(MACHINES["rtx-3060"], pretended="")

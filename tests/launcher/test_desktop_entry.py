@@ -21,7 +21,7 @@ from app import __version__, extras
 from app.__main__ import main
 from app.launcher import desktop_entry
 from app.paths import assets, home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 AWKWARD = '/home/O\'Neil/a b/ü $HOME `x` 100% "q" \\/hearth.sh'

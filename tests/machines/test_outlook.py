@@ -36,7 +36,8 @@ from app.machines.outlook import (
     read_outlook,
 )
 from app.paths import home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 GIB = 1 << 30
 PICTURE = PictureRequest("a ball", "starter-painter", steps=10)

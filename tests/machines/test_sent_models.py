@@ -19,7 +19,7 @@ from app.machines.sent_models import FREE_BYTES, UNUSED_S, SentModels
 from app.machines.tasks.model_files import ModelFiles, describe
 from app.machines.tasks.portable import hash_file
 from app.paths import assets, home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 PAINTER = assets() / "starter" / "painter"
 

@@ -20,7 +20,7 @@ from app.machines.tasks.model_files import describe, to_json
 from app.machines.tasks.portable import hash_file
 from app.machines.wanted_models import Fetching, WantedModels
 from app.paths import assets, home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 PAINTER = assets() / "starter" / "painter"
 FOUND = describe(PAINTER, "My painter", hash_file)

@@ -13,8 +13,8 @@ SCRIPTS = sorted((TOP / "app" / "ui" / "page" / "static").rglob("*.js"))
 
 
 def called(tree: ast.AST, labels: bool) -> Iterator[ast.Call]:
-    """say() anywhere; in the window's files also word() and text(), but for where a shorter word() hands its own two on."""
-    names = {"say", "word", "text"} if labels else {"say"}
+    """say() and say_to_all() anywhere; in the window's files also word() and text(), but for where a shorter word() hands its own two on."""
+    names = {"say", "say_to_all", *(("word", "text") if labels else ())}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             handed_on = [getattr(each, "id", "") for each in node.args[:2]] == ["key", "english"]
@@ -33,6 +33,12 @@ def spoken() -> Iterator[tuple[str, str, str]]:
     for path in SCRIPTS:
         for key, english in SCRIPT_SENTENCE.findall(path.read_text("utf-8")):
             yield key, json.loads(f'"{english}"'), path.name
+
+
+def heard_by_guests() -> set[str]:
+    """Keys of the sentences that guests may hear."""
+    calls = (call for path in (TOP / "app").rglob("*.py") for call in called(ast.parse(path.read_text("utf-8")), labels=False))
+    return {call.args[0].value for call in calls if getattr(call.func, "id", "") == "say_to_all" and isinstance(call.args[0], ast.Constant)}
 
 
 SPOKEN = list(spoken())

@@ -25,7 +25,7 @@ from app.engine.files import stream_encoding
 from app.engine.process import child
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui import routes
 from app.ui.api import a1111, gradio_endpoints
 from app.ui.api import openai as api_openai

@@ -39,7 +39,8 @@ from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
 from app.launcher import failure
 from app.paths import home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from app.ui import live_view, routes, window
 from app.ui.api import openai
 from app.ui.page import views

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.journal import State
 from app.engine.jobs.request import SpeechRequest
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui import routes
 from app.ui.state import guest_limits
 from app.ui.state.desk import Desk

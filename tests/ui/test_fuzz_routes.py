@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from app.engine.files.bounded_json import Bounds, parse_json
 from app.languages import templates
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.access.gradio_fence import OURS, GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.state import asked
@@ -122,7 +122,7 @@ def test_every_fault_of_pydantic_has_words() -> None:
     try:
         Everything.model_validate(5)
     except ValidationError as fault:
-        assert asked.explain(fault).key == "asked.kind"
+        assert asked.explain(fault).sentence.key == "asked.kind"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 
 from app.engine.jobs.owners import household_of
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.access import guesses
 from app.ui.access.address import find_address
 from app.ui.access.guesses import DELAY_MOST_S, DELAY_S, FORGET_S, HOUSEHOLDS_MOST, Guesses
@@ -164,9 +164,7 @@ def test_an_address_cannot_be_forged(told: list[str], behind_tunnel: bool, found
 
 
 def log_in(logins: Logins, address: str) -> str:
-    token = logins.log_in("a b", "", address)
-    assert isinstance(token, str), token
-    person = logins.find_person(token)
+    person = logins.find_person(logins.log_in("a b", "", address))
     assert person is not None
     return person.name
 

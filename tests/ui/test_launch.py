@@ -20,7 +20,8 @@ import pytest
 
 from app.launcher import failure
 from app.paths import home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from app.ui import start_failure
 from app.ui.launch import LaunchOptions, launch
 from app.ui.single_instance import Instance

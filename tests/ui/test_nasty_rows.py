@@ -16,7 +16,7 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.database import list_columns
 from app.engine.jobs.request import PictureRequest, SpeechRequest, to_json
 from app.engine.jobs.shelf import Search
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.live_view import owner_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER

@@ -21,7 +21,7 @@ from app.engine.process import child, disk_room
 from app.engine.process.keeper import Keeper
 from app.extras import has_machines
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.state.desk import Desk
 from app.ui.state.other_machines import OtherMachines
 from app.ui.state.settings import Settings

@@ -18,7 +18,7 @@ from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_j
 from app.engine.models.catalog import BY_ID
 from app.engine.text.script import parse_script
 from app.engine.text.voice_limits import DIA
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.state import presets, retry_smaller
 from app.ui.state.settings import Settings
 

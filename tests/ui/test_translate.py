@@ -17,7 +17,8 @@ from app import languages
 from app.__main__ import main
 from app.cli import open as open_command
 from app.launcher import console, desktop_entry, failure, repair_page
-from app.sentence import Trouble, say, shorten_list
+from app.sentence import say, shorten_list
+from app.trouble import Trouble
 from app.ui import routes, start_failure
 from app.ui.access import login
 from app.ui.page import bundle, translate

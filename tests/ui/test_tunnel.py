@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.access.tunnel import fetch_program, open_tunnel
 from tests.support.share_api import Standin, programs, serve
 from tests.support.waiting import until

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.access.tunnel import WATCHDOG
 from tests.support.share_api import Standin, programs, serve
 from tests.support.waiting import until

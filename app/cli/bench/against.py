@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from app.cli.bench.report import FORM, Report, Table, format_machine
 from app.engine.files.bounded_json import read_json
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 SAME: Final = ("machine", "device", "cores", "threads", "torch", "transformers", "diffusers")
 """What should be equal if a ratio is to tell about Hearth."""

@@ -19,7 +19,8 @@ from app.compat.planning.attention_calls import PICTURES, SIZES
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import Choice, Dtype, Need, Plan
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 if TYPE_CHECKING:
     from app.cli.bench.cases import BenchCall

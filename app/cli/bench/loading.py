@@ -20,7 +20,8 @@ from app.engine.models import catalog
 from app.engine.models.planned import make_plan
 from app.engine.models.pretended_device import use_real_device
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 LAYERS: Final = 4
 STORED: Final = ("float32", "float16", "bfloat16")

@@ -20,7 +20,8 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.process.keeper import Keeper
 from app.extras import require_machines
 from app.paths import home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 if TYPE_CHECKING:
     from app.machines.hub import Hub, TaskEnd

@@ -14,7 +14,8 @@ from typing import Any, Final
 from app.compat.planning.types import Choice, Dtype
 from app.engine.jobs.quicker import Quicker
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 PROMPT: Final = "a lighthouse at dusk, waves, and a red boat"
 GUIDANCE: Final = 5.0

@@ -19,7 +19,8 @@ from app.machines.joining import certificates
 from app.machines.side_process import PRETENDED, SideProcess
 from app.machines.tasks.portable import Portable
 from app.paths import Home, home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 if TYPE_CHECKING:
     from app.machines.joining.register import Register

@@ -18,7 +18,8 @@ from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.sentence import Trouble, fill
+from app.sentence import fill
+from app.trouble import Trouble
 
 JOB: Final = PictureRequest("a red circle on a blue background", "starter-painter", steps=1, seed=1, preview_every=0)
 """The smallest real job there is: one step of the starter painter, and its picture."""

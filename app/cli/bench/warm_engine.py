@@ -11,7 +11,7 @@ from app.engine.jobs.events import END, Event, Failed, Sound, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 REQUESTS: Final[dict[str, Request]] = {
     "speak": SpeechRequest("[S1] hello. good morning.", "starter-voice", seed=1),

@@ -8,7 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 class WrongShape(Trouble, RuntimeError):

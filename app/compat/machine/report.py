@@ -20,7 +20,8 @@ from app.compat.machine.hardware import Hardware, Kind, System
 from app.compat.machine.report_file import check, names_path, read_report
 from app.compat.machine.verdicts import Verdict, Verdicts, read_given
 from app.private_words import hide_private
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 FORMAT: Final = 1
 """Raised when a field changes its meaning; a new field needs no new format."""

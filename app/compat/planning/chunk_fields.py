@@ -75,7 +75,7 @@ def _bounded(decision: FieldDecision, most: Learned) -> FieldDecision:
     runs = str(most.seen.chunk_most)
     values: dict[str, Value] = {"asked": int(decision.option), "chunk": most.seen.chunk_most or 0, "seen": describe_failure(most.seen)}
     why = say("chunk_q.bounded", "You asked for {asked}; {chunk} is used. {seen}", **values)
-    because = Reason("chunk_q", why, LEARNED_HERE)
+    because = Reason("chunk_q", why, LEARNED_HERE, decision.option)
     gone = tuple(each for each in decision.rejected if each.option != runs)
     return FieldDecision(runs, because, (*gone, Rejected("chunk_q", decision.option, (because,))), decision.warnings)
 

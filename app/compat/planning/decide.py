@@ -29,8 +29,9 @@ from app.compat.planning.quirk_table import QUIRKS, is_retired
 from app.compat.planning.row_field import decide_row
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, ModelPart, Need, Offload, Plan, Quantised, Reason, Rejected
 from app.compat.planning.weight_fields import decide_weights
-from app.compat.planning.wrong_parts import MOVED_KEYS, object_to_device
-from app.sentence import Trouble, say
+from app.compat.planning.wrong_parts import object_to_device
+from app.sentence import say
+from app.trouble import Trouble
 
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"
@@ -228,7 +229,7 @@ def _object_to_small_card(situation: Situation) -> list[Objection]:
         "computes on the processor.",
         **too_much(needed, hardware),
     )  # fmt: skip
-    return [Objection(words)]
+    return [Objection(words, slower=True)]
 
 
 def _decide_implementation(situation: Situation) -> FieldDecision:
@@ -272,7 +273,7 @@ def _beside(situation: Situation, weights: Mapping[str, Any], parts: tuple[Model
 
 def _moved(where: FieldDecision) -> tuple[Reason, ...]:
     """Warn of a device that is not used because it computes wrongly or is too small."""
-    return (where.because,) if where.because.sentence.key in MOVED_KEYS else ()
+    return (where.because,) if where.because.slower else ()
 
 
 def _unseen(hardware: Hardware) -> tuple[Reason, ...]:

@@ -11,7 +11,8 @@ from app.compat.planning.fallbacks import Learned
 from app.compat.planning.plan_words import FIELDS, word_option
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
-from app.sentence import Sentence, Trouble, Value, say
+from app.sentence import Sentence, Value, say
+from app.trouble import Trouble
 
 MEASURED_HERE = "measured here"
 LEARNED_HERE = "an earlier run on this machine"
@@ -48,6 +49,8 @@ class Objection:
     """True if wrong, broken or impossible; else merely unwise."""
     overrules: bool = False
     """A run failed with it, or it is unavailable: take it only if there is no other option, even if chosen by hand."""
+    slower: bool = False
+    """Jobs take longer for it, so that each one tells it."""
 
 
 Objections = Mapping[str, Sequence[Objection]]
@@ -93,7 +96,7 @@ def decide_field(
     if forced is not None and broke is None:
         refuse(situation, field, forced, against.get(forced, ()))
         taken = next(each for each in options if each.name == forced)
-        because = Reason(field, say("plan.yours", "You asked for {option}.", option=word_option(field, forced)), "your choice")
+        because = Reason(field, say("plan.yours", "You asked for {option}.", option=word_option(field, forced)), "your choice", forced)
     else:
         free = [each for each in options if not against[each.name]]
         right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
@@ -101,7 +104,7 @@ def decide_field(
         taken = free[0] if free else (whole or right or options)[-1 if frugal or not right else 0]
         because = _because(situation, field, taken, options, against, dtype, falls_back)
         if broke is not None and taken.name != forced:
-            because = Reason(field, overruled_sentence(word_option(field, forced or ""), broke.sentence), broke.source)
+            because = Reason(field, overruled_sentence(word_option(field, forced or ""), broke.sentence), broke.source, forced or "")
     return FieldDecision(
         taken.name,
         because,
@@ -121,7 +124,7 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Obje
             "plan.refused", 'The setting "{field}: {option}" cannot work on {machine}. Set it to automatic.',
             field=FIELDS[field], option=word_option(field, forced), machine=situation.hardware.name,
         )  # fmt: skip
-        raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
+        raise Trouble(sentence, *(each.sentence for each in against), cure="automatic", field=field)
 
 
 def overruled_sentence(chosen: Value, why: Sentence) -> Sentence:
@@ -129,7 +132,7 @@ def overruled_sentence(chosen: Value, why: Sentence) -> Sentence:
 
 
 def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
-    return tuple(Reason(field, each.sentence, each.source) for each in against)
+    return tuple(Reason(field, each.sentence, each.source, slower=each.slower) for each in against)
 
 
 def second_choice(field: str, taken: Value) -> Reason:
@@ -155,7 +158,7 @@ def _because(
     if better:
         passed = better[-1 if falls_back and against[better[-1].name] else 0]
         first = sorted(against[passed.name], key=lambda each: not each.fatal)[0]
-        return Reason(field, first.sentence, first.source)
+        return Reason(field, first.sentence, first.source, slower=first.slower)
     return Reason(field, taken.why, taken.source)
 
 

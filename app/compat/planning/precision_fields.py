@@ -40,8 +40,6 @@ SMALL_MODEL: Final = 50_000_000
 """Models with fewer parameters gain too little memory from half precision to be worth its rounding."""
 
 
-SLOW_KEYS: Final = ("dtype.cpu-float16", "dtype.cpu-bfloat16")
-"""Of dtypes that a processor computes many times slower; a person may ask for them."""
 _SMALL_WORDS: Final = say("dtype.small", "The model is so small that half precision would save too little to be worth its rounding.")
 
 
@@ -61,10 +59,10 @@ def decide_dtype(situation: Situation) -> FieldDecision:
         more["float16"].append(Objection(_SMALL_WORDS))
     if situation.hardware.kind == "cpu":
         words = say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")
-        more["float16"].append(Objection(words))
+        more["float16"].append(Objection(words, slower=True))
     if situation.hardware.kind == "cpu" and not situation.hardware.fast_bf16:
         words = say("dtype.cpu-bfloat16", "This processor has no bfloat16 arithmetic, so it would be slower than float32.")
-        more["bfloat16"].append(Objection(words))
+        more["bfloat16"].append(Objection(words, slower=True))
     options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[situation.hardware.kind]]
     return decide_field(situation, "dtype", options, None, more, situation.choice.dtype, falls_back=True)
 

@@ -127,6 +127,10 @@ class Reason:
     sentence: Sentence
     source: str = ""
     """A link, an issue number, or "measured here"."""
+    asked: str = ""
+    """The option set by hand, where this says what became of it."""
+    slower: bool = False
+    """Whether jobs take longer for it, so that each one tells it."""
 
 
 @dataclass(frozen=True, slots=True)

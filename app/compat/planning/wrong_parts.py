@@ -11,8 +11,6 @@ from app.compat.planning.options import MEASURED_HERE, Objection, Situation
 from app.compat.planning.types import Dtype, ModelPart
 from app.sentence import Sentence, say
 
-MOVED_KEYS: Final = ("device.wrong", "device.small")
-"""Reasons for which a device is not used, which a person should hear before a job that takes longer."""
 OPERATIONS: Final = {"attention": ("linear",), "speech": ("linear",), "picture": ("linear", "convolution")}
 """What the parts that compute in a plan's dtype are made of, besides attention."""
 PARTS: Final = {"attention": (), "speech": ("voice-text", "voice-row"), "picture": ("text", "denoiser")}
@@ -66,7 +64,7 @@ def object_to_device(situation: Situation, dtypes: Sequence[Dtype]) -> list[Obje
                 "{machine} is not used: {why} No other precision is right either, so the processor computes, which is slower.",
                 machine=situation.hardware.name, why=against[-1][0].sentence,
             )  # fmt: skip
-            return [Objection(words, MEASURED_HERE, fatal=True)]
+            return [Objection(words, MEASURED_HERE, fatal=True, slower=True)]
     return []
 
 

@@ -26,7 +26,7 @@ from app.compat.selftest import operations
 from app.compat.selftest import reference as shape
 from app.compat.selftest.operations import Measured
 from app.compat.selftest.reference import CaseShape, Made, error, make
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}
 """Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""

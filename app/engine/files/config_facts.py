@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.files.bounded_json import Bounds, read_json
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 CONFIG: Final = Bounds(depth=16, unique=True, infinite=True)
 NUMBER_MOST: Final = 1e31

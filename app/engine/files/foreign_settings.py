@@ -12,7 +12,10 @@ from app.engine.files.bounded_json import Bounds, parse_json
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.setting_names import NAMES
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say, say_to_all
+from app.trouble import Trouble
+
+ADD_IMAGE: Final = say_to_all("restore.image", "This picture was made from another picture. Add that one yourself.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
         names = tuple(Path(each.path).stem for each in request.loras)
         notes.append(say("owner.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=names))
     if request.image:
-        notes.append(say("restore.image", "This picture was made from another picture. Add that one yourself."))
+        notes.append(ADD_IMAGE)
     return tuple(notes)
 
 
@@ -161,7 +164,7 @@ def _find_text(graph: Mapping[str, Any], link: Any) -> str:
 def _restore(found: Found) -> RestoredSettings:
     """Build the request, with a note for each setting that could not be restored."""
     if not found.prompt:
-        raise Trouble(say("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored."))
+        raise Trouble(say_to_all("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored."))
     scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
     known = scheduler in schedulers.SCHEDULERS
     numbers = {
@@ -183,12 +186,12 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
     if found.model:
         yield say("owner.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
-        yield say("restore.image", "This picture was made from another picture. Add that one yourself.")
+        yield ADD_IMAGE
     if found.sampler and not sampler_known:
-        yield say("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
+        yield say_to_all("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
     for name in unused:
         value = str(getattr(found, name))[:40]
-        yield say("restore.number", "{name} {value} cannot be used here and was left out.", name=NAMES[name], value=value)
+        yield say_to_all("restore.number", "{name} {value} cannot be used here and was left out.", name=NAMES[name], value=value)
 
 
 def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:

@@ -13,7 +13,8 @@ import numpy as np
 
 from app.engine.files import sound
 from app.engine.files.sound import Samples
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 FADE_S = 0.008
 PEAK = 10 ** (-1 / 20)

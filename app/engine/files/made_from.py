@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from app.engine.files import picture_settings, sound
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, Request, from_json
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 def read_request(creation: Creation) -> Request:

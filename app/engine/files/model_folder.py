@@ -7,7 +7,8 @@ from typing import Final
 
 from app.engine.files import safetensors
 from app.engine.files.bounded_json import read_json
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 _SETTINGS: Final = (".json", ".txt", ".model", ".jinja")
 

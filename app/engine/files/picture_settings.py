@@ -17,7 +17,8 @@ from app.engine.files.foreign_settings import RestoredSettings, list_by_hand, re
 from app.engine.files.outward import public_name, strip_paths
 from app.engine.files.picture_header import read_user_comment
 from app.engine.jobs.request import PictureRequest, from_json, to_json
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import Trouble
 
 OURS: Final = "hearth"
 PARAMETERS: Final = "parameters"
@@ -57,7 +58,9 @@ def read(path: Path) -> RestoredSettings:
             exif = picture.info.get("exif", b"")
     except (OSError, ValueError, Image.DecompressionBombError) as fault:
         raise Trouble(
-            say("restore.no-picture", "{path} is not a picture that Hearth can read. Choose a PNG, JPEG or WebP file.", path=path.name)
+            say_to_all(
+                "restore.no-picture", "{path} is not a picture that Hearth can read. Choose a PNG, JPEG or WebP file.", path=path.name
+            )
         ) from fault
     if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_user_comment(exif)):
         text[PARAMETERS] = _decode_comment(comment)
@@ -68,7 +71,7 @@ def read(path: Path) -> RestoredSettings:
             except (ValueError, TypeError, KeyError, AttributeError, StopIteration):
                 continue  # another program's text under the same name
     raise Trouble(
-        say(
+        say_to_all(
             "restore.nothing",
             "{path} has no settings that Hearth can read. Choose the file as Hearth, A1111 or ComfyUI saved it: messengers and editors remove them.",
             path=path.name,

@@ -9,14 +9,17 @@ import numpy as np
 from app.engine.files import sound
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import FORMATS
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import Trouble
 
 
 def recode(kept: Creation, wanted: str, folder: Path) -> Path:
     """Return the sound in this format; the same file if it already has it."""
     if wanted not in FORMATS:
         raise Trouble(
-            say("request.format", "Hearth cannot save sound as {format}. Choose one of {formats}.", format=wanted, formats=tuple(FORMATS))
+            say_to_all(
+                "request.format", "Hearth cannot save sound as {format}. Choose one of {formats}.", format=wanted, formats=tuple(FORMATS)
+            )
         )
     if kept.path.suffix == f".{wanted}":
         return kept.path

@@ -12,7 +12,8 @@ from typing import Final
 from app.compat.planning.types import ModelPart, Role
 from app.engine.files.bounded_json import Bounds, parse_json
 from app.engine.files.regular_file import open_regular
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
 HEADER: Final = Bounds(most_bytes=16 << 20, depth=8, values=500_000, unique=True)

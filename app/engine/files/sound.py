@@ -26,7 +26,8 @@ from app.engine.files.convert_sound import convert
 from app.engine.files.foreign_formats import find_sound_kind, open_sound
 from app.engine.files.outward import strip_paths
 from app.engine.files.path_checks import is_file
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 Samples = NDArray[np.float32]
 

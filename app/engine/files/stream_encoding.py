@@ -14,7 +14,8 @@ import soundfile
 
 from app.engine.files.sound import CODINGS, Samples, choose_rate, read, resample
 from app.extras import install_command
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 MEDIA: Final = {
     "mp3": "audio/mpeg", "opus": "audio/ogg", "aac": "audio/aac", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm", "ogg": "audio/ogg",

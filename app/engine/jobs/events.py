@@ -8,6 +8,7 @@ from typing import Literal
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import Ran
 from app.sentence import Sentence
+from app.trouble import ENDS, Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,16 @@ class Failed:
     cure: str = ""
     files: tuple[str, ...] = ()
     seconds: float = 0.0
+    code: str = Trouble.code
+    """Of the Trouble's class; one that is not known here is a plain Trouble."""
+
+    @classmethod
+    def of(cls, trouble: Trouble, files: tuple[str, ...] = ()) -> Failed:
+        return cls(trouble.sentence, trouble.objections, trouble.cure, files, code=trouble.code)
+
+    @property
+    def trouble(self) -> Trouble:
+        return ENDS.get(self.code, Trouble)(self.sentence, *self.objections, cure=self.cure)
 
 
 Event = Loading | Unloaded | Step | Preview | Sound | PartDone | Adjusted | Note | Finished | Stopped | Failed

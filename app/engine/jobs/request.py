@@ -8,7 +8,8 @@ from typing import Any
 
 from app.engine.jobs.quicker import QUICKER, Quicker
 from app.engine.jobs.setting_names import NAMES, name_weight
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say, say_to_all
+from app.trouble import Trouble
 
 LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
 """More than anyone writes: hours of speech, or more words than a picture can follow."""
@@ -20,7 +21,7 @@ SEED_LIMIT = 2**32
 def _require_range(name: Sentence, value: float, low: float, high: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise Trouble(
-            say(
+            say_to_all(
                 "request.range",
                 "{name} is {value}; it must be a number from {low} to {high}.",
                 name=name,
@@ -34,7 +35,7 @@ def _require_range(name: Sentence, value: float, low: float, high: float) -> Non
 def _require_whole(name: Sentence, value: int, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Trouble(
-            say(
+            say_to_all(
                 "request.whole",
                 "{name} is {value}; it must be a whole number from {low} to {high}.",
                 name=name,
@@ -50,10 +51,10 @@ def _require_text(name: str, text: str) -> None:
     """Require valid text of a limited length: files from elsewhere may contain anything, and half a surrogate pair
     cannot be written to a file."""
     if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise Trouble(say("request.not-text", "The {name} contains invalid characters. Please retype it.", name=NAMES[name]))
+        raise Trouble(say_to_all("request.not-text", "The {name} contains invalid characters. Please retype it.", name=NAMES[name]))
     if len(text) > LETTERS_MOST[name]:
         raise Trouble(
-            say(
+            say_to_all(
                 "request.long", "The {name} has {count} {count:character|characters}; the limit is {most}. Please shorten it.",
                 name=NAMES[name], count=len(text), most=LETTERS_MOST[name],
             )
@@ -96,7 +97,7 @@ class SpeechRequest:
     def __post_init__(self) -> None:
         _require_text("script", self.text)
         if not self.text.strip():
-            raise Trouble(say("request.no-text", "The script is empty. Write a line such as: [S1] Hello there."))
+            raise Trouble(say_to_all("request.no-text", "The script is empty. Write a line such as: [S1] Hello there."))
         for name, value, low, high in (
             ("guidance", self.guidance, 1.0, 10.0), ("temperature", self.temperature, 0.0, 5.0), ("top p", self.top_p, 0.01, 1.0),
             ("speed", self.speed, 0.5, 2.0), ("loudness", self.loudness_lufs, -60.0, 0.0), ("silence at the end", self.tail_s, 0.0, 10.0),
@@ -112,7 +113,7 @@ class SpeechRequest:
                 _require_whole(NAMES[name], number, least, most)
         if self.format not in FORMATS:
             raise Trouble(
-                say(
+                say_to_all(
                     "request.format",
                     "Hearth cannot save sound as {format}. Choose one of {formats}.",
                     format=self.format,
@@ -165,7 +166,7 @@ class PictureRequest:
         _require_text("prompt", self.prompt)
         _require_text("negative prompt", self.negative)
         if not self.prompt.strip():
-            raise Trouble(say("request.no-prompt", "The prompt is empty. Describe the picture you want."))
+            raise Trouble(say_to_all("request.no-prompt", "The prompt is empty. Describe the picture you want."))
         for name, number, least, most in (
             ("width", self.width, 64, 4096), ("height", self.height, 64, 4096), ("steps", self.steps, 1, 200), ("seed", self.seed, 0, SEED_LIMIT - 1),
             ("batch", self.batch, 1, 16), ("upscale", self.upscale, 1, 4), ("preview every", self.preview_every, 0, 100),
@@ -175,7 +176,7 @@ class PictureRequest:
         for name, size in (("width", self.width), ("height", self.height)):
             if size is not None and size % 8:
                 raise Trouble(
-                    say(
+                    say_to_all(
                         "request.multiple",
                         "{name} is {size}; it must be a multiple of 8. Try {near}.",
                         name=NAMES[name],
@@ -192,7 +193,7 @@ class PictureRequest:
                 _require_range(named, value, low, high)
         if self.quicker not in QUICKER:
             raise Trouble(
-                say(
+                say_to_all(
                     "request.quicker",
                     "{quicker} is not a setting of Quicker. Choose one of {settings}.",
                     quicker=str(self.quicker),
@@ -200,7 +201,9 @@ class PictureRequest:
                 )
             )
         if self.mask is not None and self.image is None:
-            raise Trouble(say("request.mask-alone", "There is a mask but no picture to repaint. Add the picture, or remove the mask."))
+            raise Trouble(
+                say_to_all("request.mask-alone", "There is a mask but no picture to repaint. Add the picture, or remove the mask.")
+            )
 
 
 Request = SpeechRequest | PictureRequest
@@ -226,7 +229,7 @@ def from_json(values: dict[str, Any]) -> Request:
             return PictureRequest(**{**known, "loras": tuple(Lora(**each) for each in known.get("loras", ()))})
     except TypeError as fault:
         raise Trouble(
-            say(
+            say_to_all(
                 "request.unreadable",
                 "These settings cannot be read ({fault}); they may come from another version of Hearth. Choose other settings. {advice}",
                 fault=str(fault),
@@ -234,7 +237,7 @@ def from_json(values: dict[str, Any]) -> Request:
             )
         ) from fault
     raise Trouble(
-        say(
+        say_to_all(
             "request.kind", "Hearth does not know settings of the kind {kind}. Choose another file. {advice}", kind=str(kind), advice=UPDATE
         )
     )

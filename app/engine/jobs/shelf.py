@@ -21,7 +21,8 @@ from app import atomic_write
 from app.engine.jobs.creation import Creation, RunSummary, make_row, name_after, read_creation
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Job
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import Trouble
 
 BIN = ".bin"
 NUMBERED = re.compile(r" \d{1,9}$")
@@ -148,7 +149,7 @@ class Shelf:
         with self._moving:  # a file on its way is at neither place
             found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_)) if 0 < id_ < ID_LIMIT else []
         if not found:
-            raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=id_))
+            raise Trouble(say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=id_))
         return found[0]
 
     def list_of_job(self, job: str) -> list[Creation]:

@@ -12,7 +12,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 BITS: Final = 4
 _NIBBLE_ORDER: Final = (0, 4, 1, 5, 2, 6, 3, 7)

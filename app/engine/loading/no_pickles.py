@@ -7,7 +7,8 @@ from typing import NoReturn
 
 import torch
 
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 def refuse_pickles() -> None:

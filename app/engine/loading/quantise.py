@@ -11,7 +11,8 @@ import torch
 
 from app.compat.planning.memory_formulas import is_quantised
 from app.compat.planning.types import ModelPart, Plan, Quantised
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")
 

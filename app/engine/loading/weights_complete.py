@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import torch
 
-from app.sentence import Sentence, Trouble, say, shorten_list
+from app.sentence import Sentence, say, shorten_list
+from app.trouble import Trouble
 
 _SHOWN: Final = 3
 _OF_A_SINGLE_FILE: Final = ("model.diffusion_model.", "first_stage_model.", "cond_stage_model.", "conditioner.")

@@ -13,8 +13,8 @@ from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.journal import restore_choice
 from app.paths import Home
-from app.sentence import Trouble
 from app.stored_json import drop_wrong, read_text
+from app.trouble import Trouble
 
 
 class ChoiceValues(TypedDict, total=False):

@@ -12,7 +12,8 @@ from app.engine.files import safetensors
 from app.engine.files.config_facts import read_config, refuse_fact, shorten
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 FAMILY_OF_CLASS: Final[dict[str, Family]] = {
     "StableDiffusionPipeline": "sd15",

@@ -22,8 +22,9 @@ from app.engine.models.hub import Listing
 from app.engine.models.model import Model, list_sources
 from app.paths import Home
 from app.put_aside import put_aside
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
 from app.stored_json import read_text
+from app.trouble import Trouble
 
 AT_ONCE: Final = 2
 WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)

@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice, starmap
 from typing import Final, Literal
 
 from app.compat.machine.hardware import Hardware, as_processor
@@ -20,7 +21,8 @@ from app.engine.models import at_once
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.planned import find_need, make_plan
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
@@ -80,34 +82,43 @@ def find_cures(
 ) -> Iterator[Cure]:
     """Find single changes that make it fit, the mildest first; of each kind the first that works. `place`: the machine as it
     computes: without its card, where that is wrong."""
-    offered: set[str] = set()
-    for sentence, changed, chosen in (*_vary_plan(request, choice, place.unified), *_vary_size(request, model, choice)):
+
+    def fits(cure: Cure) -> bool:
         try:
-            plan = make_plan(home, hardware, model, chosen, verdicts, changed)
+            plan = make_plan(home, hardware, model, cure.choice, verdicts, cure.request)
         except Trouble:
-            continue
-        if sentence.key not in offered and peak_bytes(find_need(home, hardware, model, changed), plan) <= free_bytes(place):
-            offered.add(sentence.key)
-            yield Cure(sentence, changed, chosen)
+            return False
+        return peak_bytes(find_need(home, hardware, model, cure.request), plan) <= free_bytes(place)
+
+    for alike in (*_vary_plan(request, choice, place.unified), _vary_size(request, model, choice)):
+        yield from islice(filter(fits, starmap(Cure, alike)), 1)
 
 
 Change = tuple[Sentence, Request, Choice]
 
 
-def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Change]:
-    """Vary the plan of the same request."""
+def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Iterable[Change]]:
+    """Vary the plan of the same request, in each way by several values."""
     if choice != Choice():
-        yield say("cure.automatic", "Set everything to automatic."), request, Choice()
-    for chunk in (512, 128):
-        yield (say("cure.chunk", "Use a chunk size of {chunk}.", chunk=chunk), request, dataclasses.replace(choice, chunk=chunk))
+        yield [(say("cure.automatic", "Set everything to automatic."), request, Choice())]
+    yield [
+        (say("cure.chunk", "Use a chunk size of {chunk}.", chunk=size), request, dataclasses.replace(choice, chunk=size))
+        for size in (512, 128)
+    ]
     if not unified:
-        for offload in OFFLOADS:
-            yield (say("cure.offload", "Move idle parts off the GPU."), request, dataclasses.replace(choice, offload=offload))
+        yield [
+            (say("cure.offload", "Move idle parts off the GPU."), request, dataclasses.replace(choice, offload=each)) for each in OFFLOADS
+        ]
     elif isinstance(request, PictureRequest):  # a voice's two parts alternate all the time: neither is idle
-        yield (say("cure.offload-file", "Move idle parts to disk."), request, dataclasses.replace(choice, offload="model"))
-    for kind in QUANTISED:
-        chosen = dataclasses.replace(choice, quantised=kind)
-        yield say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind), request, chosen
+        yield [(say("cure.offload-file", "Move idle parts to disk."), request, dataclasses.replace(choice, offload="model"))]
+    yield [
+        (
+            say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind),
+            request,
+            dataclasses.replace(choice, quantised=kind),
+        )
+        for kind in QUANTISED
+    ]
 
 
 def _vary_size(request: Request, model: Model, choice: Choice) -> Iterator[Change]:

@@ -26,7 +26,8 @@ from app.engine.models import hub_token
 from app.engine.models.hub_faults import CutError, WrongBytesError, name_host
 from app.engine.models.model import Source
 from app.engine.models.on_disk import repo_folder
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
 WEIGHTS: Final = frozenset({".safetensors", ".gguf"})

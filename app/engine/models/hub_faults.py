@@ -12,7 +12,8 @@ from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-d
 from app.disk_faults import is_disk_full
 from app.duration import word_duration
 from app.engine.models import hub_token
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 
 class WrongBytesError(Exception):

@@ -13,7 +13,8 @@ from app.engine.files import safetensors
 from app.engine.files.bounded_json import Bounds, read_json
 from app.engine.files.config_facts import PATH_MOST, read_config, refuse_fact, shorten
 from app.engine.files.regular_file import is_inside
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 SETTINGS: Final = frozenset({
     "model_index.json", "config.json", "scheduler_config.json", "tokenizer_config.json", "special_tokens_map.json", "preprocessor_config.json",

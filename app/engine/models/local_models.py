@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,8 @@ from app.engine.files.path_checks import find_path
 from app.engine.models.detect import detect_model
 from app.engine.models.model import Companion, Model
 from app.engine.text.voice_limits import VoiceLimits, read_limits
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 WAIT_S: Final = 4.0
 """How long somebody waits for a path that is looked at. After that nobody does, until its disk has answered."""
@@ -67,7 +69,7 @@ class Seen:
     def require_model(self) -> Model:
         """Return the model; raise a Trouble if it cannot be used."""
         if self.trouble is not None:
-            raise _copy(self.trouble)
+            raise copy(self.trouble)
         assert self.model is not None, "nothing is there"
         return self.model
 
@@ -188,10 +190,5 @@ def _examine(path: Path, catalog: _Catalog) -> Seen:
         model = detect_model(path, *catalog)
         limits = read_limits(path) if model.kind == "speech" else None
     except Trouble as trouble:
-        return Seen(there=True, trouble=_copy(trouble))
+        return Seen(there=True, trouble=copy(trouble))
     return Seen(there=True, model=model, limits=limits)
-
-
-def _copy(trouble: Trouble) -> Trouble:
-    """A Trouble that is kept holds on to no frames, and is raised by several threads."""
-    return Trouble(trouble.sentence, *trouble.objections, cure=trouble.cure)

@@ -24,7 +24,8 @@ from app.engine.models.detect import read_config_needs
 from app.engine.models.model import ConfigNeeds, Kind, Model, Source, list_sources
 from app.engine.text.voice_limits import VoiceLimits, read_limits
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 _SHARD: Final = re.compile(r"(.+)-\d+-of-(\d+)(\..+)?\.safetensors")
 _WEIGHED: Final = ("text_encoder", "text_encoder_2", "text_encoder_3", "unet", "transformer", "vae")

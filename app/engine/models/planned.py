@@ -10,14 +10,15 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
-from app.compat.planning.plan_words import FIELDS, word_chunk
+from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import ConfigNeeds, Model, describe_need
 from app.engine.models.on_disk import read_needs
 from app.engine.models.pretended_device import list_impossible
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 NOTHING_SEEN: Final = MappingProxyType[Subject, Verdict]({})
 
@@ -40,9 +41,8 @@ def make_plan(
 
 def note_refused_chunk(plan: Plan, refused: Chunk, trouble: Trouble) -> Plan:
     """Add to the plan's chunk reason that the chunk size asked for cannot run, wherever the plan is shown."""
-    about_chunk = dict(trouble.sentence.values).get("field") == FIELDS["chunk_q"]
-    why = trouble.objections[0] if about_chunk and trouble.objections else trouble.sentence
-    said = Reason("chunk_q", chunk_differs(refused, plan.chunk_q, why), "this machine")
+    why = trouble.objections[0] if trouble.field == "chunk_q" and trouble.objections else trouble.sentence
+    said = Reason("chunk_q", chunk_differs(refused, plan.chunk_q, why), "this machine", str(refused))
     return replace(plan, because=tuple(said if each.field == "chunk_q" else each for each in plan.because))
 
 

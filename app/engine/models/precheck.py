@@ -9,7 +9,8 @@ from app.engine.models.on_disk import find_best, locate, read_voice_limits
 from app.engine.text import script, voices
 from app.engine.text.pronounce import read_letters
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 def reject_unfit(request: Request, model: Model, home: Home) -> None:

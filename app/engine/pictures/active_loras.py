@@ -7,7 +7,8 @@ from typing import Any
 from app.engine.pictures.final_settings import PictureSettings
 from app.engine.pipelines import loader
 from app.engine.pipelines.packed_convolutions import unpack_convolutions
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 class ActiveLoras:

@@ -17,7 +17,8 @@ from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.text import starter_words
 from app.engine.text.unknown import note_wordless
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say, say_to_all
+from app.trouble import Trouble
 
 STEPS_FOR_ONE: Final = 50
 """Of the steps planned for one that is computed; LCM cannot plan more."""
@@ -180,10 +181,12 @@ def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
 def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:
     if request.image and not family.image_class:
         raise Trouble(
-            say("paint.no-image", "{model} cannot start from a picture. Remove the picture. {advice}", model=model.words, advice=OTHERS)
+            say_to_all(
+                "paint.no-image", "{model} cannot start from a picture. Remove the picture. {advice}", model=model.words, advice=OTHERS
+            )
         )
     if request.mask and not family.inpaint_class:
-        raise Trouble(say("paint.no-mask", "{model} cannot use a mask. Remove the mask. {advice}", model=model.words, advice=OTHERS))
+        raise Trouble(say_to_all("paint.no-mask", "{model} cannot use a mask. Remove the mask. {advice}", model=model.words, advice=OTHERS))
 
 
 def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> list[Sentence]:

@@ -12,7 +12,8 @@ from app.engine.files.foreign_formats import OWN_PICTURES, decode, open_picture
 from app.engine.files.path_checks import is_file
 from app.engine.jobs.setting_names import NAMES
 from app.engine.models.model import ModelSettings
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16

@@ -9,7 +9,8 @@ import diffusers
 import torch
 
 from app.engine.files import model_folder
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 FOLDER: Final = "taesd"
 """A folder as diffusers saves an AutoencoderTiny, in the model's folder or beside its file."""

@@ -27,7 +27,8 @@ from app.engine.models.model import Model
 from app.engine.pipelines import placement
 from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.pipelines.parts_on_disk import DiskParts
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 FEW_STEPS: Final = "few-steps"
 """The adapter with which a model needs only 4 to 8 steps."""

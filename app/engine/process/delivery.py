@@ -22,7 +22,8 @@ from app.engine.models.on_disk import find_best, read_voice_limits
 from app.engine.text import script
 from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say, say_to_all
+from app.trouble import Trouble
 
 DELIVERED: Final = "delivered"
 """A folder inside the job's; its files go to the shelf."""
@@ -57,7 +58,7 @@ class Delivery:
             return ()
         done = self.total - len(self.missing)
         return (
-            say(
+            say_to_all(
                 "job.missing",
                 "Finished: {done} of {total}. Missing: {missing}.",
                 done=done,

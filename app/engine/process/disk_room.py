@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from app.disk_faults import word_fault
-from app.engine.jobs.events import Failed
 from app.paths import Home
 from app.sentence import Sentence, say
+from app.trouble import DiskFull, QuotaMet
 
 ROOM_BYTES: Final = 100 << 20
 """Free before a job starts: parts and results of a long script, a picture with its unfinished states."""
 MB: Final = 1 << 20
 AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
 """The wait before a job that met a quota is tried again; it doubles each time up to the second figure."""
-QUOTA_MET: Final = "session.disk-quota"
-FULL_MET: Final = frozenset({"session.disk-full", QUOTA_MET})
-"""The ends of a job that waits for room."""
 
 
 def read_free_bytes(folder: Path) -> int:
@@ -87,12 +84,12 @@ class DiskRoom:
             file=str(self._home.database),
         )
 
-    def note_full(self, failed: Failed) -> None:
+    def note_full(self, full: DiskFull) -> None:
         """Note that a job found no room: it starts again once there is more, and after a while where a quota refused it."""
         free = read_free_bytes(self._home.root)
         self._needed_bytes = free + ROOM_BYTES
-        if failed.sentence.key == QUOTA_MET:
-            self._refusal = self._word_refusal(True, str(dict(failed.sentence.values)["fault"]))
+        if isinstance(full, QuotaMet):
+            self._refusal = self._word_refusal(True, str(dict(full.sentence.values)["fault"]))
             self._again_s = time.monotonic() + self._wait_s
             self._wait_s = min(2 * self._wait_s, AGAIN_MOST_S)
         else:

@@ -16,7 +16,7 @@ from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, 
 from app.engine.jobs.messages import Beat, JobEvent, Planned, Ready, Report, Run, Stop
 from app.engine.jobs.tasks import is_journalled, is_lent, is_task
 from app.engine.process.child import Child
-from app.engine.process.disk_room import FULL_MET, DiskRoom
+from app.engine.process.disk_room import DiskRoom
 from app.engine.process.engine_life import EngineLife
 from app.engine.process.engine_status import EngineStatus
 from app.engine.process.job_end import JobEnds
@@ -25,6 +25,7 @@ from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import DEAF, Death, describe_death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
 from app.engine.process.stores import Stores
 from app.engine.process.work_queue import WorkQueue
+from app.trouble import DiskFull
 
 STUMBLES = 5
 """After this many faults of the loop in a row, waiting commands are told to end."""
@@ -213,18 +214,19 @@ class EngineLoop:
             self.status.charts.mark(event.sentence)
         if not isinstance(event, END):
             self._board.post(job, event)
-        elif self._filled_disk(job, event) and isinstance(event, Failed) and self._run is not None:
-            self._room.note_full(event)
+        elif (full := self._find_full_disk(job, event)) is not None and self._run is not None:
+            self._room.note_full(full)
             self._queue.hold(self._run)
             self._run = None
             self.status.set(job="")
         else:
             self._store_end(job, event)
 
-    def _filled_disk(self, job: str, event: Event) -> bool:
-        """Tell whether a job ended for lack of room and is to wait for it."""
-        full = isinstance(event, Failed) and event.sentence.key in FULL_MET
-        return full and self._patient and is_journalled(job) and job not in self.ends.stopping
+    def _find_full_disk(self, job: str, event: Event) -> DiskFull | None:
+        """Return the lack of room for which a job ended, if it is to wait for more."""
+        trouble = event.trouble if isinstance(event, Failed) else None
+        waits = self._patient and is_journalled(job) and job not in self.ends.stopping
+        return trouble if waits and isinstance(trouble, DiskFull) else None
 
     def _store_end(self, job: str, event: End) -> None:
         """Store the end of a job; on a full disk, with the next turn that finds room."""

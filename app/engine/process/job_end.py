@@ -17,6 +17,7 @@ from app.engine.process.job_folder import STATES, End, attach_delivery, move_to_
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import explain_keeper_fault
 from app.engine.process.stores import Stores
+from app.trouble import NotStored
 
 _log = logging.getLogger("hearth.keeper")
 
@@ -79,7 +80,7 @@ class JobEnds:
             except (OSError, sqlite3.Error) as fault:
                 if self._patient:
                     raise
-                return Failed(explain_keeper_fault(fault, self._stores.home.database).sentence, cure="open-folder")
+                return Failed.of(NotStored(explain_keeper_fault(fault, self._stores.home.database).sentence, cure="open-folder"))
         return self._shelved[job]
 
 
@@ -95,7 +96,7 @@ def _shelve(stores: Stores, job: str, event: End, progress: Progress, died: bool
         if is_disk_full(fault):
             raise
         _log.exception("the end of a job")
-        return Failed(explain_keeper_fault(fault, stores.home.database).sentence, cure="report")
+        return Failed.of(NotStored(explain_keeper_fault(fault, stores.home.database).sentence, cure="report"))
 
 
 def _close_row(stores: Stores, job: str, event: End, died: bool) -> Job | None:

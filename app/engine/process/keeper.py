@@ -37,7 +37,8 @@ from app.engine.process.state import EngineState, Sample
 from app.engine.process.stores import Stores
 from app.engine.process.work_queue import WorkQueue
 from app.paths import Home
-from app.sentence import Sentence, Trouble
+from app.sentence import Sentence
+from app.trouble import NotStored
 
 
 class Keeper:
@@ -122,7 +123,7 @@ class Keeper:
             job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         except sqlite3.Error as fault:
             told, known = explain_database_fault(self.home.database, fault).sentence, self.state.obstacle
-            raise Trouble(told, *([known] if known not in (None, told) else [])) from fault
+            raise NotStored(told, *([known] if known not in (None, told) else [])) from fault
         self._board.open(job.id)
         self._loop.wake()
         return job

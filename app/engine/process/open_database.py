@@ -24,7 +24,8 @@ from app.engine.process.disk_room import ROOM_BYTES, describe_lack
 from app.engine.process.shelf_refill import correct, find_unlisted
 from app.paths import Home
 from app.put_aside import put_aside
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 SIDE_FILES: Final = ("-wal", "-shm")
 WAL_STARTS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")

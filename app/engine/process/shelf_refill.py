@@ -12,7 +12,7 @@ from app.engine.files import picture_settings, sound
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, from_json, to_json
 from app.engine.jobs.shelf import BIN
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 PICTURES: Final = frozenset({".png"})
 SOUNDS: Final = frozenset({".wav", ".flac", ".mp3", ".ogg", ".opus"})

@@ -20,7 +20,7 @@ from app.engine.models.model import Model, describe_need
 from app.engine.models.planned import make_plan
 from app.engine.session.loaded_models import THREADS
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 KINDS: Final = ("cpu", "cuda", "rocm")
 """On Metal an unsupported shape ends the process, so nothing is tried there unasked."""

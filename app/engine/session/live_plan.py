@@ -8,7 +8,7 @@ from app.compat.planning.types import Chunk, Plan
 from app.engine.jobs.control import Dial
 from app.engine.models.planned import note_refused_chunk
 from app.engine.session.release_memory import release
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 class LivePlan:

@@ -19,7 +19,8 @@ from app.engine.models import on_disk
 from app.engine.models.model import SMALL_PARAMETERS, Kind, Model
 from app.engine.session.release_memory import release
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 BESIDE = 0.8
 """A second model is loaded beside the first only if it takes less than this share of the free memory."""

@@ -13,7 +13,7 @@ from app.compat.selftest import run
 from app.compat.selftest.probes import Probe
 from app.engine.session.release_memory import release
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 SKIPPED: Final = "HEARTH_SKIP_CHECK"
 """An environment variable: with it nothing is checked in idle time. The tests start hundreds of engines."""

@@ -18,6 +18,7 @@ from app.engine.jobs.events import Failed
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech.row_graph import CaptureFailed
 from app.sentence import say
+from app.trouble import DiskFull, NoMemory, QuotaMet
 
 NO_ENGINE = "unable to find an engine to execute this computation"
 """cuDNN's words where memory lacks in the middle of a run; at its first small convolution it has none for the card."""
@@ -47,27 +48,24 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
     free = shutil.disk_usage(job if job.exists() else job.anchor).free
     full = is_disk_full(fault)
     if full and (free >= PLENTY_BYTES or getattr(fault, "errno", None) == errno.EDQUOT):
-        return Failed(
+        return Failed.of(QuotaMet(
             say("session.disk-quota",
                 "The system takes no more data in {folder} ({fault}), though {free} MB are free on that disk: a quota, or the most "
                 "files that it may hold. Delete files of yours there, then resume. Finished parts are kept.",
                 folder=str(job), fault=word_fault(fault), free=free >> 20),
-            cure="open-folder", files=files,
-        )  # fmt: skip
+            cure="open-folder"), files)  # fmt: skip
     if full or (free < NO_ROOM_BYTES and not isinstance(fault, MemoryError | torch.OutOfMemoryError)):
-        return Failed(
+        return Failed.of(DiskFull(
             say("session.disk-full",
                 "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. "
                 "Finished parts are kept.", free=free >> 20, folder=str(job)),
-            cure="open-folder", files=files,
-        )  # fmt: skip
+            cure="open-folder"), files)  # fmt: skip
     if isinstance(fault, MemoryError | torch.OutOfMemoryError) or classify_fault(fault) == "memory":
-        return Failed(
+        return Failed.of(NoMemory(
             say("session.no-memory",
                 "There is not enough memory, even with the most economical settings. "
                 "Close other programs, or choose a smaller size or model."),
-            cure="smaller", files=files,
-        )  # fmt: skip
+            cure="smaller"), files)  # fmt: skip
     if isinstance(fault, NumbersBroke):
         return Failed(
             say("session.numbers", "The model produces invalid numbers on this machine in every precision. Choose another model, and please send a report."),

@@ -15,9 +15,7 @@ from app.compat.machine.meter import read
 from app.compat.machine.pretended import find_machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load, reload
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
-from app.compat.planning.precision_fields import SLOW_KEYS
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
-from app.compat.planning.wrong_parts import MOVED_KEYS
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
@@ -37,10 +35,9 @@ from app.engine.session.machine_check import MachineCheck
 from app.engine.session.release_memory import release
 from app.engine.session.run_errors import classify_fault, describe_failure, list_finished
 from app.paths import Home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
-TOLD_KEYS = (*MOVED_KEYS, *SLOW_KEYS)
-"""Warnings of a plan that each run tells."""
 FALLBACKS_AFTER_DEATH = 2
 """A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that
 works."""
@@ -90,7 +87,7 @@ class Session:
                         yield from map(Note, notices.take_all())
                         yield event
         except Trouble as trouble:
-            yield Failed(trouble.sentence, trouble.objections, trouble.cure, list_finished(job))
+            yield Failed.of(trouble, list_finished(job))
         except Exception as fault:  # The engine survives any one job; report the error with its own text.
             yield describe_failure(fault, job)
 
@@ -132,9 +129,9 @@ class Session:
             tell(model.id, first)
             step, loading = None, True
             quantised = next(each for each in live.now.because if each.field == "quantised")
-            if quantised.sentence.key == "plan.overruled":
+            if quantised.asked not in ("", live.now.quantised):
                 yield Note(quantised.sentence)
-            odd = [each.sentence for each in live.now.warnings if each.sentence.key in TOLD_KEYS and each.sentence not in told]
+            odd = [each.sentence for each in live.now.warnings if each.slower and each.sentence not in told]
             told += odd
             yield from map(Note, odd)
             try:

@@ -29,7 +29,8 @@ from app.engine.speech.packed_voice import pack_voice
 from app.engine.speech.reordered_linears import is_quicker_here, reorder_weights
 from app.engine.speech.run import SpeechRun
 from app.engine.text.voice_limits import read_limits
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam

@@ -28,7 +28,8 @@ from app.engine.speech.voice_prompt import VoiceContext, choose_context
 from app.engine.text import script, turns, voices
 from app.engine.text.known_voices import name_voices
 from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam

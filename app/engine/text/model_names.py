@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.sentence import Sentence, Value, say
+from app.sentence import Sentence, Value, say_to_all
 
-VOICE: Final = say("model.starter-voice", "Starter voice")
-PAINTER: Final = say("model.starter-painter", "Starter painter")
+VOICE: Final = say_to_all("model.starter-voice", "Starter voice")
+PAINTER: Final = say_to_all("model.starter-painter", "Starter painter")
 NAMES: Final[dict[str, Sentence]] = {"Starter voice": VOICE, "Hearth starter voice": VOICE, "Starter painter": PAINTER}
 """By their titles in the catalog, and by the name that the voice's own folder gives."""
 

@@ -13,7 +13,8 @@ from typing import Final
 
 from app.engine.files.regular_file import open_regular
 from app.engine.text import sounds
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 WINDOWS: Final = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (5, 5))
 """How many letters before and after a letter each level of the table sees."""

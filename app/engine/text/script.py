@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from app.duration import word_duration
 from app.engine.text.model_names import word_name
-from app.engine.text.script_characters import clean_text
+from app.engine.text.script_characters import clean_text, list_strange
 from app.engine.text.script_marks import split_marks
 from app.engine.text.script_problem import Problem
 from app.engine.text.turns import ScriptPart, gather_parts
 from app.engine.text.voice_limits import DIA, VoiceLimits
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import Trouble
 
 LONG_S = 600.0
 PROBLEMS_TOLD = 100
@@ -36,16 +37,17 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     """Split a script into parts and list every problem; a fatal one means that it cannot be spoken. The result is
     cached: check, page, engine and delivery parse the same script once in each process."""
     problems: list[Problem] = []
-    marks = tuple(split_marks(clean_text(text, limits, problems), limits, problems))
+    cleaned = clean_text(text, limits, problems)
+    marks = tuple(split_marks(cleaned, limits, problems))
     parts, pause_s = gather_parts(marks, limits)
     if not parts:
-        problems = _name_lack(problems, limits)
+        problems = _name_lack(problems, limits, cleaned)
     seconds = sum(part.seconds + part.pause_before_s for part in parts) + pause_s
     if parts and seconds < limits.part_least_s:
         problems.append(
             Problem(
                 "warning",
-                say(
+                say_to_all(
                     "script.short",
                     "This is only about {time} of speech. Below {least}, {name} often makes noise; write a little more.",
                     time=word_duration(seconds, exact=True),
@@ -58,7 +60,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
         problems.append(
             Problem(
                 "note",
-                say(
+                say_to_all(
                     "script.long",
                     "This is about {time} of speech in {parts} {parts:part|parts}. Finished parts are kept if you stop.",
                     time=word_duration(seconds),
@@ -69,17 +71,18 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     return ParsedScript(tuple(parts), _shorten_list(problems), seconds, pause_s)
 
 
-def _name_lack(problems: list[Problem], limits: VoiceLimits) -> list[Problem]:
+def _name_lack(problems: list[Problem], limits: VoiceLimits, cleaned: str) -> list[Problem]:
     """Say why nothing is left to speak: no words at all, or none that this voice reads, which says all there is to say."""
-    if any(each.sentence.key == "script.skipped" for each in problems):
+    if limits.letters is not None and list_strange(cleaned, limits):
         return [
             Problem(
-                "fatal", say("script.no-english", "{name} can read none of this script. Write it in English.", name=word_name(limits.name))
+                "fatal",
+                say_to_all("script.no-english", "{name} can read none of this script. Write it in English.", name=word_name(limits.name)),
             )
         ]
     return [
         *problems,
-        Problem("fatal", say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak.")),
+        Problem("fatal", say_to_all("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak.")),
     ]
 
 

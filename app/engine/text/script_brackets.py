@@ -9,7 +9,7 @@ from app.engine.text.script_problem import Problem
 from app.engine.text.sentences import split_sentences
 from app.engine.text.voice_limits import NONVERBALS, VoiceLimits
 from app.engine.text.written_out import has_lower, write_out
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say, say_to_all
 
 # Bounded, which keeps them linear: scripts come from guests and other programs, too.
 SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
@@ -33,7 +33,7 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
             problems.append(
                 Problem(
                     "warning",
-                    say(
+                    say_to_all(
                         "script.reads-sound",
                         "{name} reads {mark} aloud. {advice}",
                         mark=found[0],
@@ -47,7 +47,7 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
             problems.append(
                 Problem(
                     "warning",
-                    say(
+                    say_to_all(
                         "script.nonverbal",
                         "{name} does not know the sound {mark}, which may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
                         mark=found[0],
@@ -64,13 +64,13 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
 
 def _name_tag(mark: str, limits: VoiceLimits) -> Sentence:
     if not limits.nonverbals:
-        return say(
+        return say_to_all(
             "script.square-plain",
             "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2].",
             mark=mark,
             name=word_name(limits.name),
         )
-    return say(
+    return say_to_all(
         "script.square",
         "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
         mark=mark,

@@ -8,7 +8,7 @@ from app.engine.text.model_names import word_name
 from app.engine.text.script_problem import Problem
 from app.engine.text.voice_limits import VoiceLimits
 from app.engine.text.written_out import can_read
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say_to_all
 
 ACCENTS_MOST = 30
 PLAIN = str.maketrans(
@@ -38,7 +38,7 @@ def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
         problems.append(
             Problem(
                 "note",
-                say(
+                say_to_all(
                     "script.typographic",
                     "Curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better: {count}.",
                     count=replaced,
@@ -50,10 +50,13 @@ def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
     for paragraph_end in ("\u2029", "\f"):
         plain = plain.replace(paragraph_end, "\n\n")
     visible = "".join(each if each == "\n" or unicodedata.category(each)[0] != "C" else " " for each in plain)
-    strange = sorted({each for each in visible if not each.isascii() and is_strange(each, limits)})
-    if strange:
+    if strange := list_strange(visible, limits):
         problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
     return visible
+
+
+def list_strange(text: str, limits: VoiceLimits) -> list[str]:
+    return sorted({each for each in text if not each.isascii() and is_strange(each, limits)})
 
 
 def is_strange(sign: str, limits: VoiceLimits) -> bool:
@@ -65,7 +68,7 @@ def is_strange(sign: str, limits: VoiceLimits) -> bool:
 
 def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
     if limits.letters is not None:
-        return say(
+        return say_to_all(
             "script.skipped", "{name} only reads English. It skips these characters: {signs}", name=word_name(limits.name), signs=signs
         )
-    return say("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)
+    return say_to_all("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)

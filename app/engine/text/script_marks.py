@@ -12,7 +12,7 @@ from app.engine.text.script_brackets import ROUND, spell_for
 from app.engine.text.script_problem import Problem
 from app.engine.text.turns import Pause, Turn
 from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import say
+from app.sentence import say_to_all
 
 PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
@@ -33,7 +33,7 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
         if _WORD.search(chunk) or ROUND.search(chunk):
             if not tagged and not said:
                 problems.append(
-                    Problem("note", say("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
+                    Problem("note", say_to_all("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
                 )
             merged += tagged and last_said == speaker
             said, last_said, tagged = said + 1, speaker, False
@@ -52,7 +52,7 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
         problems.append(
             Problem(
                 "fatal",
-                say(
+                say_to_all(
                     "script.speakers",
                     "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
                     tags=tuple(dict.fromkeys(wrong[:5])),
@@ -64,14 +64,16 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
         problems.append(
             Problem(
                 "note",
-                say("script.tags", "{count} {count:tag is|tags are} read as [S1] or [S2], which is the usual spelling.", count=corrected),
+                say_to_all(
+                    "script.tags", "{count} {count:tag is|tags are} read as [S1] or [S2], which is the usual spelling.", count=corrected
+                ),
             )
         )
     if merged:
         problems.append(
             Problem(
                 "note",
-                say(
+                say_to_all(
                     "script.alternate",
                     "In {count} {count:place|places} a speaker has two lines in a row; they are joined into one turn.",
                     count=merged,
@@ -97,7 +99,8 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
         if mark[2].strip():
             problems.append(
                 Problem(
-                    "warning", say("script.pause", "Hearth does not understand {mark}. Write it like this: (pause 0.5s).", mark=mark[0])
+                    "warning",
+                    say_to_all("script.pause", "Hearth does not understand {mark}. Write it like this: (pause 0.5s).", mark=mark[0]),
                 )
             )
         return PAUSE_S
@@ -106,7 +109,9 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
         problems.append(
             Problem(
                 "warning",
-                say("script.pause-long", "{mark} is too long; the pause will last {most}.", mark=mark[0], most=word_duration(PAUSE_MOST_S)),
+                say_to_all(
+                    "script.pause-long", "{mark} is too long; the pause will last {most}.", mark=mark[0], most=word_duration(PAUSE_MOST_S)
+                ),
             )
         )
     return min(seconds, PAUSE_MOST_S)

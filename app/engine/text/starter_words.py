@@ -15,7 +15,7 @@ from app.engine.text.scenes.match import understand, vary
 from app.engine.text.scenes.tables import read_card, read_tables
 from app.engine.text.scenes.words import list_marked, split_phrases
 from app.engine.text.unknown import MARKED_MOST, Unknown
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say, say_to_all
 
 NAMED: Final = 8
 """At most this many words are named as left out."""
@@ -46,7 +46,9 @@ def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
     if not found.caption:
         offered = _choose_examples(read_card(folder), prompt)
         if found.emptied:
-            told = say("starter.emptied", "The prompt leaves nothing to paint. This is painted instead: {caption}.", caption=offered[0])
+            told = say_to_all(
+                "starter.emptied", "The prompt leaves nothing to paint. This is painted instead: {caption}.", caption=offered[0]
+            )
             return Match(offered[0], told, offered)
         unknown = found.lost or re.findall(r"\w+", prompt.lower()) or prompt.split()
         return Match(offered[0], _say_unknown(unknown, offered[0]), offered, found.reasons, found.lost)
@@ -54,8 +56,8 @@ def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
     if found.literal and not weighted:
         return Match(found.caption)
     if not found.lost:
-        return Match(found.caption, say("starter.painting", "Painting: {caption}.", caption=found.caption), reasons=reasons)
-    told = say(
+        return Match(found.caption, say_to_all("starter.painting", "Painting: {caption}.", caption=found.caption), reasons=reasons)
+    told = say_to_all(
         "starter.nearest",
         "Painting: {caption}. Changed or left out: {words}. {advice}",
         caption=found.caption,
@@ -77,7 +79,7 @@ def _choose_examples(card: Mapping[str, Any], prompt: str) -> tuple[str, ...]:
 
 
 def _say_unknown(words: Sequence[str], caption: str) -> Sentence:
-    return say(
+    return say_to_all(
         "starter.unknown",
         "The starter painter cannot paint: {words}. It paints this instead: {caption}. {advice}",
         words=tuple(words[:NAMED]),

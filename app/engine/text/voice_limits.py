@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from app.engine.files.config_facts import read_config, refuse_fact
 from app.engine.files.regular_file import is_inside
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 NONVERBALS = frozenset({
     "laughs", "clears throat", "sighs", "gasps", "coughs", "singing", "sings", "mumbles", "beep", "groans", "sniffs", "claps",

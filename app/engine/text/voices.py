@@ -26,12 +26,13 @@ from app.engine.text.model_names import word_name
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits, clip_key
 from app.paths import Home, assets
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say, say_to_all
 from app.stored_json import is_right, read_stored
+from app.trouble import Trouble
 
 GOOD_S = (5.0, 10.0)
-RECORDING: Final = say("voice.recording", "The recording")
-RESULT: Final = say("voice.result", "The sound kept from one of your results")
+RECORDING: Final = say_to_all("voice.recording", "The recording")
+RESULT: Final = say_to_all("voice.result", "The sound kept from one of your results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,11 @@ class Voice:
 def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
     """Return the words of a clip this model can follow; raise a Trouble if it cannot. Reads no sound."""
     if not prompt.transcript.strip():
-        raise Trouble(say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
+        raise Trouble(say_to_all("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
     checked = script.parse_script(prompt.transcript, limits)
     if limits.own_voices is not None and find_speaker(Path(prompt.path)) not in limits.own_voices:
         raise Trouble(
-            say(
+            say_to_all(
                 "voice.not-own",
                 "{name} cannot imitate this recording, only voices that it spoke itself. Choose one of its ready voices. {advice}",
                 name=word_name(limits.name),
@@ -70,7 +71,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
         )
     if checked.fatal:
         raise Trouble(
-            say("voice.bad-words", "What is said in the clip of this voice cannot be used. Correct it."),
+            say_to_all("voice.bad-words", "What is said in the clip of this voice cannot be used. Correct it."),
             *(problem.sentence for problem in checked.fatal),
         )
     return tuple(turn for part in checked.parts for turn in part.turns)
@@ -84,10 +85,10 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     first, last = sound.find_spoken_span(samples, rate)
     heard = samples[first:last]
     if not last:
-        raise Trouble(say("voice.silent", "The recording {name} is silent. Choose another one.", name=path.name))
+        raise Trouble(say_to_all("voice.silent", "The recording {name} is silent. Choose another one.", name=path.name))
     if len(heard) < LEAST_S * rate:
         raise Trouble(
-            say(
+            say_to_all(
                 "voice.short",
                 "Only {time} of speech can be heard in {name}. Choose a clip with 5 to 10 s.",
                 name=path.name,
@@ -101,7 +102,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     clip = RESULT if find_speaker(path) else RECORDING
     if len(kept) < len(heard):
         notes.append(
-            say(
+            say_to_all(
                 "voice.trimmed",
                 '{clip} is {whole} long; only {kept} of it are used. The words in that time are probably: "{words}"',
                 clip=clip,
@@ -112,7 +113,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         )
     elif len(heard) < GOOD_S[0] * rate and limits.heard_most_s > GOOD_S[0]:
         notes.append(
-            say(
+            say_to_all(
                 "voice.brief",
                 "{clip} is only {time} long. A clip of 5 to 10 s works better.",
                 clip=clip,
@@ -122,7 +123,9 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     room = limits.bytes_most // 2
     if len(" ".join(map(str, turns)).encode()) > room:
         raise Trouble(
-            say("voice.wordy", "The text of the recording is too long: nobody says that much in this time. Type only what is said in it.")
+            say_to_all(
+                "voice.wordy", "The text of the recording is too long: nobody says that much in this time. Type only what is said in it."
+            )
         )
     return Prompt(sound.resample(kept, rate, limits.rate), limits.rate, turns, tuple(notes))
 
@@ -189,20 +192,22 @@ def keep_voice(
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
-        raise Trouble(say("voice.no-name", "The name of a voice needs at least one letter or digit."))
+        raise Trouble(say_to_all("voice.no-name", "The name of a voice needs at least one letter or digit."))
     if name.lower() in {each.name.lower() for each in list_ready_voices()}:
-        raise Trouble(say("voice.ready-name", "{name} is the name of a voice that comes with Hearth. Choose another name.", name=name))
+        raise Trouble(
+            say_to_all("voice.ready-name", "{name} is the name of a voice that comes with Hearth. Choose another name.", name=name)
+        )
     path = home.voices / f"{slug}.wav"
     taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
     if taken is not None:
         raise Trouble(
-            say("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken)
+            say_to_all("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken)
         )
     try:
         read_stored(path.with_suffix(".json"), STORED)
     except OSError as fault:
         raise Trouble(
-            say("voice.not-now", "There is a voice of this name, but {file} cannot be read now ({fault}). Choose another name.",
+            say_to_all("voice.not-now", "There is a voice of this name, but {file} cannot be read now ({fault}). Choose another name.",
                 file=str(path.with_suffix(".json")), fault=word_fault(fault))
         ) from fault  # fmt: skip
     prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
@@ -265,8 +270,8 @@ def forget_voice(home: Home, voice: Voice) -> None:
 def say_gone(home: Home, prompt: VoicePrompt) -> Sentence:
     """Say that the voice of an earlier request cannot be chosen again."""
     if Path(prompt.path).parent == home.voices:
-        return say("restore.voice-gone", "The saved voice that this used is no longer there. Choose another one.")
-    return say("restore.voice", "This used a recording as its voice. Choose the recording again.")
+        return say_to_all("restore.voice-gone", "The saved voice that this used is no longer there. Choose another one.")
+    return say_to_all("restore.voice", "This used a recording as its voice. Choose the recording again.")
 
 
 def _measure_seconds(path: Path) -> float:

@@ -23,8 +23,9 @@ from app.machines.joining.frames import PATIENCE_S, Broken, Channel
 from app.machines.joining.proof import NONCE_BYTES, digest_transcript, is_proof, prove
 from app.machines.joining.register import clean_name
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
 from app.stored_json import read_stored
+from app.trouble import Trouble
 
 _FILE: Final = "lends-to.json"
 REFUSALS: Final[Mapping[str, Sentence]] = {

@@ -16,7 +16,7 @@ from app.engine.files.bounded_json import Bounds, parse_json, read_json
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.results import is_sound
 from app.machines.tasks.fetched_files import tidy
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 BYTES_MOST: Final = 32 << 20
 """Of one file: the latents of the largest picture with what its scheduler remembers take 16 MiB."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.process.disk_room import MB, ROOM_BYTES
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 FILES_MOST: Final = 512
 """Of one task."""

@@ -9,7 +9,8 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.engine.files.bounded_json import Bounds
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import BadRequest
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
 from app.ui.state.asked import parse_body
@@ -52,8 +53,8 @@ class GradioFence:
         if scope["method"] not in ("GET", "HEAD") and scope["path"].rstrip("/") != UPLOAD_PATH:
             try:
                 receive = await parse_body(scope, receive, BODY)
-            except Trouble as trouble:
-                await refusal(scope, 400, trouble.sentence)(scope, receive, send)
+            except BadRequest as trouble:
+                await refusal(scope, trouble.status, trouble.sentence)(scope, receive, send)
                 return
         await self._serve(scope, receive, send)
 

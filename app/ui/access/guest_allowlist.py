@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.engine.files.bounded_json import Bounds
 from app.engine.jobs.owners import household_of
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import BadRequest
 from app.ui.access.gradio_fence import PAGE
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
@@ -74,13 +75,13 @@ class GuestAllowlist:
         if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
             try:
                 receive = await parse_body(scope, receive, BODY)
-            except Trouble as trouble:
-                await refusal(scope, 400, trouble.sentence)(scope, receive, send)
+            except BadRequest as trouble:
+                await refusal(scope, trouble.status, trouble.sentence)(scope, receive, send)
                 return
             given = scope[GIVEN]
             named = list(named_files(given))
             if len(named) > FILES_MOST:
-                many = say(
+                many = say_to_all(
                     "guest.many-files",
                     "The request names {count} {count:file|files}; guests may send {most} at once.",
                     count=len(named),

@@ -28,6 +28,7 @@ from app.languages import COOKIE, languages
 from app.palette import by_system
 from app.paths import assets
 from app.sentence import Sentence, say
+from app.trouble import ShareEnded, TooMany, WrongPassword
 from app.ui.access.address import find_address
 from app.ui.access.guesses import Guesses
 from app.ui.access.request_guard import is_loopback, parse_host, refusal
@@ -46,8 +47,6 @@ FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
 YEAR_S: Final = 365 * 86400
 WORDS_IN_PASSWORD: Final = 6
-STATUS: Final = {"login.wait": 429, "login.closed": 410}
-"""HTTP status by the sentence of a refused login; any other is 401."""
 
 
 @cache
@@ -126,15 +125,15 @@ class Logins:
     def find_household(self, address: str) -> str:
         return hmac.digest(self.secret, address.encode(), "sha256").hex()[:12]
 
-    def log_in(self, given_password: str, nickname: str, address: str = "") -> str | Sentence:
-        """Return a new token, or the reason for refusing. The right password is let in, whatever was guessed before."""
+    def log_in(self, given_password: str, nickname: str, address: str = "") -> str:
+        """Return a new token, or raise Trouble with the reason for refusing. The right password is let in, whatever was guessed before."""
         household = self.find_household(address)
         with self.lock:
             now_s = self.clock()
             if self.closed:
-                return say("login.closed", "This share has ended. Ask for a new link.")
+                raise ShareEnded(say("login.closed", "This share has ended. Ask for a new link."))
             if not hmac.compare_digest(digest_password(given_password), self.password_digest):
-                return say("login.wrong", "Wrong password. Check it and try again.")
+                raise WrongPassword(say("login.wrong", "Wrong password. Check it and try again."))
             self.guesses.forget(household)
             person = OWNER if self.owner else Person(new_guest(household), False)
             if len(self.by_token) >= LOGINS_MOST:
@@ -167,7 +166,7 @@ class Logins:
         known = self.api_key_digest
         return known is not None and not self.closed and hmac.compare_digest(digest_key(given), known)
 
-    async def hold_wrong(self, address: str) -> Sentence | None:
+    async def hold_wrong(self, address: str) -> TooMany | None:
         """Hold back the answer to a wrong guess; return what to answer instead if too many are held already."""
         household = self.find_household(address)
         delay_s = self.guesses.add_wrong(household, self.clock())
@@ -182,8 +181,8 @@ def digest_token(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def too_many_tries(wait_s: float) -> Sentence:
-    return say("login.wait", "Too many tries. Wait {time}, then try again.", time=word_duration(wait_s, exact=True))
+def too_many_tries(wait_s: float) -> TooMany:
+    return TooMany(say("login.wait", "Too many tries. Wait {time}, then try again.", time=word_duration(wait_s, exact=True)))
 
 
 class LoginRequired:
@@ -220,7 +219,7 @@ class LoginRequired:
                 await self._app(scope, receive, send)
                 return
             if trouble := await self._logins.hold_wrong(self._find_address(scope)):
-                await refusal(scope, 429, trouble)(scope, receive, send)
+                await refusal(scope, trouble.status, trouble.sentence)(scope, receive, send)
                 return
         await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)
 
@@ -232,7 +231,7 @@ class LoginRequired:
             return await self._answer_login(request)
         chosen = request.query_params.get("language", "")
         if chosen not in languages():
-            return render_page(request, None, 410 if self._logins.closed else 200)
+            return render_page(request, None, ShareEnded.status if self._logins.closed else 200)
         answer = RedirectResponse(LOGIN_PATH, 303)
         answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
         return answer
@@ -246,15 +245,17 @@ class LoginRequired:
                     return Response(status_code=413)
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         address = self._find_address(request.scope)
-        outcome = self._logins.log_in(given.get("password", ""), given.get("name", ""), address)
-        if isinstance(outcome, Sentence):
-            if outcome.key == "login.wrong":
-                outcome = await self._logins.hold_wrong(address) or outcome
-            return render_page(request, outcome, STATUS.get(outcome.key, 401))
+        try:
+            token = self._logins.log_in(given.get("password", ""), given.get("name", ""), address)
+        except WrongPassword as wrong:
+            refused = await self._logins.hold_wrong(address) or wrong
+            return render_page(request, refused.sentence, refused.status)
+        except ShareEnded as ended:
+            return render_page(request, ended.sentence, ended.status)
         answer = RedirectResponse("/", 303)
         secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))
         left_s = None if self._logins.until_s is None else int(self._logins.until_s - self._logins.clock())
-        answer.set_cookie(COOKIES[self._logins.owner], outcome, max_age=left_s, httponly=True, samesite="lax", secure=secure)
+        answer.set_cookie(COOKIES[self._logins.owner], token, max_age=left_s, httponly=True, samesite="lax", secure=secure)
         return answer
 
 

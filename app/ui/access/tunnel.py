@@ -23,7 +23,8 @@ from gradio.networking import GRADIO_API_SERVER
 from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 
 from app import atomic_write
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 
 WAIT_S: Final = 30.0
 PROGRAM_BYTES: Final = 64 << 20

@@ -27,9 +27,11 @@ from app.engine.files.foreign_formats import find_sound_kind, open_picture
 from app.engine.files.safetensors import HEADER
 from app.engine.files.sound import measure, require_usual
 from app.engine.jobs.owners import household_of
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import Trouble
 from app.ui.access.request_guard import refusal
 from app.ui.state.guest_files import GuestFiles
+from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import who_in
 
 PIXELS_MOST: Final = 40_000_000
@@ -47,13 +49,15 @@ UPLOAD_PATH: Final = "/gradio_api/upload"
 def check_upload(path: Path, owner: bool) -> None:
     """Raise a Trouble unless it is a picture, a sound or, from the owner, a sound to convert or weights. Read headers only."""
     if path.is_symlink() or not path.is_file():
-        raise Trouble(say("upload.none", "This file no longer exists. Send it again."))
+        raise Trouble(say_to_all("upload.none", "This file no longer exists. Send it again."))
     if is_picture(path) or is_sound(path, owner) or (owner and is_safetensors(path)):
         return
     if path.suffix.lower() in PROMISES | ({".safetensors"} if owner else set()):
-        raise Trouble(say("upload.broken", "{name} is damaged, incomplete or not what its name says. Choose another file.", name=path.name))
+        raise Trouble(
+            say_to_all("upload.broken", "{name} is damaged, incomplete or not what its name says. Choose another file.", name=path.name)
+        )
     kinds = "PNG, JPEG, WebP, WAV, FLAC, MP3, OGG" + (", safetensors" if owner else "")
-    raise Trouble(say("upload.kind", "{name} cannot be used here. Send one of: {kinds}.", name=path.name, kinds=kinds))
+    raise Trouble(say_to_all("upload.kind", "{name} cannot be used here. Send one of: {kinds}.", name=path.name, kinds=kinds))
 
 
 def is_picture(path: Path) -> bool:
@@ -71,7 +75,7 @@ def is_picture(path: Path) -> bool:
 
 def too_many_pixels(path: Path) -> Trouble:
     return Trouble(
-        say(
+        say_to_all(
             "upload.pixels",
             "{name} has more than {most} million pixels. Make it smaller first.",
             name=path.name,
@@ -91,7 +95,7 @@ def is_sound(path: Path, owner: bool) -> bool:
     require_usual(path.name, found.channels, found.rate)
     if found.seconds > SECONDS_MOST:
         raise Trouble(
-            say("upload.long", "{name} is longer than {most}. Shorten it first.", name=path.name, most=word_duration(SECONDS_MOST))
+            say_to_all("upload.long", "{name} is longer than {most}. Shorten it first.", name=path.name, most=word_duration(SECONDS_MOST))
         )
     return True
 
@@ -164,11 +168,11 @@ class CheckUploads:
         except OSError as fault:
             if not is_disk_full(fault):
                 raise
-            await refusal(scope, 507, say("upload.no-room", "The disk is full, so the file could not be stored. Try again later."))(
+            await refusal(scope, 507, say_to_all("upload.no-room", "The disk is full, so the file could not be stored. Try again later."))(
                 scope, receive, send
             )
         except Trouble as trouble:
-            await refusal(scope, 429 if trouble.sentence.key == "upload.busy" else 415, trouble.sentence)(scope, receive, send)
+            await refusal(scope, trouble.status or 415, redact_for(who_in(scope), trouble).sentence)(scope, receive, send)
 
     async def _receive(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -228,7 +232,9 @@ class CheckUploads:
                 async with turn:
                     await anyio.to_thread.run_sync(self._check, scope, paths, abandon_on_cancel=True, limiter=self._checks)
         except TimeoutError as late:
-            raise Trouble(say("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")) from late
+            raise Trouble(
+                say_to_all("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")
+            ) from late
 
     def _check(self, scope: Scope, paths: list[Path]) -> None:
         """Check the stored files and note whose they are; raise Trouble if one is not acceptable."""

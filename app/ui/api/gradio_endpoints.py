@@ -20,11 +20,12 @@ from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models.catalog import name_model
 from app.extras import install_command
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from app.ui.access.request_guard import is_loopback
 from app.ui.api.following import follow, news, work
 from app.ui.api.openai import add_speaker_tag, find_model, find_voice
-from app.ui.api.shared import RETRY, STATUS
+from app.ui.api.shared import RETRY
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -152,7 +153,7 @@ async def run(desk: Desk, make_request: Callable[[], Request], asked: gr.Request
         async for progress in follow(desk.keeper, job):
             for event in news(sent, progress):
                 if isinstance(event, Failed):
-                    raise Trouble(event.sentence, *event.objections, cure=event.cure)
+                    raise event.trouble
                 if isinstance(event, END):
                     urls = [f"hearth/creation/{each.id}" for each in await work(desk.keeper.shelf.list_of_job, job)]
                     name, files = type(event).__name__.lower(), list(event.files)
@@ -209,12 +210,12 @@ def answer_when_begun(window: gr.Blocks, desk: Desk) -> None:
         while answer[0] and not begun.done() and answer[1] in queue.event_ids_to_events:
             await asyncio.wait([begun], timeout=BEGUN_POLL_S)  # a call that Gradio cannot read never begins
         outcome = begun.result() if begun.done() else None
-        if outcome is not None and outcome.sentence.key in STATUS:
+        if outcome is not None and outcome.status is not None:
             raise refusal(outcome, request)
         return answer  # any other trouble is told on the call's own stream
 
     def refusal(trouble: Trouble, request: Any) -> HTTPException:
-        status = STATUS[trouble.sentence.key]
+        status = trouble.status or 400
         return HTTPException(status, translate(trouble.sentence, language(request)), RETRY if status == 503 else None)
 
     queue.push = push_and_wait  # type: ignore[method-assign]

@@ -26,7 +26,8 @@ from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.models.model import Kind
 from app.engine.models.on_disk import locate
 from app.engine.text import voices
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import NoSuchModel, Trouble
 from app.ui.api.following import follow, work
 from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard
 from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
@@ -175,7 +176,7 @@ def model_entry(id_: str) -> dict[str, Any]:
 
 
 def no_such_model(wanted: str) -> Trouble:
-    return Trouble(say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted))
+    return NoSuchModel(say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted))
 
 
 def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest:
@@ -214,7 +215,7 @@ async def stream_speech(desk: Desk, asked: Request, request: SpeechRequest, pers
     job = await begin_job(desk, request, person)
     progress = await wait_while_heard(desk, asked, job, lambda progress: bool(progress.parts))
     if not progress.parts and isinstance(progress.end, Failed):
-        raise redact_for(person, Trouble(progress.end.sentence, *progress.end.objections))
+        raise redact_for(person, progress.end.trouble)
     body = encode_parts(desk, job, request, wanted)
     kind, pieces = (EVENTS, as_events(body)) if events else (stream_encoding.MEDIA[wanted], body)
     return StreamingResponse(pieces, media_type=kind, background=BackgroundTask(stop_unheard, desk, job))

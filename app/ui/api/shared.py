@@ -16,7 +16,8 @@ from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.events import Failed
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Closing, NeedsKey, Trouble
 from app.ui.access import uploads
 from app.ui.api import pacing
 from app.ui.api.following import WORKERS, stay, wait_for, work
@@ -25,10 +26,6 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person, who
 
-STATUS: Final = {
-    "api.no-model": 404, "programs.owner": 401, "queue.full": 503, "programs.closed": 503, "keeper.database": 507, "keeper.database-broken": 507,
-}  # fmt: skip
-"""HTTP status by the sentence; any other error is 400."""
 RETRY: Final = {"Retry-After": "10"}
 """In seconds: a job takes longer, but clients give up after a few tries."""
 
@@ -37,7 +34,7 @@ def require_owner(asked: Asked) -> Person:
     """Return the owner; guests have no API."""
     person = who(asked)
     if not person.owner:
-        raise Trouble(say("programs.owner", "This API needs the owner's key. Send it as: Authorization: Bearer KEY"))
+        raise NeedsKey(say("programs.owner", "This API needs the owner's key. Send it as: Authorization: Bearer KEY"))
     return person
 
 
@@ -46,7 +43,7 @@ async def run_job(desk: Desk, asked: Asked, request: Request, person: Person) ->
     job = await begin_job(desk, request, person)
     end = (await wait_while_heard(desk, asked, job, lambda progress: False)).end
     if isinstance(end, Failed):
-        raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
+        raise redact_for(person, end.trouble)
     if end is None or not end.files:
         raise Trouble(say("programs.stopped", "The job was stopped before any part was finished. Send the request again."))
     return job, tuple(map(Path, end.files))
@@ -69,7 +66,7 @@ async def wait_while_heard(desk: Desk, asked: Asked, job: str, enough: Callable[
         return await stay(asked, wait_for(desk.keeper, job, enough))
     except asyncio.CancelledError as ending:  # by the server, which ends
         closed = say("programs.closed", "Hearth was closed while the job was waiting or running. Start Hearth, which keeps the job.")
-        raise Trouble(closed) from ending
+        raise Closing(closed) from ending
     except BaseException:
         WORKERS.submit(desk.keeper.stop, job)
         raise
@@ -123,12 +120,12 @@ def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
 
 def error_answer(asked: Asked, trouble: Trouble) -> JSONResponse:
     """Write an error so that both OpenAI's and A1111's clients can read it, and know whether to try again later."""
-    status = STATUS.get(trouble.sentence.key, 400)
+    status = trouble.status or 400
     words = join(language(asked), trouble.sentence, *trouble.objections)
     error = {
         "message": words,
         "type": "invalid_request_error" if status < 500 else "server_error",
-        "code": trouble.sentence.key,
-        "param": None,
+        "code": trouble.code,
+        "param": trouble.field or None,
     }
     return JSONResponse({"error": error, "detail": words}, status, RETRY if status == 503 else None)

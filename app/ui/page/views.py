@@ -14,6 +14,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.files.foreign_formats import open_sound
+from app.engine.files.foreign_settings import ADD_IMAGE
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
@@ -21,7 +22,8 @@ from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import is_lent
 from app.engine.process.state import EngineState, Sample
 from app.engine.text.unknown import Unknown
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.page.translate import Language, join, text, translate
 
 View = dict[str, Any]
@@ -250,7 +252,8 @@ def trouble_html(trouble: Trouble, spoken: Language) -> str:
 
 
 def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
-    lines = "".join(f'<li data-note="{each.key}">{html.escape(translate(each, spoken))}</li>' for each in sentences)
+    """Word notes as HTML; the page hides the one that asks for a picture once that is there."""
+    lines = "".join(f"<li{' data-adds=image' * (each == ADD_IMAGE)}>{html.escape(translate(each, spoken))}</li>" for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 

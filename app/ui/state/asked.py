@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from app.engine.files.bounded_json import Bounds, parse_json
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say_to_all
+from app.trouble import BadRequest
 
 JSON: Final = Bounds(most_bytes=48 << 20)
 """48 MB carry a picture's file of 36 MB as base64; parsing more keeps the page waiting. Guests may send less: GuestAllowlist."""
@@ -64,7 +65,9 @@ async def read_body(request: Request, most_bytes: int) -> bytes:
     async for piece in request.stream():
         body += piece
         if len(body) > most_bytes:
-            raise Trouble(say("asked.large", "The request is larger than {most} MB. Send something smaller.", most=most_bytes >> 20))
+            raise BadRequest(
+                say_to_all("asked.large", "The request is larger than {most} MB. Send something smaller.", most=most_bytes >> 20)
+            )
     return bytes(body)
 
 
@@ -86,11 +89,11 @@ def parse_object(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:
         given = parse_json(body, bounds)
     except ValueError as fault:
         said = str(fault).encode(errors="replace").decode()
-        raise Trouble(
-            say("programs.json", "The request is not valid JSON: {fault}. Check its quotes, commas and brackets.", fault=said)
+        raise BadRequest(
+            say_to_all("programs.json", "The request is not valid JSON: {fault}. Check its quotes, commas and brackets.", fault=said)
         ) from fault
     if not isinstance(given, dict):
-        raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
+        raise BadRequest(say_to_all("programs.object", "The request is not a JSON object. Send one."))
     return given
 
 
@@ -105,34 +108,42 @@ def fit(schema: type[A], given: dict[str, Any]) -> A:
     try:
         return schema.model_validate(given)
     except ValidationError as fault:
-        raise Trouble(explain(fault)) from fault
+        raise explain(fault) from fault
 
 
 KINDS: Final = {
-    "int": say("asked.kind-int", "a whole number"), "float": say("asked.kind-float", "a number"), "finite": say("asked.kind-float", "a number"),
-    "string": say("asked.kind-text", "text"), "bool": say("asked.kind-bool", "true or false"), "list": say("asked.kind-list", "a list"),
-    "dict": say("asked.kind-object", "an object"), "model": say("asked.kind-object", "an object"),
+    "int": say_to_all("asked.kind-int", "a whole number"),
+    "float": say_to_all("asked.kind-float", "a number"), "finite": say_to_all("asked.kind-float", "a number"),
+    "string": say_to_all("asked.kind-text", "text"), "bool": say_to_all("asked.kind-bool", "true or false"),
+    "list": say_to_all("asked.kind-list", "a list"),
+    "dict": say_to_all("asked.kind-object", "an object"), "model": say_to_all("asked.kind-object", "an object"),
 }  # fmt: skip
 """What a field has to be, by the first word of pydantic's own name for the fault."""
 
 
-def explain(fault: ValidationError) -> Sentence:
+def explain(fault: ValidationError) -> BadRequest:
     """Word the first fault."""
     first = fault.errors(include_url=False, include_input=False)[0]
-    field, kind, limits = ".".join(map(str, first["loc"])), first["type"], first.get("ctx", {})
+    field = ".".join(map(str, first["loc"]))
+    return BadRequest(_word_fault(field, first["type"], first.get("ctx", {})), field=field)
+
+
+def _word_fault(field: str, kind: str, limits: dict[str, Any]) -> Sentence:
     if kind == "missing":
-        return say("asked.missing", "{field} is missing. Add it to the request.", field=field)
+        return say_to_all("asked.missing", "{field} is missing. Add it to the request.", field=field)
     if kind == "greater_than_equal":
-        return say("asked.least", "{field} must be at least {least}.", field=field, least=limits["ge"])
+        return say_to_all("asked.least", "{field} must be at least {least}.", field=field, least=limits["ge"])
     if kind in ("less_than", "less_than_equal"):
-        return say("asked.most", "{field} must be at most {most}.", field=field, most=limits["le"] if "le" in limits else limits["lt"])
+        return say_to_all(
+            "asked.most", "{field} must be at most {most}.", field=field, most=limits["le"] if "le" in limits else limits["lt"]
+        )
     if kind == "string_too_long":
-        return say(
+        return say_to_all(
             "asked.long", "{field} is longer than {most} {most:character|characters}. Shorten it.", field=field, most=limits["max_length"]
         )
     if kind == "string_pattern_mismatch":
-        return say("asked.control", "{field} contains control characters. Type it again.", field=field)
+        return say_to_all("asked.control", "{field} contains control characters. Type it again.", field=field)
     wanted = KINDS.get(kind.partition("_")[0])
     if wanted is None:
-        return say("asked.unfit", "{field} has a value that cannot be used here. Correct it.", field=field)
-    return say("asked.kind", "{field} must be {wanted}.", field=field, wanted=wanted)
+        return say_to_all("asked.unfit", "{field} has a value that cannot be used here. Correct it.", field=field)
+    return say_to_all("asked.kind", "{field} must be {wanted}.", field=field, wanted=wanted)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from app.engine.process.job_folder import UPLOADS_S
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import TooMany, Trouble
 
 HOUSEHOLD_BYTES: Final = 256 << 20
 HOUSEHOLD_FILES: Final = 200
@@ -48,7 +49,7 @@ class GuestFiles:
             self._drop_old(time.time())
             self._require_room(household, 1)
             if self.under_way[household] >= UNDER_WAY_OF_ONE or self.under_way.total() >= UNDER_WAY:
-                raise Trouble(say("upload.busy", "Too many uploads at once. Wait for one to finish, then send this again."))
+                raise TooMany(say_to_all("upload.busy", "Too many uploads at once. Wait for one to finish, then send this again."))
             self.under_way[household] += 1
         try:
             yield
@@ -89,7 +90,7 @@ class GuestFiles:
         everyones = [each.size for each in self.sent.values()]
         if sum(own) + more > HOUSEHOLD_BYTES or len(own) + files > HOUSEHOLD_FILES:
             raise Trouble(
-                say(
+                say_to_all(
                     "upload.full",
                     "You have used your upload space ({most} MB, {files} {files:file|files}). Use the files you sent, or come back tomorrow.",
                     most=HOUSEHOLD_BYTES >> 20,
@@ -98,5 +99,5 @@ class GuestFiles:
             )
         if sum(everyones) + more > GUESTS_BYTES or len(everyones) + files > GUESTS_FILES:
             raise Trouble(
-                say("upload.all-full", "Guests have used all of their upload space. Use the files you sent, or come back tomorrow.")
+                say_to_all("upload.all-full", "Guests have used all of their upload space. Use the files you sent, or come back tomorrow.")
             )

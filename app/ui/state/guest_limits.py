@@ -17,7 +17,8 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.process.keeper import Keeper
 from app.engine.text import voices
-from app.sentence import Sentence, Trouble, Value, say
+from app.sentence import Sentence, Value, say_to_all
+from app.trouble import Trouble
 from app.ui.state.person import Person
 
 SAVED: Final = "visitors"
@@ -26,32 +27,7 @@ QUEUE_MOST: Final = 64
 """Waiting jobs of all guests beyond which even one who has none must come back later."""
 ONE_HOUSEHOLD: Final = 0.5
 """The part of the guests' time that one household may use."""
-OF_THE_REQUEST: Final = (
-    "request.",
-    "asked.",
-    "programs.json",
-    "programs.object",
-    "script.",
-    "parts.",
-    "voice.",
-    "guest.",
-    "starter.",
-    "paint.no-image",
-    "paint.no-mask",
-    "editor.",
-    "job.missing",
-    "smaller.",
-    "restore.",
-    "upload.",
-    "shelf.not-yours",
-    "shelf.unknown",
-    "speak.nothing-again",
-)
-"""Keys of sentences about the request itself; all others speak of the owner's machine and files."""
-OF_THE_OWNER: Final = "owner."
-"""Begins the keys of advice that only the owner can follow, as to choose another model: a sentence of its own, alone or as the value of
-another one, so that guests are not given it."""
-NOT_MADE: Final = say("guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
+NOT_MADE: Final = say_to_all("guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +65,7 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:
             raise Trouble(
-                say(
+                say_to_all(
                     "guest.letters",
                     "The script has {asked} {asked:character|characters}; guests may use up to {most}.",
                     asked=len(request.text),
@@ -104,7 +80,7 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
         kind = "picture"
     uploads = (keeper.home.scratch / "uploads").resolve()
     if any(uploads not in Path(file).resolve().parents for file in files):
-        raise Trouble(say("guest.files", "You can only use files that you uploaded yourself."))
+        raise Trouble(say_to_all("guest.files", "You can only use files that you uploaded yourself."))
     check_turn(person, keeper, limits)
     return dataclasses.replace(request, model=model_for(kind, keeper, owners))
 
@@ -121,7 +97,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
     side = max(request.width or 0, request.height or 0) * request.upscale
     if side > limits.side:
         raise Trouble(
-            say(
+            say_to_all(
                 "guest.side",
                 "The picture would be {asked} {asked:pixel|pixels} on its longer side; guests may use up to {most}.",
                 asked=side,
@@ -130,7 +106,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
         )
     if (request.steps or 0) > limits.steps:
         raise Trouble(
-            say(
+            say_to_all(
                 "guest.steps",
                 "You asked for {asked} {asked:step|steps}; guests may use up to {most}.",
                 asked=request.steps or 0,
@@ -139,7 +115,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
         )
     if request.batch > limits.batch:
         raise Trouble(
-            say(
+            say_to_all(
                 "guest.batch",
                 "You asked for {asked} {asked:picture|pictures} at once; guests may make up to {most}.",
                 asked=request.batch,
@@ -147,7 +123,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
             )
         )
     if request.loras:
-        raise Trouble(say("guest.loras", "Only the owner of this machine can use LoRAs."))
+        raise Trouble(say_to_all("guest.loras", "Only the owner of this machine can use LoRAs."))
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
 
 
@@ -155,23 +131,24 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
     """Return what this person may hear of a Trouble: a guest hears what they can change, nothing of the owner's machine."""
     if person.owner:
         return trouble
-    own = [each for each in (trouble.sentence, *trouble.objections) if each.key.startswith(OF_THE_REQUEST)]
-    heard = leave_out_advice(person, *own)
-    return Trouble(*heard) if trouble.sentence in own else Trouble(NOT_MADE, *heard)
+    heard = redact_sentences(person, trouble.sentence, *trouble.objections)
+    return type(trouble)(*heard) if trouble.sentence.for_all else type(trouble)(NOT_MADE, *heard)
 
 
-def leave_out_advice(person: Person, *sentences: Sentence) -> tuple[Sentence, ...]:
-    """Return sentences as this person may hear them: a guest without advice for the owner, nested however deep."""
+def redact_sentences(person: Person, *sentences: Sentence) -> tuple[Sentence, ...]:
+    """Return sentences as this person may hear them: a guest those that are for all, and within them no others, however deep."""
     if person.owner:
         return sentences
-    return tuple(_without_advice(each) for each in sentences if not each.key.startswith(OF_THE_OWNER))
+    return tuple(_redact(each) for each in sentences if each.for_all)
 
 
-def _without_advice(sentence: Sentence) -> Sentence:
+def _redact(sentence: Sentence) -> Sentence:
     def heard(value: Value) -> Value:
-        if not isinstance(value, Sentence):
-            return value
-        return "" if value.key.startswith(OF_THE_OWNER) else _without_advice(value)
+        if isinstance(value, tuple):
+            return tuple(_redact(each) if isinstance(each, Sentence) else each for each in value if getattr(each, "for_all", True))
+        if isinstance(value, Sentence):
+            return _redact(value) if value.for_all else ""
+        return value
 
     return dataclasses.replace(sentence, values=tuple((name, heard(value)) for name, value in sentence.values))
 
@@ -182,22 +159,22 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     household = household_of(person.name)
     if waiting.count(household) >= limits.waiting:
         raise Trouble(
-            say(
+            say_to_all(
                 "guest.waiting",
                 "You have {most} {most:job|jobs} in the queue already. Wait for one to finish, or stop one.",
                 most=limits.waiting,
             )
         )
     if len(waiting) >= (limits.waiting_all if household in waiting else QUEUE_MOST):
-        raise Trouble(say("guest.full", "The guest queue is full. Try again in a few minutes."))
+        raise Trouble(say_to_all("guest.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share >= 1:
         return
     used_s = keeper.journal.sum_guest_seconds(time.time() - HOUR_S)
     if used_s.total() > limits.share * HOUR_S:
-        raise Trouble(say("guest.share", "Guests have used up their share of this machine's time. Try again within the hour."))
+        raise Trouble(say_to_all("guest.share", "Guests have used up their share of this machine's time. Try again within the hour."))
     if used_s[household] > limits.share * HOUR_S * ONE_HOUSEHOLD:
         raise Trouble(
-            say(
+            say_to_all(
                 "guest.share-own",
                 "You have used up your share of this machine's time; the rest is for other guests. Try again within the hour.",
             )

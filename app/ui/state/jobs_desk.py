@@ -7,6 +7,7 @@ import dataclasses
 import random
 import threading
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -25,7 +26,8 @@ from app.engine.process.finished_parts import match_takes
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.engine.text.turns import ScriptPart
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say, say_to_all
+from app.trouble import QueueFull, Trouble
 from app.ui.page import views
 from app.ui.state import retry_smaller
 from app.ui.state.guest_files import GuestFiles
@@ -100,8 +102,8 @@ class JobsDesk:
             try:
                 job = self.keeper.submit(request, choice or self.machine.read_choice(person), person.name)
             except Trouble as trouble:
-                cure = self.models.resolve_cure(trouble.cure)
-                raise Trouble(trouble.sentence, *trouble.objections, cure=cure) from trouble
+                (told := copy(trouble)).cure = self.models.resolve_cure(trouble.cure)
+                raise told from trouble
         self.measuring.give_way()
         self.latest[person.name, kind_of(request)] = job.id
         return job.id
@@ -128,7 +130,7 @@ class JobsDesk:
         if not person.owner:
             check_turn(person, self.keeper, read_allowance(self.settings.get(SAVED, {})))
         elif self.keeper.journal.count_waiting() >= (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
-            raise Trouble(
+            raise QueueFull(
                 say("queue.full", "The queue is full ({most} {most:job|jobs}). Clear it, or wait for some jobs to finish.", most=most)
             )
 
@@ -179,7 +181,7 @@ class JobsDesk:
         """Speak one part of the last script again; the other parts are kept."""
         spoken = self._find_ended_script(person)
         if spoken is None or index not in {part.index for part in spoken.parts}:
-            raise Trouble(say("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
+            raise Trouble(say_to_all("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
         takes = {part.index: part.path for part in spoken.parts if part.whole}  # the others are spoken where the script is gone on with
         keep = tuple(takes.get(place, "") for place in range(spoken.parts[0].total))
         return self.begin(dataclasses.replace(spoken.request, only_parts=(index,), keep=keep, seed=None), person)
@@ -188,7 +190,7 @@ class JobsDesk:
         """Speak only what the last script's parts do not say already; take over the others."""
         wanted = self.match_script(text, person)
         if wanted is None:
-            raise Trouble(say("parts.none-fits", "No part of this script is spoken already. Speak the whole script."))
+            raise Trouble(say_to_all("parts.none-fits", "No part of this script is spoken already. Speak the whole script."))
         return self.begin(wanted, person)
 
     def match_script(self, text: str, person: Person) -> SpeechRequest | None:
@@ -221,7 +223,7 @@ class JobsDesk:
         job = self.find_creation(creation, person).job
         if not self.keeper.has_parts(job):
             raise Trouble(
-                say(
+                say_to_all(
                     "parts.gone",
                     "The parts of creation {id} are not kept any more. Reuse its settings and speak the script again.",
                     id=creation,
@@ -229,7 +231,7 @@ class JobsDesk:
             )
         shown = self.find_progress("speech", person)
         if shown is not None and shown.end is None:
-            raise Trouble(say("parts.busy", "A script of yours is still being spoken. Open these parts when it has ended."))
+            raise Trouble(say_to_all("parts.busy", "A script of yours is still being spoken. Open these parts when it has ended."))
         self.latest[person.name, "speech"] = job
 
     def empty_bin(self) -> int:
@@ -250,7 +252,7 @@ class JobsDesk:
         elif isinstance(request, SpeechRequest):
             smaller, change = retry_smaller.shrink_speech(request, self.models.read_limits(request.model)[1])
         else:
-            raise Trouble(say("smaller.nothing", "There is no job to retry with smaller settings."))
+            raise Trouble(say_to_all("smaller.nothing", "There is no job to retry with smaller settings."))
         self.begin(smaller, person)
         return smaller, change
 
@@ -272,7 +274,7 @@ class JobsDesk:
         """Return a creation; to a guest, others' creations do not exist."""
         creation = self.keeper.shelf.get(id_)
         if not person.owner and creation.owner != person.name:
-            raise Trouble(say("shelf.not-yours", "You have no creation number {id}.", id=id_))
+            raise Trouble(say_to_all("shelf.not-yours", "You have no creation number {id}.", id=id_))
         return creation
 
     def find_moved(self, job: str, name: str) -> Path | None:

@@ -12,14 +12,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.disk_faults import is_access_refused, is_disk_full, word_fault
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import NotStored, Trouble
 from app.ui.page.translate import join, language
 from app.ui.state.asked import Asked, read_asked
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import who
 
-STATUS: Final = {"asked.": 400, "programs.": 400, "disk.not-kept": 507, "choice.not-kept": 507, "keeper.database": 507}
-"""HTTP status by how the sentence's key begins; any other Trouble is 409."""
+REFUSED: Final = 409
+"""HTTP status of a Trouble that has none of its own."""
 Handler = Callable[..., Any]
 """Takes what the route belongs to, the request and, if the route has a schema, what was asked; may be a coroutine."""
 
@@ -57,12 +58,11 @@ def answer_full_disk(request: Request, fault: Exception) -> Response:
         "This could not be saved ({fault}). See that the disk has room, also within your quota, and that you may write there, then try again.",
         fault=word_fault(fault),
     )
-    return refuse(Trouble(sentence), request)
+    return refuse(NotStored(sentence), request)
 
 
 def refuse(trouble: Trouble, request: Request) -> JSONResponse:
     """Answer with what this person may hear of a Trouble, and its cure."""
-    status = next((status for start, status in STATUS.items() if trouble.sentence.key.startswith(start)), 409)
     heard = redact_for(who(request), trouble)
     words = join(language(request), heard.sentence, *heard.objections)
-    return JSONResponse({"trouble": words, "cure": heard.cure}, status_code=status)
+    return JSONResponse({"trouble": words, "cure": heard.cure}, status_code=trouble.status or REFUSED)

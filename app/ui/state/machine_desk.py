@@ -18,7 +18,8 @@ from app.engine.models.fit import Offer, make_offer
 from app.engine.models.model import Model
 from app.engine.models.planned import explain_stand_in, make_plan
 from app.engine.process.keeper import Keeper
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 

@@ -13,7 +13,8 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate, read_voice_limits
 from app.engine.process.keeper import Keeper
 from app.engine.text.voice_limits import DIA, VoiceLimits
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.state.guest_limits import model_for
 from app.ui.state.person import Person
 from app.ui.state.settings import Settings

@@ -14,7 +14,8 @@ from app.engine.jobs.request import Request
 from app.engine.models.downloads import Downloads
 from app.engine.process.keeper import Keeper
 from app.extras import require_machines
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.state.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models.model import Model
 from app.engine.text import script
 from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say, say_to_all
+from app.trouble import Trouble
 
 STEP_PIXELS = 64
 SMALLEST_PIXELS = 128
@@ -23,7 +24,7 @@ def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureReques
     width, height = (max(least, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
     if (width, height) >= before or width * height >= before[0] * before[1]:
         raise Trouble(
-            say(
+            say_to_all(
                 "smaller.least",
                 "{width} x {height} is the smallest size for this model. {advice}",
                 width=before[0],
@@ -32,7 +33,7 @@ def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureReques
             ),
             cure="models",
         )
-    words = say("smaller.picture", "Restarted at {width} x {height}.", width=width, height=height)
+    words = say_to_all("smaller.picture", "Restarted at {width} x {height}.", width=width, height=height)
     return dataclasses.replace(request, width=width, height=height), words
 
 
@@ -42,7 +43,9 @@ def shrink_speech(request: SpeechRequest, limits: VoiceLimits) -> tuple[SpeechRe
     half = dataclasses.replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
     parts = script.parse_script(request.text, half).parts
     if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
-        raise Trouble(say("smaller.shortest", "The parts of this script cannot get any shorter. {advice}", advice=MORE_ROOM), cure="models")
+        raise Trouble(
+            say_to_all("smaller.shortest", "The parts of this script cannot get any shorter. {advice}", advice=MORE_ROOM), cure="models"
+        )
     text = "".join((f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text for place, part in enumerate(parts))
-    words = say("smaller.speech", "Restarted in {parts} shorter {parts:part|parts}.", parts=len(parts))
+    words = say_to_all("smaller.speech", "Restarted in {parts} shorter {parts:part|parts}.", parts=len(parts))
     return dataclasses.replace(request, text=text, only_parts=(), keep=()), words

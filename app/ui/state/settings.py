@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from app import atomic_write
 from app.disk_faults import word_fault
-from app.sentence import Trouble, say
+from app.sentence import say
 from app.stored_json import read_stored
+from app.trouble import NotStored, Trouble
 from app.ui.state.settings_schema import SETTINGS
 
 AGAIN_S: Final = 1.0
@@ -73,7 +74,7 @@ class Settings:
             try:
                 atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
             except (OSError, ValueError) as fault:
-                raise Trouble(
+                raise NotStored(
                     say("choice.not-kept", "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.",
                         fault=getattr(fault, "strerror", None) or str(fault))
                 ) from fault  # fmt: skip

@@ -16,9 +16,6 @@ from app.ui.page.translate import Language, text, translate
 from app.ui.page.views import View
 
 CURVE_SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-SIZE_ASKED: Final = {"plan.yours": "option", "plan.overruled": "option", "chunk_q.bounded": "asked", "chunk_q.differs": "asked"}
-"""Reasons that name the size asked for, and the value that holds it: a running plan lags behind the slider until its next step."""
-NAMES_BOTH_SIZES: Final = ("chunk_q.bounded", "chunk_q.differs")
 
 
 def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spoken: Language) -> View:
@@ -63,9 +60,9 @@ def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:
     now = plan.chunk_q
     if now == asked and (now != AUTO or plan.chunk_most is None):
         return ""
-    why = {reason.field: reason.sentence for reason in plan.because}
-    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), word_chunk(AUTO))
-    if str(decided_for) != str(word_chunk(asked)):
+    why = {reason.field: reason for reason in plan.because}
+    decided_for = why["chunk_q"].asked
+    if (decided_for or AUTO) != str(asked):  # a running plan lags behind the slider until its next step
         sentence = say(
             "curve.until",
             "You asked for {asked}; {chunk} stays in use until the next step.",
@@ -73,9 +70,9 @@ def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:
             chunk=word_chunk(now),
         )
     elif now == AUTO == asked:
-        sentence = why["chunk_most"]
-    elif why["chunk_q"].key in NAMES_BOTH_SIZES:
-        sentence = why["chunk_q"]
+        sentence = why["chunk_most"].sentence
+    elif decided_for:
+        sentence = why["chunk_q"].sentence
     else:
-        sentence = chunk_differs(asked, now, why["chunk_q"])
+        sentence = chunk_differs(asked, now, why["chunk_q"].sentence)
     return translate(sentence, spoken)

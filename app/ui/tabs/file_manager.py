@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 
 def reveal(path: Path) -> None:

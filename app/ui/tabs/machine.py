@@ -12,7 +12,7 @@ from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER

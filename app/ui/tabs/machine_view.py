@@ -21,7 +21,8 @@ from app.engine.models.forecast import GIB
 from app.engine.models.model import describe_need
 from app.engine.text.model_names import word_name
 from app.private_words import hide_private
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, notes_html, remarks_view
 from app.ui.state.desk import Desk

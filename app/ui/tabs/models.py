@@ -16,7 +16,8 @@ from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, list_sources
 from app.engine.process.disk_room import read_free_bytes
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word

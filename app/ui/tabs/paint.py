@@ -15,7 +15,8 @@ from app.engine.files import picture_settings
 from app.engine.files.foreign_settings import list_by_hand
 from app.engine.files.made_from import read_request
 from app.engine.jobs.request import Lora, PictureRequest
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say_to_all
+from app.trouble import Trouble
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
@@ -127,7 +128,9 @@ class PaintTab:
             number = read_number(carried, "paint.restore")
             found = read_request(self.desk.jobs.find_creation(number, who(request)))
             if not isinstance(found, PictureRequest):
-                raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
+                raise Trouble(
+                    say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number)
+                )
             uploads = (self.desk.keeper.home.scratch / "uploads").resolve()  # Gradio hands out nothing from elsewhere
             there = tuple(each for each in found.loras if Path(each.path).is_file() and Path(each.path).resolve().is_relative_to(uploads))
             lost = tuple(each for each in found.loras if each not in there)

@@ -11,7 +11,8 @@ from app.engine.jobs.request import Lora
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.page.translate import label
 from app.ui.state.desk import Desk
 

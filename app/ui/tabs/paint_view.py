@@ -18,12 +18,12 @@ from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.engine.text.model_names import word_name
 from app.engine.text.unknown import note_wordless
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say, say_to_all
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import leave_out_advice
+from app.ui.state.guest_limits import redact_sentences
 from app.ui.state.other_machines import look_elsewhere
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
@@ -53,10 +53,10 @@ def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Pers
     marks = unknown_view(prompt, starter_words.list_unknown(folder, prompt, match.lost))
     if match.note is None:
         return {"problems": [], "marks": marks}
-    english = say("starter.english", "{name} reads English only. Describe the picture in English.", name=word_name(chosen.title))
+    english = say_to_all("starter.english", "{name} reads English only. Describe the picture in English.", name=word_name(chosen.title))
     said = [*([english] if starter_words.is_not_english(prompt) else []), match.note, *match.reasons]
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": join(spoken, *leave_out_advice(person, *said)), "cure": cure, "captions": list(match.offered)}
+    seen = {"kind": kind, "text": join(spoken, *redact_sentences(person, *said)), "cure": cure, "captions": list(match.offered)}
     return {"problems": [seen], "marks": marks}
 
 
@@ -170,5 +170,5 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
         )
         found = dataclasses.replace(found, sentence=named)
     seconds, few_steps = estimate_seconds(request, model, alike, plan=found.plan), compare_few_steps(request, model)
-    elsewhere = leave_out_advice(person, *look_elsewhere(desk.others, request)) if found.fit == "no" else ()
+    elsewhere = redact_sentences(person, *look_elsewhere(desk.others, request)) if found.fit == "no" else ()
     return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken, elsewhere)

@@ -7,7 +7,6 @@ import re
 from app.compat.planning.options import LEARNED_HERE
 from app.compat.planning.plan_words import FIELDS, word_option, word_value
 from app.compat.planning.types import Plan, Reason
-from app.compat.planning.wrong_parts import MOVED_KEYS
 from app.sentence import Sentence, say
 from app.ui.page.translate import Language, translate
 from app.ui.page.views import View
@@ -30,7 +29,7 @@ def plan_view(plan: Plan, spoken: Language) -> View:
         {
             "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": translate(word_value(plan, reason.field), spoken),
             "because": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source),
-            "rejected": rejected.get(reason.field, []), "first": _comes_first(reason),
+            "rejected": rejected.get(reason.field, []), "first": _comes_first(plan, reason),
         }
         for reason in plan.because
     ]  # fmt: skip
@@ -42,9 +41,9 @@ def plan_view(plan: Plan, spoken: Language) -> View:
     }
 
 
-def _comes_first(reason: Reason) -> bool:
+def _comes_first(plan: Plan, reason: Reason) -> bool:
     """Tell whether a person should see it at once; a device only where it is not used, rows of speech only where a graph makes them."""
-    unusual = {"device": reason.sentence.key in MOVED_KEYS, "row": reason.sentence.key == "row.graph"}
+    unusual = {"device": reason.slower, "row": plan.row == "graph"}
     return reason.field in SHOWN_FIRST and unusual.get(reason.field, True)
 
 

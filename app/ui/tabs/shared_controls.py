@@ -14,12 +14,13 @@ from gradio.i18n import I18nData
 
 from app.engine.files.outward import public_name
 from app.engine.jobs.request import SEED_LIMIT
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import leave_out_advice, redact_for
+from app.ui.state.guest_limits import redact_for, redact_sentences
 from app.ui.state.models_desk import TABS
 from app.ui.state.person import who
 
@@ -162,7 +163,7 @@ def explain(trouble: Trouble, request: gr.Request) -> str:
 
 def explain_restored(notes: Sequence[Sentence], request: gr.Request) -> str:
     """Word what could not be restored as HTML, as far as this person can do something about it."""
-    return views.notes_html(leave_out_advice(who(request), *notes), language(request))
+    return views.notes_html(redact_sentences(who(request), *notes), language(request))
 
 
 def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:

@@ -20,7 +20,8 @@ from app.engine.jobs.owners import is_guest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.models.catalog import name_model
 from app.engine.text.model_names import word_name
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.state.asked import Asked, Id, Word

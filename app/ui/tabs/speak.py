@@ -15,7 +15,8 @@ from app.engine.files.made_from import read_request
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
-from app.sentence import Trouble, say
+from app.sentence import say, say_to_all
+from app.trouble import Trouble
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
@@ -109,7 +110,7 @@ class SpeakTab:
     def _read_creation(self, number: int, request: gr.Request) -> list[Any]:
         found = read_request(self.desk.jobs.find_creation(number, who(request)))
         if not isinstance(found, SpeechRequest):
-            raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
+            raise Trouble(say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
         return self._restore(found, request)
 
     def _restore(self, restored: SpeechRequest, request: gr.Request) -> list[Any]:
@@ -144,7 +145,7 @@ class SpeakTab:
                 voices.forget_voice(self.desk.keeper.home, each)
         except OSError as fault:
             trouble = Trouble(
-                say(
+                say_to_all(
                     "voice.stays",
                     "The voice {name} could not be deleted: {fault}. Close it in other programs and try again.",
                     name=str(chosen),

@@ -19,11 +19,12 @@ from app.engine.text.script_characters import is_strange
 from app.engine.text.turns import ScriptPart
 from app.engine.text.unknown import Unknown, find_in_script
 from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say_to_all
+from app.trouble import Trouble
 from app.ui.page.translate import Language, join, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import leave_out_advice
+from app.ui.state.guest_limits import redact_sentences
 from app.ui.state.person import Person
 
 
@@ -67,11 +68,11 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     """Return a checked script: turns with speakers, problems, length."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
-        {"kind": worst.get(each.severity, ""), "text": join(spoken, *leave_out_advice(person, each.sentence)), "cure": each.cure}
+        {"kind": worst.get(each.severity, ""), "text": join(spoken, *redact_sentences(person, each.sentence)), "cure": each.cure}
         for each in found.problems
     ]
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
-    about = say(
+    about = say_to_all(
         "script.about", "{parts} {parts:part|parts}, about {time} of speech",
         parts=len(found.parts), time=word_duration(found.seconds_estimate),
     )  # fmt: skip
@@ -105,9 +106,9 @@ def word_taken(request: SpeechRequest) -> Sentence | None:
     if not kept:
         return None
     if not fresh:
-        return say("parts.all-taken", "All parts were taken over as they were: {kept}.", kept=kept)
+        return say_to_all("parts.all-taken", "All parts were taken over as they were: {kept}.", kept=kept)
     spoken = format_ranges(place + 1 for place in fresh)
-    return say("parts.taken", "Spoken for this result: {spoken}. Taken over as they were: {kept}.", spoken=spoken, kept=kept)
+    return say_to_all("parts.taken", "Spoken for this result: {spoken}. Taken over as they were: {kept}.", spoken=spoken, kept=kept)
 
 
 def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Language) -> View:
@@ -133,14 +134,14 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
 def changed_view(wanted: SpeechRequest, spoken: Language) -> list[View]:
     """Offer to speak only what the last script's parts do not say already."""
     if wanted.only_parts:
-        sentence = say(
+        sentence = say_to_all(
             "script.changed",
             "The script has changed: {fresh} of {total} {total:part|parts} {fresh:is|are} to be spoken. The others can stay as they are, "
             "with the voice and settings they have.",
             fresh=len(wanted.only_parts), total=len(wanted.keep),
         )  # fmt: skip
     else:
-        sentence = say("script.moved", "The script has changed, but all its parts are spoken already: they can be joined anew.")
+        sentence = say_to_all("script.moved", "The script has changed, but all its parts are spoken already: they can be joined anew.")
     return [{"kind": "note", "text": translate(sentence, spoken), "cure": "changed"}]
 
 
@@ -155,15 +156,15 @@ def named_view(script_text: str, named: NamedSpeakers, limits: VoiceLimits, spok
     """Offer to give speakers who are named in the script a voice each."""
     first, second = (tuple(name for name, voice in named.voices.items() if voice == each) for each in (1, 2))
     if len(named.voices) == 2:
-        sentence = say("script.named", "{first} and {second} speak here.", first=first, second=second)
+        sentence = say_to_all("script.named", "{first} and {second} speak here.", first=first, second=second)
     else:
-        sentence = say(
+        sentence = say_to_all(
             "script.named-many",
             "{count} {count:person speaks|people speak} here, with two voices: {first} would get the first, {second} the second.",
             count=len(named.voices), first=first, second=second,
         )  # fmt: skip
     read = not any(is_strange(sign, limits) for name in named.voices for sign in name)
-    told = [sentence, *([say("script.names-read", "Now the names are read aloud.")] if read else [])]
+    told = [sentence, *([say_to_all("script.names-read", "Now the names are read aloud.")] if read else [])]
     places = [Unknown(begin, end) for begin, end, _ in named.tags]
     tags = [each | {"speaker": voice} for each, (_, _, voice) in zip(unknown_view(script_text, places), named.tags, strict=True)]
     return {"kind": "note", "text": join(spoken, *told), "cure": "voices", "tags": tags}

@@ -16,7 +16,8 @@ from PIL import Image
 
 from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.owners import household_of
-from app.sentence import Trouble, say
+from app.sentence import say_to_all
+from app.trouble import Trouble
 from app.ui.access import uploads
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
@@ -63,7 +64,7 @@ class Turns:
         household = household_of(person.name)
         with self._lock:
             if household in self._households:
-                raise Trouble(say("editor.reading", "Your last starting picture is still being read. Try again in a moment."))
+                raise Trouble(say_to_all("editor.reading", "Your last starting picture is still being read. Try again in a moment."))
             self._households.add(household)
         try:
             with self._places:
@@ -84,7 +85,7 @@ def save_pictures(desk: Desk, drawn: dict[str, Any] | None, person: Person) -> t
         return None, None
     layers = drawn["layers"]
     if len(layers) > 1:
-        raise Trouble(say("editor.layers", "A starting picture can have one mask, not {count}. Keep one layer.", count=len(layers)))
+        raise Trouble(say_to_all("editor.layers", "A starting picture can have one mask, not {count}. Keep one layer.", count=len(layers)))
     with TURNS.take(person):
         return _save(desk, background, *layers)
 
@@ -92,7 +93,7 @@ def save_pictures(desk: Desk, drawn: dict[str, Any] | None, person: Person) -> t
 def _save(desk: Desk, background: str, layer: str | None = None) -> tuple[str, str | None]:
     size = _read_size(background)
     if layer and _read_size(layer) != size:
-        raise Trouble(say("editor.mask-size", "The mask is not as large as the starting picture. Draw it again."))
+        raise Trouble(say_to_all("editor.mask-size", "The mask is not as large as the starting picture. Draw it again."))
     painted = _read_mask(layer) if layer else None
     picture = _decode(background, "RGB")
     folder = desk.make_upload_folder()  # last: nothing is written for what is refused
@@ -127,4 +128,4 @@ def _decode(path: str, mode: str) -> Image.Image:
 
 
 def _unreadable() -> Trouble:
-    return Trouble(say("editor.unreadable", "The starting picture cannot be read; it may be damaged. Choose another one."))
+    return Trouble(say_to_all("editor.unreadable", "The starting picture cannot be read; it may be damaged. Choose another one."))

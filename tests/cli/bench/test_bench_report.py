@@ -11,7 +11,7 @@ import pytest
 from app.cli.bench.against import compare, format_comparison, read_earlier
 from app.cli.bench.report import Bound, Column, Measured, Remark, Report, Table, describe_machine, format_machine, word_command
 from app.compat.machine.hardware import Hardware
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 TABLE = Table("rows", "a row", ("behind", "way"), (Column("seconds", "ms", ".1f", 1e3, compared=True), Column("note", "note")))
 ABOUT = describe_machine(Hardware(name="Tiny", cores=2, ram_bytes=8 << 30, torch="2.13.0"), 2)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.engine.files.config_facts import FACTS, SHOWN_MOST, judge, read_config
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 

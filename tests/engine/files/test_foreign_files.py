@@ -22,7 +22,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from app.engine.files import convert_sound, picture_header, picture_settings, safetensors, sound
 from app.engine.pictures import input_images
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.access import uploads
 from tests.support.nasty import RAW, TEXTS, break_object
 

@@ -23,7 +23,7 @@ import soundfile
 from app.engine.files import convert_sound, sound
 from app.engine.files.foreign_formats import SOUNDS, SoundKind, find_sound_kind, open_sound
 from app.engine.files.mp4_index import put_index_first
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.access import uploads
 from tests.support.waiting import until
 

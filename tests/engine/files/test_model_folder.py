@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.files import model_folder
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 from app.engine.files import foreign_settings, picture_settings
 from app.engine.files.foreign_settings import VISITS_MOST
 from app.engine.jobs.request import Lora, PictureRequest
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 WHOLE = PictureRequest(
     'a "lighthouse" at dusk, 灯塔, (sea:1.2)\nsecond line', model="sd15", negative="ugly: bad, Steps: 3", width=640, height=448,

@@ -14,7 +14,7 @@ import soundfile
 from app.engine.files import join_sound, sound
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import SpeechRequest, from_json, to_json
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 
@@ -182,7 +182,7 @@ def test_silent_and_tiny_parts_are_joined_too(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -> None:
     """The file size is limited in a process of its own, which to a program is a disk that fills up while it writes."""
     code = (
-        "import resource, signal, sys, numpy; from pathlib import Path; from app.engine.files import sound; from app.sentence import Trouble\n"
+        "import resource, signal, sys, numpy; from pathlib import Path; from app.engine.files import sound; from app.trouble import Trouble\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
         "try: sound.write(Path(sys.argv[1]) / 'part-000.wav', numpy.zeros(100_000, numpy.float32), 16000)\n"
         "except Trouble as trouble: print(trouble.sentence.key, dict(trouble.sentence.values)['free'])\n"

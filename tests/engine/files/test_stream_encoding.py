@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from app.engine.files import stream_encoding
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 RATE, PARTS = 22_050, 3
 HUM = (0.5 * np.sin(np.arange(RATE) * 0.05)).astype(np.float32)

@@ -6,7 +6,7 @@ import pytest
 
 from app.engine.jobs.quicker import LEAST_STEPS, QUICKER, applies, estimate_share, reuses
 from app.engine.jobs.request import PictureRequest, from_json, to_json
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 def test_every_second_step_reuses_the_one_before_it() -> None:

@@ -27,7 +27,7 @@ from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 MADE = RunSummary("starter-voice", seconds=2.5, rate=40.0, unit="frames", elapsed_s=1.0, highest_bytes=1 << 20)

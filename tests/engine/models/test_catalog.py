@@ -16,7 +16,7 @@ from app.compat.planning.types import Choice
 from app.engine.files import safetensors
 from app.engine.models import catalog, detect, model
 from app.engine.models.model import Model, describe_need
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.places import TOP
 
 PICTURES = [each for each in catalog.CATALOG if each.kind == "picture"]

@@ -18,7 +18,7 @@ from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog, model
 from app.engine.pictures import painter
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 

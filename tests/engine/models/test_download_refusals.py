@@ -16,7 +16,7 @@ from app.engine.models.downloads import Downloads
 from app.engine.models.hub import list_files
 from app.engine.models.model import Source
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import downloaded
 from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
 from tests.support.hub import Fault, Hub, etag, serving

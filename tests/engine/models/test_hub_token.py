@@ -11,7 +11,7 @@ from huggingface_hub import constants, get_token, hf_api
 
 from app.engine.models import hub, hub_token
 from app.engine.models.model import Source
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.hub import Hub, serving
 
 REPO = "maker/gated"

@@ -17,7 +17,7 @@ import pytest
 from app.engine.files import safetensors
 from app.engine.models import catalog, local_models
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.state.models_desk import ModelsDesk
 from tests.support import tiny_pictures, tiny_voices
 from tests.support.waiting import until

@@ -14,7 +14,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, make_lora
 

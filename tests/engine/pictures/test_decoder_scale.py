@@ -18,7 +18,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog, model
 from app.engine.pictures import painter, preview
 from app.engine.pipelines import placement
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, assert_same, list_parts, paint_with_diffusers, read_pixels
 

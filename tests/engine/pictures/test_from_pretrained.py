@@ -21,7 +21,7 @@ from app.engine.loading import awq
 from app.engine.loading.from_pretrained import load, make_arguments
 from app.engine.models.detect import read_config_needs
 from app.engine.models.planned import add_config_needs
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])
 GROUP = 32

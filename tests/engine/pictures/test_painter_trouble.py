@@ -27,7 +27,8 @@ from app.engine.pictures import batch, prompt_embeddings
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.final_settings import resolve_settings
 from app.engine.text import starter_words
-from app.sentence import Sentence, Trouble
+from app.sentence import Sentence
+from app.trouble import Trouble
 from assets.starter.training.pictures.captions import grammar
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, load_painter

@@ -32,7 +32,7 @@ from app.engine.pictures import painter as picture_painter
 from app.engine.pipelines import placement
 from app.engine.session.session import Session
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_gguf, make_lora, read_pixels

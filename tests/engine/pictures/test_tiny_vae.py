@@ -16,7 +16,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures import tiny_vae
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL
 

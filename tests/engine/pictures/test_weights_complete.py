@@ -19,7 +19,7 @@ from app.engine.pictures import painter
 from app.engine.session.session import Session
 from app.engine.speech import loader
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, make_gguf, write_gguf

@@ -23,7 +23,7 @@ from app.engine.pictures import painter, tiny_vae
 from app.engine.pipelines import loader
 from app.engine.pipelines.families import FAMILIES
 from app.engine.speech import loader as speech_loader
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support.tiny_voices import save_voice
 

@@ -28,7 +28,7 @@ from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import open_database as opening
 from app.engine.process.open_database import open_database
 from app.paths import Home, home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.database_damage import DAMAGES, execute
 
 SEED = 20261122

@@ -19,7 +19,7 @@ from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import disk_room, engine_loop
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from app.ui.state.settings import Settings
 from tests.engine.process.test_broken_database import make_home
 from tests.support import light_engine

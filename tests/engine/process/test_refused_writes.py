@@ -26,6 +26,7 @@ from app.engine.process.keeper import Keeper
 from app.engine.process.open_database import open_database
 from app.engine.session.run_errors import describe_failure
 from app.paths import home
+from app.trouble import DiskFull
 from tests.engine.process.test_broken_database import make_home
 from tests.support import light_engine
 from tests.support.waiting import until
@@ -137,14 +138,20 @@ def test_a_job_that_fills_the_disk_after_it_met_a_quota_waits_for_room(tmp_path:
     monkeypatch.setattr(disk_room, "AGAIN_S", 0.0)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free[0]))  # type: ignore[attr-defined]
     room = DiskRoom(home(tmp_path), waits=True)
-    room.note_full(describe_failure(QUOTA, tmp_path))
+    room.note_full(lack_of(QUOTA, tmp_path))
     assert room.find_lack() is None, "it is tried again"
     free[0] = PLENTY_BYTES // 2
-    room.note_full(describe_failure(OSError(errno.ENOSPC, "No space left on device"), tmp_path))
+    room.note_full(lack_of(OSError(errno.ENOSPC, "No space left on device"), tmp_path))
     lack = room.find_lack()
     assert lack is not None and lack.key == "disk.full" and room.find_obstacle() == lack
     free[0] += disk_room.ROOM_BYTES
     assert room.find_lack() is None
+
+
+def lack_of(fault: OSError, folder: Path) -> DiskFull:
+    lack = describe_failure(fault, folder).trouble
+    assert isinstance(lack, DiskFull)
+    return lack
 
 
 def tmp_folder(keeper: Keeper) -> Path:

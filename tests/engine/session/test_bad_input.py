@@ -33,7 +33,7 @@ from app.engine.text import voices
 from app.engine.text.script import parse_script
 from app.engine.text.voice_limits import DIA
 from app.paths import home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.waiting import Idle
 
 LONG = "x" * 100_000

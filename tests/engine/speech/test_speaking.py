@@ -26,7 +26,7 @@ from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
 from app.engine.text.sounds import SIGNS
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import speech_fixtures
 from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, find_result, run, write_clip
 

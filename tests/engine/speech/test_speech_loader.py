@@ -15,7 +15,7 @@ import torch
 from app.compat.planning.types import Plan, Precision
 from app.engine.files import sound
 from app.engine.speech import loader
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import speech_fixtures
 from tests.support.separate_memory import separate_memory
 from tests.support.speech_fixtures import copy_voice, find_result, run

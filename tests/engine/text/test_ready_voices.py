@@ -20,7 +20,7 @@ from app.engine.text.known_voices import list_known, name_voices
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, VoiceLimits, clip_key, read_limits
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import speech_fixtures
 from tests.support.speech_fixtures import find_result, run, write_clip
 

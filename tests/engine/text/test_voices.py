@@ -24,7 +24,7 @@ from app.engine.text.turns import ScriptPart as ScriptPart
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import speech_fixtures
 from tests.support.speech_fixtures import LONG, find_result, run, write_clip
 

@@ -21,7 +21,7 @@ from app.machines.joining.endpoint import AT_ONCE, WRONG_MOST, Pairing
 from app.machines.joining.frames import MESSAGE_BYTES, Channel
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.register import Register
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support.waiting import until
 
 VERSIONS = {"Hearth": "1.0", "Python": "3.11", "dask": "2026.8.0", "distributed": "2026.8.0"}

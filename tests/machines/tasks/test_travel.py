@@ -24,7 +24,8 @@ from app.machines.lent_tasks import LentTasks
 from app.machines.tasks.event_json import SENT, from_json, to_json
 from app.machines.tasks.portable import note_speaker, pack, unpack
 from app.paths import home
-from app.sentence import Sentence, Trouble, say
+from app.sentence import Sentence, say
+from app.trouble import Trouble
 from tests.support.waiting import WAIT_S
 
 WORDS = say("test.words", "{name} waits for {inner}.", name="x", inner=say("test.inner", "{count} {count:other|others}", count=3))

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.engine.text.scenes.drafts import Denied, Draft, Reading
 from app.engine.text.scenes.scene import Group, Scene
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say_to_all
 
 COLUMNS = ("left", "middle", "right")
 
@@ -144,14 +144,14 @@ class _Fitting:
         if drafts:
             things = tuple(dict.fromkeys(draft.kind for draft in drafts))
             land = self.grammar["ground"][ground][0]
-            self.reasons.append(say("starter.no-place", '"{ground}" has no place for: {things}.', ground=land, things=things))
+            self.reasons.append(say_to_all("starter.no-place", '"{ground}" has no place for: {things}.', ground=land, things=things))
 
     def _reduce(self, pairs: list[tuple[Draft, Group]]) -> list[tuple[Draft, Group]]:
         """Leave at most as many things as fit, one of each kind first."""
         most, found = self.grammar["most"], list(pairs)
         if sum(group.count for _, group in found) <= most:
             return found
-        self.reasons.append(say("starter.most", "At most {most} things fit into a picture.", most=most))
+        self.reasons.append(say_to_all("starter.most", "At most {most} things fit into a picture.", most=most))
         self.lost += [draft.typed for draft, _ in found[most:]]
         found = found[:most]
         while sum(group.count for _, group in found) > most:
@@ -168,7 +168,7 @@ class _Fitting:
         if time not in self.grammar["only_at"].get(weather, [time]):
             self._lose("weather")
             names = {"weather": self.grammar["weather"][weather][0], "time": self.grammar["time"][time][0]}
-            self.reasons.append(say("starter.not-then", '"{weather}" is not painted {time}.', **names))
+            self.reasons.append(say_to_all("starter.not-then", '"{weather}" is not painted {time}.', **names))
             weather = ""
         shown = self._shown(time, weather)
         lights = {kind for kinds in self.grammar["lights"].values() for kind in kinds}
@@ -183,7 +183,9 @@ class _Fitting:
                 self.lost.append(draft.typed)
                 shines = tuple(self.grammar["lights"][time])
                 spoken = self.grammar["time"][time][0]
-                self.reasons.append(say("starter.light", "A landscape {time} has one light at most: {lights}.", time=spoken, lights=shines))
+                self.reasons.append(
+                    say_to_all("starter.light", "A landscape {time} has one light at most: {lights}.", time=spoken, lights=shines)
+                )
                 continue
             if group.kind in lights and group.count > 1:
                 self.lost.append(draft.said["count"].typed)
@@ -226,7 +228,7 @@ class _Fitting:
             kept.append((draft, group))
         if background and any(group.colour == background for _, group in kept):
             self._lose("background")
-            self.reasons.append(say("starter.unseen", "Nothing is seen on a background of its own colour."))
+            self.reasons.append(say_to_all("starter.unseen", "Nothing is seen on a background of its own colour."))
             background = ""
         groups = []
         for _, group in kept:
@@ -236,7 +238,7 @@ class _Fitting:
                 group = replace(group, colour=other)
             elif background and not group.colour and own[0] == background:
                 self._lose("background")
-                self.reasons.append(say("starter.unseen", "Nothing is seen on a background of its own colour."))
+                self.reasons.append(say_to_all("starter.unseen", "Nothing is seen on a background of its own colour."))
                 background = ""
             groups.append(group)
         return Scene(tuple(groups), background, style="")

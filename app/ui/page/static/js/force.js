@@ -130,7 +130,7 @@
   });
 
   // What a note asks for is there.
-  Hearth.area('[data-note="restore.image"]', (note) => (note.hidden = Boolean(start)));
+  Hearth.area('[data-adds="image"]', (note) => (note.hidden = Boolean(start)));
 
   // Gradio's own note of it comes a moment later, with "Error" and the status, over the switches: it is closed unseen.
   const NOTE_MS = 15_000;
