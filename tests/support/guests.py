@@ -11,12 +11,17 @@ from typing import Any
 
 import gradio as gr
 import httpx
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from app.home_address import find_home_address
 from app.paths import home
+from app.ui import routes as page_routes
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
+from app.ui.state.person import KEY, Person
 from app.ui.state.settings import Settings
 from tests.support.waiting import Idle
 
@@ -38,6 +43,17 @@ def desk_at(folder: Path) -> Iterator[Desk]:
     finally:
         idle.close()
         gc.collect()  # What Gradio left open says so now, where it is expected, and not in somebody else's test.
+
+
+def page_of(desk: Desk, person: Person) -> TestClient:
+    """The page's own routes, as this person reaches them."""
+    routes = Starlette(routes=page_routes.routes(desk))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[KEY] = person
+        await routes(scope, receive, send)
+
+    return TestClient(app)
 
 
 def no_tunnel(port: int) -> OpenTunnel:

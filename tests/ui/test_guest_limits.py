@@ -14,10 +14,8 @@ from typing import Any
 
 import gradio as gr
 import pytest
-from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.testclient import TestClient
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message
 
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
@@ -29,7 +27,6 @@ from app.engine.models.catalog import BY_ID
 from app.engine.text import voices
 from app.sentence import Sentence, say, say_to_all
 from app.trouble import Trouble
-from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.live_view import guest_view
 from app.ui.page.translate import translate
@@ -39,7 +36,7 @@ from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import paint_form, shared_controls
 from assets.starter.training.pictures.captions import grammar
-from tests.support.guests import desk_at
+from tests.support.guests import desk_at, page_of
 from tests.support.sentences import ENGLISH, heard_by_guests
 from tests.support.speech_fixtures import write_clip
 from tests.support.waiting import until
@@ -188,16 +185,6 @@ def test_a_check_reads_what_is_unwanted_too(tmp_path: Path, monkeypatch: pytest.
         ]
         assert answer["marks"] == [{"begin": 14, "end": 22, "near": ["balloon"]}]
         assert client.post("/hearth/check", json=asked).json() == {"problems": [], "marks": []}
-
-
-def page_of(desk: Desk, person: Person) -> TestClient:
-    routes = Starlette(routes=page_routes.routes(desk))
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[KEY] = person
-        await routes(scope, receive, send)
-
-    return TestClient(app)
 
 
 def refused(*_: object, **__: object) -> None:

@@ -35,7 +35,9 @@ def to_json(event: Event) -> dict[str, Any] | None:
 
 
 def from_json(given: object) -> Event | None:
-    """Return the event that another machine sent; None if it is none that may be believed."""
+    """Return the event that another machine sent; None if it is none that may be believed. Its mark that all may hear a sentence is
+    believed: the one guest who hears it gets what that machine makes, and so whatever it wants to tell them. A class only says how a
+    job's end is worded here; none of these ends holds the queue."""
     if not isinstance(given, dict) or not _is_modest(given, _DEPTH_MOST) or str(given.get("event")) not in SENT:
         return None
     try:

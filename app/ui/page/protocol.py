@@ -136,7 +136,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 PAGE_HEADER: Final = "X-Hearth-Page"
 """What the page's scripts, Gradio's too, send along: they take a refusal's status from the next header."""
 REFUSED_HEADER: Final = "X-Hearth-Refused"
-REFUSALS: Final = frozenset({409, 413, 415, 429})
+REFUSALS: Final = frozenset({409, 413, 415, 429, 503})
 """Statuses of what is told to a person in a sentence. Any other is a fault, which belongs into the browser's console."""
 
 Kind = Literal["speech", "picture"]
