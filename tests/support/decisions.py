@@ -27,7 +27,6 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.events import Event, Failed, Note
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models import catalog
-from app.engine.models.forecast import make_forecast
 from app.engine.models.planned import make_plan
 from app.engine.process.disk_room import DiskRoom
 from app.engine.process.engine_loop import EngineLoop
@@ -177,7 +176,7 @@ def told(desk: Desk, end: Failed) -> list[Any]:
 
 
 def plans(folder: Path) -> Iterator[tuple[str, object]]:
-    """Why another chunk runs than was asked for, what stands first, what would make a picture fit, why nothing can be spoken."""
+    """Why another chunk runs than was asked for, what stands first, why nothing can be spoken."""
     m1, model = machine("m1-8gb"), catalog.find("pixart-sigma")
     tight = replace(m1, free_bytes=int(m1.free_bytes * 0.4))
     place = SimpleNamespace(models=folder, root=folder)
@@ -188,9 +187,6 @@ def plans(folder: Path) -> Iterator[tuple[str, object]]:
         plan = make_plan(cast(Any, place), machine(name), model, Choice(dtype=cast(Any, dtype)))
         view = plan_view(plan, "en")
         yield f"plan of {name}", [[row["field"] for row in view["rows"] if row["first"]], view["warnings"]]
-    large = PictureRequest("a", "sdxl", width=2048, height=2048)
-    found = make_forecast(cast(Any, place), large, catalog.find("sdxl"), replace(machine("gtx-1060"), free_bytes=3 << 30), Choice(), {})
-    yield "cures", [str(each.sentence) for each in found.cures]
     english = read_limits(Path(catalog.find("starter-voice").path))
     yield "nothing to read", [[each.severity, translate(each.sentence, "zh")] for each in script.parse_script("漢字", english).problems]
 
