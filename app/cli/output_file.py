@@ -32,7 +32,7 @@ def number_paths(output: Path, count: int) -> list[Path]:
 def check_writable(output: Path, request: Request) -> None:
     """Raise a Trouble if a trial shows that the result cannot be written; remove what the trial made."""
     count = request.batch if isinstance(request, PictureRequest) else 1
-    if isinstance(request, PictureRequest) and output.suffix.lower() not in PICTURES:
+    if request.kind == "picture" and output.suffix.lower() not in PICTURES:
         raise Trouble(
             say(
                 "output.not-png",

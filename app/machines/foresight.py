@@ -57,9 +57,7 @@ class Foresight:
         if request.model in self._paces:
             seconds: float | None = work * weigh_step(model, request) / self._paces[request.model]
         else:
-            past = self._keeper.shelf.find(
-                Search(kind="picture" if isinstance(request, PictureRequest) else "speech", model=model.id, most=8)
-            )
+            past = self._keeper.shelf.find(Search(kind=request.kind, model=model.id, most=8))
             alike = list_alike(past, found.plan) if found.plan is not None else ()
             seconds = estimate_seconds(request, model, alike, round(work), found.plan)
         return Outlook(found.fit, loaded, seconds)

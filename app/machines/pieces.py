@@ -101,7 +101,7 @@ Pieces = Pictures | Parts
 
 def find_pieces(home: Home, request: Request, folder: Path) -> Pieces | None:
     """Return what other machines can make of a job whose seed is drawn; None if nothing."""
-    model = request.model or on_disk.find_best(home, "speech" if isinstance(request, SpeechRequest) else "picture").id
+    model = request.model or on_disk.find_best(home, request.kind).id
     if isinstance(request, PictureRequest):
         return Pictures(request, model, draw_seed(request, folder))
     if request.keep or request.only_parts:

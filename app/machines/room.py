@@ -174,7 +174,7 @@ def judge(machine: HelpingMachine, model: str, outlook: Outlook | None) -> Answe
 
 def find_model(home: Home, request: Request) -> str:
     """Return the model that a request is for, by its name here."""
-    return request.model or on_disk.find_best(home, "speech" if isinstance(request, SpeechRequest) else "picture").id
+    return request.model or on_disk.find_best(home, request.kind).id
 
 
 def leave_words_out(request: Request) -> Request:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 from app.engine.files import picture_settings, sound
 from app.engine.jobs.creation import Creation
-from app.engine.jobs.request import PictureRequest, Request, from_json
+from app.engine.jobs.request import Request, from_json
 from app.trouble import Trouble
 
 
@@ -17,7 +17,7 @@ def read_request(creation: Creation) -> Request:
     if type(made) is not type(asked):
         return asked
     left_open = {each.name for each in fields(asked) if getattr(asked, each.name) is None}
-    own = {"seed", "batch"} if isinstance(asked, PictureRequest) else {"seed"}
+    own = {"seed", "batch"} if asked.kind == "picture" else {"seed"}
     return replace(asked, **{name: getattr(made, name) for name in left_open | own})
 
 

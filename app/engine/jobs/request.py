@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from app.engine.jobs.quicker import QUICKER, Quicker
 from app.engine.jobs.setting_names import NAMES, name_weight
@@ -71,6 +71,7 @@ class VoicePrompt:
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
+    kind: ClassVar[Literal["speech"]] = "speech"
     text: str
     model: str = ""
     """A catalog id, a local folder, or empty: the best installed model."""
@@ -139,6 +140,7 @@ class Lora:
 
 @dataclass(frozen=True, slots=True)
 class PictureRequest:
+    kind: ClassVar[Literal["picture"]] = "picture"
     prompt: str
     model: str = ""
     negative: str = ""
@@ -211,7 +213,7 @@ Request = SpeechRequest | PictureRequest
 
 def to_json(request: Request) -> dict[str, Any]:
     """Serialise with the kind of request, for files, journal and clipboard."""
-    return {"kind": "speech" if isinstance(request, SpeechRequest) else "picture", **dataclasses.asdict(request)}
+    return {"kind": request.kind, **dataclasses.asdict(request)}
 
 
 def from_json(values: dict[str, Any]) -> Request:

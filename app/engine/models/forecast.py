@@ -109,7 +109,7 @@ def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Iter
         yield [
             (say("cure.offload", "Move idle parts off the GPU."), request, dataclasses.replace(choice, offload=each)) for each in OFFLOADS
         ]
-    elif isinstance(request, PictureRequest):  # a voice's two parts alternate all the time: neither is idle
+    elif request.kind == "picture":  # a voice's two parts alternate all the time: neither is idle
         yield [(say("cure.offload-file", "Move idle parts to disk."), request, dataclasses.replace(choice, offload="model"))]
     yield [
         (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate, read_voice_limits
@@ -27,7 +27,7 @@ def reject_unfit(request: Request, model: Model, home: Home) -> None:
 
 
 def _reject_wrong_kind(request: Request, model: Model, home: Home) -> None:
-    kind = "speech" if isinstance(request, SpeechRequest) else "picture"
+    kind = request.kind
     if model.kind == kind:
         return
     others = tuple(each.id for each in catalog.CATALOG if each.kind == kind and locate(home, each) is not None)
@@ -50,7 +50,7 @@ def _reject_wrong_kind(request: Request, model: Model, home: Home) -> None:
 def reject_early(request: Request, home: Home) -> None:
     """Reject early, before the seconds that the engine takes to start. An unknown model is left to the run, which
     reports it."""
-    if isinstance(request, PictureRequest) and not request.model:
+    if request.kind == "picture" and not request.model:
         return
     try:
         model = catalog.find(request.model) if request.model else find_best(home, "speech")

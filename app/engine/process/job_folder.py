@@ -17,7 +17,6 @@ from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed, Finished, Preview, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.process.delivery import DELIVERED, Delivery
 from app.sentence import say
@@ -42,7 +41,7 @@ End = Finished | Stopped | Failed
 def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
     """Move the end's files to the shelf."""
     step, machines = progress.step, _read_machines(folder) | _read_machines(folder / DELIVERED)
-    whole = isinstance(event, Finished) or isinstance(job.request, PictureRequest)  # of a stopped batch only whole pictures are kept
+    whole = isinstance(event, Finished) or job.request.kind == "picture"  # of a stopped batch only whole pictures are kept
     made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
         elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,

@@ -88,7 +88,7 @@ def _list_scripts(stores: Stores) -> list[tuple[Path, int]]:
 
 def _is_ended_script(stores: Stores, id_: str) -> bool:
     job = stores.journal.find(id_)
-    return job is not None and job.state in ENDED and isinstance(job.request, SpeechRequest)
+    return job is not None and job.state in ENDED and job.request.kind == "speech"
 
 
 def _limit_bytes(stores: Stores, kept_bytes: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.files import picture_settings, sound
+from app.engine.jobs.creation import read_words
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, from_json, to_json
 from app.engine.jobs.shelf import BIN
@@ -55,8 +56,7 @@ def _make_row(file: Path, binned: bool) -> dict[str, Any]:
 
 def _describe(request: Request) -> dict[str, Any]:
     settings = to_json(request)
-    words = request.text if isinstance(request, SpeechRequest) else request.prompt
-    return {"kind": settings["kind"], "text": words, "request": json.dumps(settings)}
+    return {"kind": settings["kind"], "text": read_words(request), "request": json.dumps(settings)}
 
 
 def _read_settings(file: Path) -> Request:

@@ -29,7 +29,6 @@ from app.ui.api.shared import RETRY
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
-from app.ui.state.jobs_desk import kind_of
 from app.ui.state.person import who
 
 JOB_ENDPOINTS: Final = ("speak", "paint")
@@ -157,7 +156,7 @@ async def run(desk: Desk, make_request: Callable[[], Request], asked: gr.Request
                 if isinstance(event, END):
                     urls = [f"hearth/creation/{each.id}" for each in await work(desk.keeper.shelf.list_of_job, job)]
                     name, files = type(event).__name__.lower(), list(event.files)
-                    yield {"event": name, "job": job, "kind": kind_of(request), "files": files, "urls": urls}
+                    yield {"event": name, "job": job, "kind": request.kind, "files": files, "urls": urls}
                 elif (seen := describe_event(event)) is not None:
                     yield seen
             sent = progress

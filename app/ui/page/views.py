@@ -15,10 +15,11 @@ from app.compat.machine.meter import Reading
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.files.foreign_formats import open_sound
 from app.engine.files.foreign_settings import ADD_IMAGE
+from app.engine.jobs.creation import read_words
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.process.state import EngineState, Sample
 from app.engine.text.unknown import Unknown
@@ -272,7 +273,7 @@ def _count_units(words: str) -> int:
 
 
 def shorten_text(request: Request, most: int = 80) -> str:
-    words = request.text if isinstance(request, SpeechRequest) else request.prompt
+    words = read_words(request)
     return words if len(words) <= most else words[: most - 1] + "…"
 
 

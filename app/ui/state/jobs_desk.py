@@ -105,7 +105,7 @@ class JobsDesk:
                 (told := copy(trouble)).cure = self.models.resolve_cure(trouble.cure)
                 raise told from trouble
         self.measuring.give_way()
-        self.latest[person.name, kind_of(request)] = job.id
+        self.latest[person.name, request.kind] = job.id
         return job.id
 
     def _grant(self, request: Request, person: Person) -> Request:
@@ -159,7 +159,7 @@ class JobsDesk:
         begun."""
         running = filter(None, map(self.keeper.journal.find, self.keeper.running))
         for job in (*running, *self.keeper.journal.list_waiting()):
-            if job.owner == person.name and kind_of(job.request) == kind:
+            if job.owner == person.name and job.request.kind == kind:
                 return job.id
         latest = self.latest.get((person.name, kind), "")
         return latest if latest and self.keeper.journal.find(latest) else ""
@@ -287,7 +287,7 @@ class JobsDesk:
         """List the waiting jobs in order; a guest sees only their own."""
         waiting = self.keeper.journal.list_waiting()
         return [
-            {"id": job.id, "place": place + 1, "text": views.shorten_text(job.request), "kind": kind_of(job.request)}
+            {"id": job.id, "place": place + 1, "text": views.shorten_text(job.request), "kind": job.request.kind}
             for place, job in enumerate(waiting)
             if person.owner or job.owner == person.name
         ]
@@ -304,7 +304,7 @@ class JobsDesk:
         known = self.keeper.journal.get(job)
         self.keeper.resume(job)
         self.measuring.give_way()
-        self.latest[known.owner, kind_of(known.request)] = job
+        self.latest[known.owner, known.request.kind] = job
 
     def is_waiting(self, job: str) -> bool:
         known = self.keeper.journal.find(job)
@@ -321,7 +321,3 @@ def read_grid(saved: Mapping[str, Any]) -> Grid | None:
     grid = Grid(saved["across"], tuple(saved["columns"]), saved["down"], tuple(saved["rows"]), tuple(tuple(row) for row in saved["jobs"]))
     fits = len(grid.jobs) == len(grid.rows) and all(len(row) == len(grid.columns) for row in grid.jobs)
     return grid if fits else None
-
-
-def kind_of(request: Request) -> str:
-    return "speech" if isinstance(request, SpeechRequest) else "picture"
