@@ -16,7 +16,7 @@ from app.engine.models import catalog
 from app.engine.models.chosen import read_choice
 from app.engine.models.forecast import count_steps, estimate_seconds, list_alike, make_forecast, weigh_step
 from app.engine.models.model import Model
-from app.engine.process.delivery import find_limits
+from app.engine.models.on_disk import find_limits
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.machines.outlook import Outlook

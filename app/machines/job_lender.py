@@ -15,7 +15,8 @@ from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.process.delivery import deliver, find_limits
+from app.engine.models.on_disk import find_limits
+from app.engine.process.delivery import deliver
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
 from app.machines.asking import Asking

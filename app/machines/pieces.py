@@ -11,7 +11,7 @@ from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import on_disk
-from app.engine.process.delivery import find_limits
+from app.engine.models.on_disk import find_limits
 from app.engine.text import script, voices
 from app.engine.text.turns import ScriptPart
 from app.engine.text.voice_limits import VoiceLimits

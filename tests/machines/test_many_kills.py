@@ -15,7 +15,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.engine.files import sound
 from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.process.delivery import find_limits
+from app.engine.models.on_disk import find_limits
 from app.engine.text import script
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made

@@ -20,8 +20,8 @@ from app.engine.files import spoken_parts
 from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run, Stop
 from app.engine.jobs.request import SpeechRequest
+from app.engine.models.on_disk import find_limits
 from app.engine.process import child
-from app.engine.process.delivery import find_limits
 from app.engine.text import script
 from app.paths import Home
 from app.sentence import say

@@ -29,7 +29,7 @@ from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, t
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
 from app.engine.models.forecast import count_steps
-from app.engine.process.delivery import find_limits
+from app.engine.models.on_disk import find_limits
 from app.engine.text import script
 from app.paths import Home
 from app.sentence import say

@@ -22,7 +22,7 @@ from app.engine.files.bounded_json import read_json
 from app.engine.models import catalog
 from app.engine.models.detect import read_config_needs
 from app.engine.models.model import ConfigNeeds, Kind, Model, Source, list_sources
-from app.engine.text.voice_limits import VoiceLimits, read_limits
+from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
 from app.paths import Home
 from app.sentence import say
 from app.trouble import Trouble
@@ -138,6 +138,14 @@ def _is_left_out(name: str, source: Source) -> bool:
 def find_best(home: Home, kind: Kind) -> Model:
     """Find the model used when none is named."""
     return catalog.choose_best(kind, lambda model: locate(home, model) is not None)
+
+
+def find_limits(home: Home, model: str) -> VoiceLimits:
+    """Return the limits of a job's voice; Dia's if the voice is gone."""
+    try:
+        return read_voice_limits(home, catalog.find(model) if model else find_best(home, "speech")) or DIA
+    except Trouble:
+        return DIA
 
 
 def repo_folder(models: Path, repo: str) -> Path:

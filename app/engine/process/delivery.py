@@ -17,10 +17,8 @@ from app.engine.files import join_sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import Request, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import catalog
-from app.engine.models.on_disk import find_best, read_voice_limits
+from app.engine.models.on_disk import find_limits
 from app.engine.text import script
-from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.paths import Home
 from app.sentence import Sentence, say, say_to_all
 from app.trouble import Trouble
@@ -113,14 +111,6 @@ def _deliver_pictures(total: int, folder: Path) -> Delivery:
     (folder / DELIVERED).mkdir(exist_ok=True)
     files = [str(shutil.copy2(path, folder / DELIVERED)) for path in finished.values() if path.is_file()]
     return Delivery(tuple(files), 0.0, missing, total)
-
-
-def find_limits(home: Home, model: str) -> VoiceLimits:
-    """Return the limits of the voice; Dia's if the voice is gone."""
-    try:
-        return read_voice_limits(home, catalog.find(model) if model else find_best(home, "speech")) or DIA
-    except Trouble:
-        return DIA
 
 
 def format_ranges(numbers: Iterable[int]) -> tuple[str, ...]:

@@ -20,11 +20,12 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, P
 from app.engine.jobs.journal import Job
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.models.on_disk import find_limits
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.process import deaths, engine_life, engine_loop
 from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
-from app.engine.process.delivery import Delivery, deliver, find_limits, format_ranges
+from app.engine.process.delivery import Delivery, deliver, format_ranges
 from app.engine.process.job_folder import attach_delivery
 from app.engine.process.keeper import Keeper
 from app.engine.process.recovery import recall_progress

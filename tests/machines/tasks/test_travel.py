@@ -18,7 +18,7 @@ from app.compat.machine.meter import Reading
 from app.engine.files import sound
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Step, Stopped, Unloaded
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
-from app.engine.process.delivery import find_limits
+from app.engine.models.on_disk import find_limits
 from app.engine.text import voices
 from app.machines.lent_tasks import LentTasks
 from app.machines.tasks.event_json import SENT, from_json, to_json
