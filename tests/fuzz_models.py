@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.compat.machine.pretended import machine
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models.catalog import CATALOG
-from app.engine.models.precheck import reject_early
+from app.engine.models.precheck import admit
 from app.trouble import Trouble
 from app.ui import routes, window
 from app.ui.api import a1111, openai
@@ -161,7 +161,7 @@ class ModelFuzzer:
                 f"check of {len(text)}": lambda text=text: page.post("/hearth/check", json={"kind": kind, "text": text, "model": path})
                 for text in SCRIPTS
             },
-            "precheck": lambda: refuse_or(lambda: reject_early(SpeechRequest(SCRIPTS[-1], path), desk.keeper.home)),
+            "precheck": lambda: refuse_or(lambda: admit(SpeechRequest(SCRIPTS[-1], path), desk.keeper.home)),
             "forecast": lambda: refuse_or(lambda: paint_view.forecast_html(desk, PictureRequest("a boat", path), OWNER, "en")),
             "start": lambda: self.start(path, kind, index),
             "remove": lambda: page.post("/hearth/models/forget", json={"value": path}),

@@ -28,7 +28,7 @@ from app.machines.known_models import KnownModels
 from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit, take_piece
 from app.machines.pieces import Pieces, find_pieces
 from app.machines.results import PART_MOST_S, is_script
-from app.machines.room import WAITS, Room, can_travel, find_model
+from app.machines.room import WAITS, Room, can_travel
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
@@ -117,7 +117,7 @@ class JobLender:
             too_large, unable = self.room.waits(job), self.failures.find(job.id)
             if not can_travel(job.request) or (not too_large and (engine_idle or self.failures.has_any(job.id))):
                 continue  # the engine here takes it
-            model = find_model(self._keeper.home, job.request)
+            model = job.request.model
             name = self._models.name(model)
             offered.append((job.id, model))
             self._models.want([each for each in machines if is_at_work(each)], model)

@@ -10,7 +10,6 @@ from app.engine.files import spoken_parts
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import on_disk
 from app.engine.models.on_disk import find_limits
 from app.engine.text import script, voices
 from app.engine.text.turns import ScriptPart
@@ -101,7 +100,7 @@ Pieces = Pictures | Parts
 
 def find_pieces(home: Home, request: Request, folder: Path) -> Pieces | None:
     """Return what other machines can make of a job whose seed is drawn; None if nothing."""
-    model = request.model or on_disk.find_best(home, request.kind).id
+    model = request.model
     if isinstance(request, PictureRequest):
         return Pictures(request, model, draw_seed(request, folder))
     if request.keep or request.only_parts:

@@ -15,8 +15,9 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, to_json
-from app.engine.models import catalog, on_disk
+from app.engine.models import catalog
 from app.engine.models.forecast import make_forecast
+from app.engine.models.on_disk import resolve
 from app.engine.process.keeper import Keeper
 from app.machines.asking import PATIENCE_S, Asking
 from app.machines.failures import Failures
@@ -25,7 +26,6 @@ from app.machines.hub import Hub
 from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model, has_other_revision
 from app.machines.outlook import Outlook, ask_about
-from app.paths import Home
 from app.sentence import say
 from app.trouble import Trouble
 
@@ -110,7 +110,8 @@ class Room:
 
     def find_name(self, request: Request) -> str:
         """Return the name of a machine that has room for a request, waiting a moment for their answers; "" if none says so."""
-        name, limit_s = self._models.name(find_model(self._keeper.home, request)), time.monotonic() + PATIENCE_S
+        request = resolve(self._keeper.home, request)
+        name, limit_s = self._models.name(request.model), time.monotonic() + PATIENCE_S
         while name and (machines := [each for each in self._hub.list_machines() if is_able(each, name)]):
             outlooks = self._ask(request, name, machines)
             said = [(each.name, outlooks[each.id]) for each in machines]
@@ -122,7 +123,7 @@ class Room:
 
     def _find(self, request: Request, machines: Sequence[HelpingMachine]) -> list[tuple[Answer, tuple[str, str]]]:
         """Return what each machine says of a request, with what of it is waited for; and have those fetch its model that may."""
-        model = find_model(self._keeper.home, request)
+        model = request.model
         name = self._models.name(model)
         if not name and self._models.is_naming(model):  # by the hash of its files, which may take minutes
             return [("comes", ("", ""))]
@@ -153,7 +154,7 @@ class Room:
             return False
         choice, yields = replace(job.choice, chunk=self._keeper.chunk), job.owner != OWNER
         try:
-            model = catalog.find(find_model(place, job.request))
+            model = catalog.find(job.request.model)
             return make_forecast(place, job.request, model, hardware, choice, load(place.verdicts, hardware), yields).fit == "no"
         except (Trouble, OSError):  # the engine says so
             return False
@@ -170,11 +171,6 @@ def judge(machine: HelpingMachine, model: str, outlook: Outlook | None) -> Answe
     if machine.fetching == model:
         return "comes"
     return "perhaps" if machine.fetches and not has_other_revision(machine.models, model) else "no"
-
-
-def find_model(home: Home, request: Request) -> str:
-    """Return the model that a request is for, by its name here."""
-    return request.model or on_disk.find_best(home, request.kind).id
 
 
 def leave_words_out(request: Request) -> Request:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from app.engine.jobs.quicker import QUICKER, Quicker
 from app.engine.jobs.setting_names import NAMES, name_weight
@@ -74,7 +74,7 @@ class SpeechRequest:
     kind: ClassVar[Literal["speech"]] = "speech"
     text: str
     model: str = ""
-    """A catalog id, a local folder, or empty: the best installed model."""
+    """A catalog id, a local folder, or empty: the best installed model, which `submit` names."""
     voice: VoicePrompt | None = None
     seed: int | None = None
     """None: draw one and report it in the result."""
@@ -209,6 +209,8 @@ class PictureRequest:
 
 
 Request = SpeechRequest | PictureRequest
+Asked = TypeVar("Asked", bound=SpeechRequest | PictureRequest)
+"""A request of one kind, which stays of that kind."""
 
 
 def to_json(request: Request) -> dict[str, Any]:

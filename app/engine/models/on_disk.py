@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISREG
@@ -19,6 +19,7 @@ from huggingface_hub.file_download import repo_folder_name
 
 from app.compat.planning.types import Quantised
 from app.engine.files.bounded_json import read_json
+from app.engine.jobs.request import Asked, Request
 from app.engine.models import catalog
 from app.engine.models.detect import read_config_needs
 from app.engine.models.model import ConfigNeeds, Kind, Model, Source, list_sources
@@ -140,8 +141,21 @@ def find_best(home: Home, kind: Kind) -> Model:
     return catalog.choose_best(kind, lambda model: locate(home, model) is not None)
 
 
+def find_model(home: Home, request: Request) -> Model:
+    """Find the model of a request, the best installed one where it names none; raise a Trouble if it is gone."""
+    return catalog.find(request.model) if request.model else find_best(home, request.kind)
+
+
+def resolve(home: Home, request: Asked) -> Asked:
+    """Return the request with its model's id. One whose model is gone stays as it is: the run reports it."""
+    try:
+        return replace(request, model=find_model(home, request).id)
+    except Trouble:
+        return request
+
+
 def find_limits(home: Home, model: str) -> VoiceLimits:
-    """Return the limits of a job's voice; Dia's if the voice is gone."""
+    """Return the limits of a job's voice; Dia's if the voice is gone. Jobs of earlier versions may name none: they had the best."""
     try:
         return read_voice_limits(home, catalog.find(model) if model else find_best(home, "speech")) or DIA
     except Trouble:

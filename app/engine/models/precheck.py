@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from app.engine.jobs.request import Request, SpeechRequest
+from dataclasses import replace
+
+from app.engine.jobs.request import Asked, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.models.on_disk import find_best, locate, read_voice_limits
+from app.engine.models.on_disk import find_model, locate, read_voice_limits
 from app.engine.text import script, voices
 from app.engine.text.pronounce import read_letters
 from app.paths import Home
@@ -47,13 +49,12 @@ def _reject_wrong_kind(request: Request, model: Model, home: Home) -> None:
     )
 
 
-def reject_early(request: Request, home: Home) -> None:
-    """Reject early, before the seconds that the engine takes to start. An unknown model is left to the run, which
-    reports it."""
-    if request.kind == "picture" and not request.model:
-        return
+def admit(request: Asked, home: Home) -> Asked:
+    """Return the request as it is queued, with its model's id; raise Trouble early, before the seconds that the engine takes
+    to start. An unknown model is left to the run, which reports it."""
     try:
-        model = catalog.find(request.model) if request.model else find_best(home, "speech")
+        model = find_model(home, request)
     except Trouble:
-        return
+        return request
     reject_unfit(request, model, home)
+    return replace(request, model=model.id)

@@ -21,7 +21,8 @@ from app.engine.jobs.request import Request, SpeechRequest, to_json
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
 from app.engine.models.chosen import read_choice
-from app.engine.models.precheck import reject_early
+from app.engine.models.on_disk import resolve
+from app.engine.models.precheck import admit
 from app.engine.process import kept_parts
 from app.engine.process.deaths import measure_progress
 from app.engine.process.delivery import DELIVERED
@@ -117,8 +118,9 @@ class Keeper:
         return self._engine.chunk
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
-        """Queue a job. The chunk is not part of it: all jobs use the one in force (`set_chunk`)."""
-        reject_early(request, self.home)
+        """Queue a job, with its model's id, which is what all later stations ask for. The chunk is not part of it: all jobs use the
+        one in force (`set_chunk`)."""
+        request = admit(request, self.home)
         try:
             job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         except sqlite3.Error as fault:
@@ -287,16 +289,23 @@ class Keeper:
             for part in list_finished(self.home, known.request, self.folder(job)):  # seen before the model has loaded
                 self._board.post(job, part)
             try:
-                self.journal.resume(job, known.request.with_left_out() if isinstance(known.request, SpeechRequest) else None)
+                self.journal.resume(job, self._complete(known.request))
             except sqlite3.Error:
                 self._board.forget(job)
                 raise
         self._loop.ends.settle(job)
         self._loop.wake()
 
+    def _complete(self, request: Request) -> Request:
+        """Return the request of a job that is resumed: with the parts that it left out, and with a model, which earlier versions left open."""
+        wider = request.with_left_out() if isinstance(request, SpeechRequest) else None
+        return resolve(self.home, wider or request)
+
     def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
-        """Find the owner's latest unfinished job with exactly this request that left something to resume from."""
-        unfinished = self.journal.list_unfinished(request, choice)
+        """Find the owner's latest unfinished job with exactly this request that left something to resume from. Jobs of earlier versions
+        may name no model."""
+        asked = dict.fromkeys((resolve(self.home, request), request))
+        unfinished = [job for each in asked for job in self.journal.list_unfinished(each, choice)]
         return next((job for job in unfinished if measure_progress(self.folder(job.id))), None)
 
     def retry_start(self) -> None:

@@ -81,7 +81,7 @@ class Session:
                 case SelfTest():
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
-                    yield from maintenance.tune(self._find_model(request), self._read_hardware(), self.home, self.verdicts, control)
+                    yield from maintenance.tune(catalog.find(request.model), self._read_hardware(), self.home, self.verdicts, control)
                 case SpeechRequest() | PictureRequest():
                     for event in self._make(request, choice, control, job, tell, died, yields):
                         yield from map(Note, notices.take_all())
@@ -107,10 +107,9 @@ class Session:
         self, request: Request, choice: Choice, control: Control, job: Path,
         tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
-        model = self._find_model(request)
+        model = on_disk.find_model(self.home, request)
         reject_unfit(request, model, self.home)
-        if isinstance(request, SpeechRequest):
-            request = replace(request, model=model.id)  # the file names its model, for voices that are saved from it
+        request = replace(request, model=model.id)  # the file names its model, for voices that are saved from it
         facts = self._read_hardware()
         need = find_need(self.home, facts, model, request)
 
@@ -201,11 +200,6 @@ class Session:
                 if isinstance(event, Finished) and (learned := watch.learn(pace)) is not None:
                     self.verdicts.update(learn(self.home.verdicts, self.hardware, learned))
                 yield event
-
-    def _find_model(self, request: Request | Tune) -> Model:
-        if request.model:
-            return catalog.find(request.model)
-        return on_disk.find_best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
 
     def free(self) -> None:
         """Unload everything at once."""

@@ -20,8 +20,7 @@ from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import catalog
-from app.engine.models.on_disk import find_best
+from app.engine.models.on_disk import find_model
 from app.engine.process.finished_parts import match_takes
 from app.engine.process.keeper import Keeper
 from app.engine.text import script
@@ -211,7 +210,8 @@ class JobsDesk:
         return dataclasses.replace(spoken.request, text=text, seed=seed, only_parts=fresh, keep=keep)
 
     def _find_ended_script(self, person: Person) -> EndedScript | None:
-        """Find the last script of this person with its parts, once it has ended. An open choice of the model is the one made then."""
+        """Find the last script of this person with its parts, once it has ended. Where an earlier version stored no model, it is
+        the one that spoke it."""
         job = self.find_current("speech", person)
         progress, known = (self.keeper.get_progress(job), self.keeper.journal.find(job)) if job else (Progress(), None)
         if progress.end is None or not progress.parts or known is None or not isinstance(known.request, SpeechRequest):
@@ -247,7 +247,7 @@ class JobsDesk:
         request = self.keeper.journal.get(job).request if job else None
         smaller: Request
         if isinstance(request, PictureRequest):
-            model = catalog.find(request.model or find_best(self.keeper.home, "picture").id)
+            model = find_model(self.keeper.home, request)
             smaller, change = retry_smaller.shrink_picture(request, model)
         elif isinstance(request, SpeechRequest):
             smaller, change = retry_smaller.shrink_speech(request, self.models.read_limits(request.model)[1])

@@ -12,9 +12,8 @@ from app.engine.jobs.events import Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
-from app.engine.models import catalog
 from app.engine.models.forecast import Forecast, compare_few_steps, estimate_seconds, estimate_share, list_alike, make_forecast
-from app.engine.models.on_disk import find_best
+from app.engine.models.on_disk import find_model
 from app.engine.text import starter_words
 from app.engine.text.model_names import word_name
 from app.engine.text.unknown import note_wordless
@@ -155,7 +154,7 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     hardware = desk.keeper.state.hardware
     if hardware is None:
         return ""
-    model = catalog.find(request.model) if request.model else find_best(desk.keeper.home, "picture")
+    model = find_model(desk.keeper.home, request)
     past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
     found = make_forecast(
         desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), yields=not person.owner
