@@ -91,7 +91,7 @@ class JobLender:
 
     def list_wanted(self) -> list[tuple[str, str]]:
         """List the jobs that machines could have now, each with its model."""
-        return [*((job, each.at.pieces.model) for job, each in [*self._shared.items()]), *self._offered]
+        return [*((job, each.at.pieces.request.model) for job, each in [*self._shared.items()]), *self._offered]
 
     def offer(self, joins: bool, taken: Collection[str]) -> bool:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do. `joins`: let idle machines make
@@ -210,14 +210,14 @@ class JobLender:
             )  # fmt: skip
 
     def _share(self, job: Job, pieces: Pieces, idle: Sequence[HelpingMachine]) -> None:
-        name, here = self._models.name(pieces.model), self.foresee(pieces.ask_for(pieces.places[0]))
+        name, here = self._models.name(pieces.request.model), self.foresee(pieces.ask_for(pieces.places[0]))
         at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._ended, self.failures.open(job.id))
 
         def stop() -> None:
             self._shared.pop(job.id, None)
             at.drop()
 
-        if self._keeper.lend_out(job.id, pieces.model, stop) is not None:
+        if self._keeper.lend_out(job.id, pieces.request.model, stop) is not None:
             self._shared[job.id] = _Shared(at, time.monotonic())
             at.give_away(idle, (), here=False, joins=False)
 

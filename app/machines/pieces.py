@@ -25,7 +25,6 @@ class Pictures:
     """Of a batch, or the only one."""
 
     request: PictureRequest
-    model: str
     seed: int
 
     @property
@@ -47,7 +46,7 @@ class Pictures:
 
     def ask_for(self, place: int) -> PictureRequest:
         """Return the request for one picture: the same seed and model as if this machine painted it."""
-        return replace(self.request, batch=1, seed=(self.seed + place) % SEED_LIMIT, model=self.model)
+        return replace(self.request, batch=1, seed=(self.seed + place) % SEED_LIMIT)
 
     def take(self, place: int, files: Mapping[str, Path]) -> dict[str, Path] | None:
         """Return what a machine made under the names that it has here; None if it is not what was asked for."""
@@ -63,7 +62,6 @@ class Parts:
     """Of a script. The engine takes a part from the job's folder if it was made of what it would make it of itself."""
 
     request: SpeechRequest
-    model: str
     seed: int
     parts: tuple[ScriptPart, ...]
     places: tuple[int, ...]
@@ -81,7 +79,7 @@ class Parts:
         return spoken_parts.name_unfinished(place), spoken_parts.name_unfinished(place)
 
     def ask_for(self, place: int) -> SpeechRequest:
-        return replace(self.request, only_parts=(place,), seed=self.seed, model=self.model, format="wav")
+        return replace(self.request, only_parts=(place,), seed=self.seed, format="wav")
 
     def take(self, place: int, files: Mapping[str, Path]) -> dict[str, Path] | None:
         names = self.name_files(place)
@@ -100,15 +98,14 @@ Pieces = Pictures | Parts
 
 def find_pieces(home: Home, request: Request, folder: Path) -> Pieces | None:
     """Return what other machines can make of a job whose seed is drawn; None if nothing."""
-    model = request.model
     if isinstance(request, PictureRequest):
-        return Pictures(request, model, draw_seed(request, folder))
+        return Pictures(request, draw_seed(request, folder))
     if request.keep or request.only_parts:
         return None
-    limits = find_limits(home, model)
+    limits = find_limits(home, request.model)
     parts = script.parse_script(request.text, limits).parts
     places = find_free(parts, request, limits)
-    return Parts(request, model, draw_seed(request, folder), parts, places) if len(parts) > 1 and places else None
+    return Parts(request, draw_seed(request, folder), parts, places) if len(parts) > 1 and places else None
 
 
 def is_drawn(request: Request, folder: Path) -> bool:

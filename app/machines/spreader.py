@@ -55,7 +55,7 @@ class Spreader:
         if machine.tasks or not is_at_work(machine):
             return None
         running = self._running
-        own = [(running.job.id, running.pieces.model)] if running is not None else self._unnamed
+        own = [(running.job.id, running.pieces.request.model)] if running is not None else self._unnamed
         for job, model in [*own, *self._jobs.list_wanted()]:
             name, outlook, title = self.models.name(model), self._asking.find(job, machine.id), catalog.name_model(model)
             said = explain_unused(machine, name, title, outlook) if name else explain_staying(title) if self.models.stays(model) else None
@@ -107,9 +107,9 @@ class Spreader:
         if pieces is None or self._jobs.failures.has_any(running):
             self._alone = running
             return None
-        name = self.models.name(pieces.model)
+        name = self.models.name(pieces.request.model)
         if not name:
-            self._unnamed = [(job.id, pieces.model)]
+            self._unnamed = [(job.id, pieces.request.model)]
             return None
         here = self._jobs.foresee(pieces.ask_for(pieces.places[0]))
         return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._wake.set, unable=set())
@@ -117,7 +117,7 @@ class Spreader:
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""
         machines = self._hub.list_machines()
-        self.models.want([each for each in machines if is_at_work(each)], shared.pieces.model)
+        self.models.want([each for each in machines if is_at_work(each)], shared.pieces.request.model)
         able = [each for each in machines if is_able(each, shared.model)]
         shared.give_away(able, self._jobs.busy, here=True, joins=joins)
 

@@ -24,9 +24,9 @@ SCRIPT = f"[S1] {LINE * 3}\n[S2] {LINE * 3}\n[S1] {LINE * 3}"
 
 
 def test_a_picture_has_the_seed_that_it_has_in_the_batch() -> None:
-    request = PictureRequest("a ball", batch=4, seed=SEED_LIMIT - 1)
-    assert [Pictures(request, "m", SEED_LIMIT - 1).ask_for(place).seed for place in range(3)] == [SEED_LIMIT - 1, 0, 1]
-    assert Pictures(request, "m", 5).ask_for(2) == PictureRequest("a ball", batch=1, seed=7, model="m")
+    request = PictureRequest("a ball", "m", batch=4, seed=SEED_LIMIT - 1)
+    assert [Pictures(request, SEED_LIMIT - 1).ask_for(place).seed for place in range(3)] == [SEED_LIMIT - 1, 0, 1]
+    assert Pictures(request, 5).ask_for(2) == PictureRequest("a ball", batch=1, seed=7, model="m")
 
 
 def test_parts_whose_voice_hangs_on_none_before() -> None:
@@ -60,9 +60,9 @@ def test_what_has_pieces(tmp_path: Path) -> None:
     assert find_pieces(place, replace(spoken, text="[S1] hello."), tmp_path) is None
     assert find_pieces(place, replace(spoken, only_parts=(0,)), tmp_path) is None
     own = find_pieces(place, replace(spoken, text=spoken.text * 5, model="/some/folder", carry_voice=False), tmp_path)
-    assert isinstance(own, Parts) and own.model == "/some/folder", "a voice of the user's own"
+    assert isinstance(own, Parts) and own.request.model == "/some/folder", "a voice of the user's own"
     local = find_pieces(place, replace(batch, model="/some/folder"), tmp_path)
-    assert isinstance(local, Pictures) and local.model == "/some/folder"
+    assert isinstance(local, Pictures) and local.request.model == "/some/folder"
 
 
 def save_part(folder: Path, **changes: object) -> dict[str, Path]:
@@ -80,8 +80,7 @@ def save_part(folder: Path, **changes: object) -> dict[str, Path]:
 def test_only_the_part_that_was_asked_for_is_taken(changes: dict[str, object], tmp_path: Path) -> None:
     parts = script.parse_script("[S1] one.").parts
     asked = Parts(
-        SpeechRequest("[S1] one."),
-        "starter-voice",
+        SpeechRequest("[S1] one.", "starter-voice"),
         5,
         (parts[0], replace(parts[0], turns=(replace(parts[0].turns[0], text="two"),))),
         (0, 1),
@@ -93,7 +92,7 @@ def test_only_the_part_that_was_asked_for_is_taken(changes: dict[str, object], t
 
 def test_what_a_helper_doubts_of_a_part_is_told_here(tmp_path: Path) -> None:
     parts = script.parse_script("[S1] one. (pause 1s) [S1] two.").parts
-    asked = Parts(SpeechRequest("[S1] one. (pause 1s) [S1] two."), "starter-voice", 5, parts, (0, 1))
+    asked = Parts(SpeechRequest("[S1] one. (pause 1s) [S1] two.", "starter-voice"), 5, parts, (0, 1))
     assert [asked.tell(1, save_part(tmp_path, **changes)["part-001.wav"]).doubt for changes in ({}, {"doubt": "long"})] == ["", "long"]
 
 
@@ -114,7 +113,7 @@ def test_sound_that_is_none_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_only_one_whole_picture_is_taken(tmp_path: Path) -> None:
-    asked = Pictures(PictureRequest("a ball", batch=4), "m", 5)
+    asked = Pictures(PictureRequest("a ball", "m", batch=4), 5)
     Image.new("RGB", (8, 8)).save(tmp_path / "picture-0.png")
     (tmp_path / "other.png").write_bytes((tmp_path / "picture-0.png").read_bytes()[:40])
     right, broken = tmp_path / "picture-0.png", tmp_path / "other.png"

@@ -44,7 +44,7 @@ class Table:
         keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep, home=home(folder))
         self.outlooks = dict[str, Outlook]()
         asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: self.outlooks.get(machine))
-        pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), "starter-painter", 0)
+        pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), 0)
         job = SimpleNamespace(id="job")
         self.shared = SharedJob(keeper, self, asking, job, pieces, "starter-painter", here, lambda: None, set())  # type: ignore[arg-type]
 
