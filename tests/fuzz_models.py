@@ -228,6 +228,7 @@ def fuzzer(folder: Path, seed: int) -> Iterator[ModelFuzzer]:
         desk_at(folder / "home") as desk,
         patch.object(desk.downloads, "check_line", return_value=None),
         patch.object(models, "hub_token", Mock()) as token,
+        patch.object(models, "hub_child", Mock()),
         patch.object(models_desk, "CATALOG", starters),
     ):
         token.has_token.return_value, token.terms_page.return_value = False, ""

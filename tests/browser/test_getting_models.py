@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from unittest.mock import Mock
 
 import pytest
-from huggingface_hub import constants
 from playwright.sync_api import Browser, Page, expect
 
 from app.ui.state.desk import Desk
@@ -22,7 +21,7 @@ NOBODY = "http://127.0.0.1:9"
 
 @pytest.fixture
 def opened(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Desk, str]]:
-    monkeypatch.setattr(constants, "ENDPOINT", NOBODY)
+    monkeypatch.setenv("HF_ENDPOINT", NOBODY)
     with served(tmp_path_factory.mktemp("getting")) as (desk, address, _):
         desk.settings.put({"greeted": True})
         yield desk, address

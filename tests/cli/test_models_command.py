@@ -98,7 +98,7 @@ def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_refusal_is_told_with_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Hub(REPOS, faults={"list": [Fault("status", 404, 9, {"X-Error-Code": "RepoNotFound"})]})) as hub:
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         code = main(["models", "get", "dia-1.6b", "--home", str(tmp_path), "--pretend", "t4"])
         assert code == 1
         assert DIA in capsys.readouterr().err and hub.asked

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +15,11 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
-from app.engine.models import on_disk
+from app.engine.models import hub_process, hub_token, on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Downloads, Status
-from app.engine.models.model import Companion, Model, Source
+from app.engine.models.hub_child import Ended, Message
+from app.engine.models.model import Companion, Model, Source, list_sources
 from app.paths import Home, home
 from tests.support.hub import Hub, serving
 
@@ -45,6 +47,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setattr(constants, "HF_STORED_TOKENS_PATH", str(tmp_path / "stored_tokens"))
+    monkeypatch.setenv("HF_TOKEN_PATH", str(tmp_path / "token"))  # for the process that talks to the hub
+    monkeypatch.setenv("HF_STORED_TOKENS_PATH", str(tmp_path / "stored_tokens"))
+    hub_token.take_from_environment.cache_clear()
     with serving(Hub({REPO: dict(FILES), MORE: {"lora.safetensors": b"l" * 1000}})) as served:
         yield served
     huggingface_hub.close_session()
@@ -79,6 +84,16 @@ def ended(downloads: Downloads, model: str = MODEL.id) -> Status:
 def fetched(downloads: Downloads, model: Model = MODEL) -> Status:
     downloads.start(model)
     return ended(downloads, model.id)
+
+
+def fetched_here(place: Home, hub: Hub) -> Ended:
+    """Fetch without a process of its own, so that a test can reach into it; return how it ended."""
+    heard: list[Message] = []
+    given = (place.models, MODEL.words, list_sources(MODEL), hub.endpoint, (0.05,), None)
+    hub_process.serve(heard.append, threading.Event(), "download", given)
+    end = heard[-1]
+    assert isinstance(end, Ended)
+    return end
 
 
 def checked(place: Home) -> None:

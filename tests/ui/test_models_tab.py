@@ -10,11 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from huggingface_hub import constants, hf_api
+from huggingface_hub import constants
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.compat.machine.pretended import machine
+from app.engine.models import hub_token
 from app.engine.process.state import EngineState
 from app.paths import home
 from app.ui.state.desk import Desk
@@ -34,10 +35,10 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setattr(constants, "HF_STORED_TOKENS_PATH", str(tmp_path / "stored_tokens"))
     with serving(Hub(REPOS, gated={DIA}, tokens={"hf_thisisright": {DIA, DAC}})) as served:
-        monkeypatch.setattr(constants, "ENDPOINT", served.endpoint)
-        monkeypatch.setattr(hf_api.api, "endpoint", served.endpoint)
-        template = served.endpoint + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setenv("HF_ENDPOINT", served.endpoint)  # for the process that talks to the hub
+        monkeypatch.setenv("HF_TOKEN_PATH", str(tmp_path / "token"))
+        monkeypatch.setenv("HF_STORED_TOKENS_PATH", str(tmp_path / "stored_tokens"))
+        hub_token.take_from_environment.cache_clear()
         yield served
 
 

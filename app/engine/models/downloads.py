@@ -8,17 +8,16 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from app import atomic_write
 from app.compat.planning.types import Quantised
-from app.duration import word_duration
-from app.engine.models import hub, hub_faults, on_disk
-from app.engine.models.hub import Listing
+from app.engine.models import on_disk
+from app.engine.models.hub_child import Ended, Found, HubChild, ProcessDiedError, Received, Waits, ask, word_fault
 from app.engine.models.model import Model, list_sources
 from app.paths import Home
 from app.put_aside import put_aside
@@ -29,14 +28,12 @@ from app.trouble import Trouble
 AT_ONCE: Final = 2
 WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)
 """Waits between attempts without new bytes; any received piece starts the list again."""
-WAIT_MOST_S: Final = 120.0
-"""If the hub asks for a longer wait, the download stops until the user resumes it."""
 LINE_WAIT_S: Final = 15.0
 """Between looks for a connection, where there is none."""
-WRONG_MOST: Final = 2
 RATE_OVER_S: Final = 8.0
+LOOK_S: Final = 0.2
+"""Between looks whether a download is to pause."""
 State = Literal["queued", "running", "paused", "failed", "done"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +66,10 @@ class _Download:
     cure: str = ""
     halt: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
-    received: int = 0
     recent: deque[tuple[float, int]] = field(default_factory=deque)
 
     def count_bytes(self, size_bytes: int) -> None:
-        if self.halt.is_set():
-            raise _PausedError
         now = time.monotonic()
-        self.received += size_bytes
         self.recent.append((now, size_bytes))
         while self.recent and now - self.recent[0][0] > RATE_OVER_S:
             self.recent.popleft()
@@ -89,7 +82,7 @@ class _Download:
 
 
 class Downloads:
-    """Run downloads in threads, one object per program. Unfinished downloads are recorded in files."""
+    """Run downloads, each in a process of its own that a thread follows; one object per program. Unfinished downloads are recorded in files."""
 
     def __init__(
         self, home: Home, endpoint: str | None = None, waits_s: Iterable[float] = WAITS_S, line_wait_s: float | None = None
@@ -167,20 +160,13 @@ class Downloads:
 
     def check_line(self) -> Sentence | None:
         """Say what keeps every download from coming now: no connection to the hub, or offline mode."""
-        fault = hub.find_line_fault(self._endpoint)
-        if fault is None:
-            return None
-        if hub_faults.has_no_line(fault):
-            return self._word_no_line()
-        trouble = hub_faults.explain_fault(fault, "", self._home.models, self._endpoint)
-        return trouble.sentence if trouble is not None else None
-
-    def _word_no_line(self) -> Sentence:
-        return say(
-            "download.no-line",
-            "There is no connection to {host}. The download continues by itself once there is one.",
-            host=hub_faults.name_host(self._endpoint),
-        )
+        try:
+            ask("line", self._home.models, self._endpoint)
+        except Trouble as trouble:
+            return trouble.sentence
+        except ProcessDiedError:
+            return None  # which says nothing of the connection
+        return None
 
     def list_status(self) -> list[Status]:
         return [self._make_status(job) for job in list(self._jobs.values())]
@@ -194,7 +180,7 @@ class Downloads:
                 job.thread.join()
 
     def _make_status(self, job: _Download) -> Status:
-        done = sum(hub.count_bytes_here(self._home.models, repo, etag) for repo, etag, _ in job.blobs)
+        done = sum(on_disk.count_bytes_here(self._home.models, repo, etag) for repo, etag, _ in job.blobs)
         rate = job.measure_rate() if job.state == "running" and not job.halt.is_set() else 0.0
         self.line_rate = rate or self.line_rate
         left = max(0, job.total_bytes - done)
@@ -206,88 +192,54 @@ class Downloads:
         try:
             self._wait_for_turn(job)
             try:
-                self._fetch(job)
+                self._follow(job)
             finally:
                 self._turns.release()
+            self._record_path(job.model.id).unlink(missing_ok=True)
+            job.sentence, job.state = None, "done"
         except _PausedError:
             job.state, job.sentence = "paused", None
         except Trouble as trouble:
             job.sentence, job.cure, job.state = trouble.sentence, trouble.cure, "failed"
+        except ProcessDiedError as died:
+            job.sentence, job.state = word_fault(job.model.words, died.how), "failed"
         except Exception as fault:
-            job.sentence = say(
-                "download.fault",
-                "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.",
-                model=job.model.words,
-                fault=type(fault).__name__,
-            )
-            job.cure, job.state = "report", "failed"
+            job.sentence, job.cure, job.state = word_fault(job.model.words, type(fault).__name__), "report", "failed"
             raise
 
     def _wait_for_turn(self, job: _Download) -> None:
-        while not self._turns.acquire(timeout=0.2):
-            job.count_bytes(0)
+        while not self._turns.acquire(timeout=LOOK_S):
+            if job.halt.is_set():
+                raise _PausedError
 
-    def _fetch(self, job: _Download) -> None:
+    def _follow(self, job: _Download) -> None:
+        """Have a process of its own fetch the model, and hear from it until it has ended."""
+        if job.halt.is_set():
+            raise _PausedError
         job.state = "running"
-        models = self._home.models
-        found = [
-            self._retry(job, source.repo, lambda source=source: hub.list_files(source, self._endpoint))  # type: ignore[misc]
-            for source in list_sources(job.model, job.quantised)
-        ]
-        job.blobs = list(dict.fromkeys((each.source.repo, file.etag, file.size_bytes) for each in found for file in each.files))
-        job.total_bytes = sum(size for _, _, size in job.blobs)
-        self._save_record(job)
-        hub.require_room(models, job.total_bytes - sum(hub.count_bytes_here(models, repo, etag) for repo, etag, _ in job.blobs))
-        for each in found:
-            self._fetch_files(job, each)
-        for each in found:
-            hub.link_snapshot(models, each)
-        job.state, job.sentence = "done", None
-        self._record_path(job.model.id).unlink(missing_ok=True)
-
-    def _fetch_files(self, job: _Download, found: Listing) -> None:
-        for file in found.files:
-            self._retry(
-                job,
-                found.source.repo,
-                lambda file=file: hub.fetch(self._home.models, found, file, job.count_bytes, self._endpoint),  # type: ignore[misc]
-            )
-
-    def _retry(self, job: _Download, repo: str, act: Callable[[], T]) -> T:
-        """Retry after interruptions for as long as bytes arrive; a wait is reported and can be paused."""
-        waits, wrong = list(self._waits_s), 0
-        while True:
-            job.count_bytes(0)
-            before = job.received
-            try:
-                result = act()
-                job.sentence = None
-                return result
-            except (_PausedError, Trouble):
-                raise
-            except Exception as fault:
-                trouble = hub_faults.explain_fault(fault, repo, self._home.models, self._endpoint)
-                if trouble is None:
-                    raise
-                wrong += isinstance(fault, hub_faults.WrongBytesError)
-                if job.received > before and not isinstance(fault, hub_faults.WrongBytesError):
-                    waits = list(self._waits_s)
-                if self._line_wait_s is not None and hub_faults.has_no_line(fault):
-                    self._wait(job, self._line_wait_s, self._word_no_line())
-                    continue
-                asked_s = hub_faults.read_wait_s(fault)
-                if not hub_faults.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
-                    raise trouble from fault
-                wait_s = max(waits.pop(0), asked_s)
-                busy = say(
-                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {time}.", time=word_duration(wait_s)
-                )
-                self._wait(job, wait_s, busy)
-
-    def _wait(self, job: _Download, seconds: float, sentence: Sentence) -> None:
-        job.sentence = sentence
-        if job.halt.wait(seconds):
-            raise _PausedError from None
+        sources = list_sources(job.model, job.quantised)
+        child = HubChild(
+            "download", self._home.models, job.model.words, sources, self._endpoint, self._waits_s, self._line_wait_s
+        )
+        try:
+            while not job.halt.is_set():
+                match child.receive(LOOK_S):
+                    case Found(blobs):
+                        job.blobs, job.total_bytes = list(blobs), sum(size for _, _, size in blobs)
+                        with suppress(OSError):  # a full disk, which the download tells; the next time it is looked up again
+                            self._save_record(job)
+                    case Received(size_bytes):
+                        job.count_bytes(size_bytes)
+                        job.sentence = None
+                    case Waits(sentence):
+                        job.sentence = sentence
+                    case Ended(None):
+                        return
+                    case Ended(sentence, cure) if sentence is not None:
+                        raise Trouble(sentence, cure=cure)
+            raise _PausedError
+        finally:
+            child.close()
 
     def _record_path(self, model: str) -> Path:
         # A local model has a path as its name.

@@ -1,5 +1,5 @@
-"""Talk to the hub, one file at a time: list a repository, fetch with resume and checksum, fill the cache. No queue, no
-threads."""
+"""Talk to the hub, one file at a time: list a repository, fetch with resume and checksum, fill the cache. No queue, no threads;
+only the hub's process imports it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.utils import WeakFileLock, build_hf_headers, filter_repo_objects  # type: ignore[attr-defined]  # it exports them lazily
 
 from app import atomic_write
-from app.engine.files.path_checks import size_bytes
 from app.engine.files.safetensors import PICKLES
 from app.engine.models import hub_token
 from app.engine.models.hub_faults import CutError, WrongBytesError, name_host
 from app.engine.models.model import Source
-from app.engine.models.on_disk import repo_folder
+from app.engine.models.on_disk import partial_path, repo_folder
 from app.sentence import say
 from app.trouble import Trouble
 
@@ -134,10 +133,6 @@ def new_digest(file: File) -> Digest:
     return hashlib.sha1(b"blob %d\0" % file.size_bytes, usedforsecurity=False)
 
 
-def partial_path(blob: Path) -> Path:
-    return blob.with_name(f"{blob.name}.incomplete")
-
-
 def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None = None) -> None:
     """Fetch a file into the cache, resuming an earlier attempt. `tell` is called for each piece and may raise to
     stop."""
@@ -218,13 +213,6 @@ def _link(blob: Path, pointer: Path) -> None:
             pointer.hardlink_to(blob)
         except OSError:
             shutil.copyfile(blob, pointer)
-
-
-def count_bytes_here(models: Path, repo: str, etag: str) -> int:
-    """Count the received bytes, complete or partial. The partial file is looked for first, because it may be renamed in
-    between."""
-    blob = repo_folder(models, repo) / "blobs" / etag
-    return max(size_bytes(partial_path(blob)), size_bytes(blob))
 
 
 def require_room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:

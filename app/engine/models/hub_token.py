@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import re
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ TOKENS_URL: Final = "https://huggingface.co/settings/tokens"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_\-.]{8,256}")
 SERVICE: Final = "Hearth"
 ACCOUNT: Final = "huggingface.co"
+NAMES: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+"""Of the variables that may hold one."""
 
 
 def has_token() -> bool:
@@ -32,7 +35,7 @@ def terms_page(repo: str) -> str:
 
 
 def store(token: str) -> None:
-    """Check and store the token. Errors are raised without their cause, which may contain the token."""
+    """Check and store the token, in the hub's process. Errors are raised without their cause, which may contain the token."""
     token = token.strip()
     if not _TOKEN.fullmatch(token):
         raise Trouble(
@@ -88,7 +91,19 @@ def find_keyring() -> Any:
 
 
 def get_token() -> str | None:
-    return _read_keyring() or huggingface_hub.get_token()
+    return _read_keyring() or take_from_environment() or huggingface_hub.get_token()
+
+
+@functools.cache
+def take_from_environment() -> str | None:
+    """Take the token out of this process's environment, which everything that it starts would get."""
+    found = [os.environ.pop(name, "").strip() for name in NAMES]
+    return next(filter(None, found), None)
+
+
+def forget_what_was_read() -> None:
+    """Read the keyring anew when the token is needed next: another process has stored one."""
+    _read_keyring.cache_clear()
 
 
 def _store(given: str) -> None:

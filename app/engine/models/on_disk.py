@@ -19,6 +19,7 @@ from huggingface_hub.file_download import repo_folder_name
 
 from app.compat.planning.types import Quantised
 from app.engine.files.bounded_json import read_json
+from app.engine.files.path_checks import size_bytes
 from app.engine.jobs.request import Asked, Request
 from app.engine.models import catalog
 from app.engine.models.detect import read_config_needs
@@ -164,6 +165,17 @@ def find_limits(home: Home, model: str) -> VoiceLimits:
 
 def repo_folder(models: Path, repo: str) -> Path:
     return models / repo_folder_name(repo_id=repo, repo_type="model")
+
+
+def partial_path(blob: Path) -> Path:
+    return blob.with_name(f"{blob.name}.incomplete")
+
+
+def count_bytes_here(models: Path, repo: str, etag: str) -> int:
+    """Count the received bytes, complete or partial. The partial file is looked for first, because it may be renamed in
+    between."""
+    blob = repo_folder(models, repo) / "blobs" / etag
+    return max(size_bytes(partial_path(blob)), size_bytes(blob))
 
 
 def list_all_sources(model: Model) -> tuple[Source, ...]:

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 
 from app.compat.machine.meter import Reading
 from app.engine.jobs.messages import Order, Quit, Report
+from app.engine.models import hub_token
 from app.engine.process import worker
 from app.engine.process.recovery import Death, diagnose
 from app.paths import Home
@@ -27,6 +28,7 @@ class Child:
             with contextlib.suppress(OSError):  # Windows: another Hearth's engine has it open. It grows until the next start.
                 self._log.replace(self._log.with_suffix(".1.log"))
         self._log_start = self._log.stat().st_size if self._log.exists() else 0
+        hub_token.take_from_environment()
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=worker.main, args=(theirs, home, pretended, self._log), name="hearth-engine", daemon=True)

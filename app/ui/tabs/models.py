@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.models import catalog, hub_token, on_disk
+from app.engine.models import catalog, hub_child, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, list_sources
@@ -119,7 +119,7 @@ def reveal_creations(desk: Desk, _: str) -> None:
 
 ACTIONS: dict[str, Callable[[Desk, str], None]] = {
     "get": start_download, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": reveal_model,
-    "creations": reveal_creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.store(token),
+    "creations": reveal_creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_child.store_token(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip
 

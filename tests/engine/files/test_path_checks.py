@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.models import hub, on_disk
+from app.engine.models import on_disk
 from app.engine.models.on_disk import repo_folder
 from app.paths import Home
 from tests.support.downloaded import MODEL, REPO
@@ -21,7 +21,7 @@ def coming_and_going(tmp_path: Path) -> Iterator[Home]:
     """A part that becomes whole and a part again, as fast as the disk lets it; and a folder beside it that comes and goes."""
     home = Home(tmp_path, tmp_path / "models")
     blob = repo_folder(home.models, REPO) / "blobs" / ETAG
-    part, beside = hub.partial_path(blob), blob.parent.parent / "snapshots" / "one"
+    part, beside = on_disk.partial_path(blob), blob.parent.parent / "snapshots" / "one"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * BYTES)
     enough = threading.Event()
@@ -41,7 +41,7 @@ def coming_and_going(tmp_path: Path) -> Iterator[Home]:
 
 
 def test_what_is_on_the_disk_can_be_asked_while_a_download_ends(coming_and_going: Home) -> None:
-    seen = {hub.count_bytes_here(coming_and_going.models, REPO, ETAG) for _ in range(LOOKS)}
+    seen = {on_disk.count_bytes_here(coming_and_going.models, REPO, ETAG) for _ in range(LOOKS)}
     assert seen <= {0, BYTES} and BYTES in seen
 
 

@@ -18,7 +18,7 @@ from app.engine.models.model import Source
 from app.paths import Home
 from app.trouble import Trouble
 from tests.support import downloaded
-from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
+from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
 from tests.support.hub import Fault, Hub, etag, serving
 
 hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
@@ -75,7 +75,7 @@ def test_without_a_connection_it_is_told_at_once_and_goes_on_once_there_is_one(h
 
 
 def test_offline_mode_asks_nobody(fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     status = fetched(fetching)
     assert status.sentence is not None and status.sentence.key == "hub.offline"
     assert fetching.check_line() == status.sentence
@@ -99,10 +99,10 @@ def test_a_gate_opens_with_the_right_token(fetching: Downloads, hub: Hub, place:
 Usage = namedtuple("Usage", "total used free")
 
 
-def test_a_disk_without_room_is_told_before_anything_comes(fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_room_is_told_before_anything_comes(hub: Hub, place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, SIZE))
-    status = fetched(fetching)
-    assert status.sentence.key == "hub.no-room"  # type: ignore[union-attr]
+    end = fetched_here(place, hub)
+    assert end.sentence.key == "hub.no-room"  # type: ignore[union-attr]
     assert not hub.sent
 
 
@@ -115,14 +115,16 @@ def test_a_disk_that_fills_up_keeps_what_came(fetching: Downloads, hub: Hub, pla
         writes = path.name.startswith(etag(UNET, WEIGHTS)) and mode in ("ab", "wb")
         return true(Path("/dev/full") if writes else path, mode, *args, **kwargs)
 
-    hub.faults[UNET] = [Fault("cut", 700_000)]
-    fetching.start(MODEL)
-    until(fetching, lambda status: status.done_bytes > 300_000)
+    hub.faults[UNET] = [Fault("cut", 700_000), Fault("cut", 0, 9)]
+    assert fetched_here(place, hub).sentence.key == "hub.no-network"  # type: ignore[union-attr]
+    part = place.models / "models--maker--pictures" / "blobs" / f"{etag(UNET, WEIGHTS)}.incomplete"
+    kept = part.stat().st_size
+    hub.faults.clear()
     with monkeypatch.context() as patched:
         patched.setattr(Path, "open", full)
-        status = ended(fetching)
-    assert status.sentence is not None and status.sentence.key == "hub.full"
-    assert 300_000 < status.done_bytes < SIZE
+        end = fetched_here(place, hub)
+    assert end.sentence is not None and end.sentence.key == "hub.full"
+    assert 300_000 < kept == part.stat().st_size < SIZE
     assert fetched(fetching).state == "done"
     checked(place)
 

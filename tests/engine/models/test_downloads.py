@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import huggingface_hub
+import psutil
 import pytest
 
 from app.engine.models import on_disk
@@ -165,8 +166,10 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
         while not (part.exists() and part.stat().st_size > enough):
             assert child.poll() is None and time.monotonic() < limit
             time.sleep(0.005)
+        left = psutil.Process(child.pid).children(recursive=True)
         child.kill()
         child.wait()
+        assert left and not psutil.wait_procs(left, timeout=30)[1], "what talks to the hub outlives the program that started it"
     kept = part.stat().st_size
     assert 20_000 * times < kept < SIZE and on_disk.locate(place, MODEL) is None
     time.sleep(0.3)  # What was on its way is counted, too.

@@ -1,0 +1,155 @@
+"""What the hub's process does: fetch a model, look whether there is a connection, check an access token. Started by hub_child.py alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from app.duration import word_duration
+from app.engine.models import hub, hub_faults, hub_token
+from app.engine.models.hub import Listing
+from app.engine.models.hub_child import Act, Ended, Found, HaltedError, Received, Tell, Waits, word_fault
+from app.engine.models.model import Source
+from app.engine.models.on_disk import count_bytes_here
+from app.sentence import Sentence, Trouble, Value, say
+
+WAIT_MOST_S: Final = 120.0
+"""If the hub asks for a longer wait, the download stops until the user resumes it."""
+WRONG_MOST: Final = 2
+TELL_EVERY_S: Final = 0.1
+"""Pieces arrive more often than anyone looks."""
+T = TypeVar("T")
+
+
+def serve(tell: Tell, halted: threading.Event, act: Act, given: tuple[Any, ...]) -> None:
+    """Do what was asked for, and say how it ended."""
+    try:
+        match act:
+            case "download":
+                Transfer(tell, halted, *given).run()
+            case "line":
+                check_line(*given)
+            case "token":
+                hub_token.store(*given)
+    except Trouble as trouble:
+        tell(Ended(trouble.sentence, trouble.cure))
+    else:
+        tell(Ended())
+
+
+def check_line(models: Path, endpoint: str | None) -> None:
+    """Raise what keeps every download from coming now: no connection to the hub, or offline mode."""
+    fault = hub.find_line_fault(endpoint)
+    if fault is None:
+        return
+    if hub_faults.has_no_line(fault):
+        raise Trouble(word_no_line(endpoint))
+    trouble = hub_faults.explain_fault(fault, "", models, endpoint)
+    if trouble is not None:
+        raise trouble
+
+
+def word_no_line(endpoint: str | None) -> Sentence:
+    return say(
+        "download.no-line",
+        "There is no connection to {host}. The download continues by itself once there is one.",
+        host=hub_faults.name_host(endpoint),
+    )
+
+
+class Transfer:
+    """One download: list, fetch, link; retried for as long as bytes arrive."""
+
+    def __init__(
+        self,
+        tell: Tell,
+        halted: threading.Event,
+        models: Path,
+        title: Value,
+        sources: Sequence[Source],
+        endpoint: str | None,
+        waits_s: Sequence[float],
+        line_wait_s: float | None,
+    ) -> None:
+        """`waits_s`: between attempts without new bytes; any received piece starts the list again. `line_wait_s`: without a connection, look for
+        one so often until it is there; None: fail after `waits_s`."""
+        self._tell, self._halted, self._models, self._title, self._sources = tell, halted, models, title, sources
+        self._endpoint, self._waits_s, self._line_wait_s = endpoint, tuple(waits_s), line_wait_s
+        self._received, self._told, self._told_s = 0, 0, 0.0
+
+    def run(self) -> None:
+        try:
+            self._fetch()
+        except (HaltedError, Trouble):
+            raise
+        except Exception as fault:
+            traceback.print_exc()
+            raise Trouble(word_fault(self._title, type(fault).__name__), cure="report") from fault
+
+    def _fetch(self) -> None:
+        found = [
+            self._retry(source.repo, lambda source=source: hub.list_files(source, self._endpoint))  # type: ignore[misc]
+            for source in self._sources
+        ]
+        blobs = tuple(dict.fromkeys((each.source.repo, file.etag, file.size_bytes) for each in found for file in each.files))
+        self._tell(Found(blobs))
+        hub.require_room(self._models, sum(size - count_bytes_here(self._models, repo, etag) for repo, etag, size in blobs))
+        for each in found:
+            self._fetch_files(each)
+        for each in found:
+            hub.link_snapshot(self._models, each)
+
+    def _fetch_files(self, found: Listing) -> None:
+        for file in found.files:
+            self._retry(
+                found.source.repo,
+                lambda file=file: hub.fetch(self._models, found, file, self._count_bytes, self._endpoint),  # type: ignore[misc]
+            )
+
+    def _count_bytes(self, size_bytes: int) -> None:
+        if self._halted.is_set():
+            raise HaltedError
+        self._received += size_bytes
+        now_s = time.monotonic()
+        if now_s - self._told_s > TELL_EVERY_S and self._received > self._told:
+            self._tell(Received(self._received - self._told))
+            self._told, self._told_s = self._received, now_s
+
+    def _retry(self, repo: str, act: Callable[[], T]) -> T:
+        """Retry after interruptions for as long as bytes arrive; a wait is reported and can be ended."""
+        waits, wrong = list(self._waits_s), 0
+        while True:
+            before = self._received
+            try:
+                result = act()
+                self._tell(Waits(None))
+                return result
+            except (HaltedError, Trouble):
+                raise
+            except Exception as fault:
+                trouble = hub_faults.explain_fault(fault, repo, self._models, self._endpoint)
+                if trouble is None:
+                    raise
+                wrong += isinstance(fault, hub_faults.WrongBytesError)
+                if self._received > before and not isinstance(fault, hub_faults.WrongBytesError):
+                    waits = list(self._waits_s)
+                if self._line_wait_s is not None and hub_faults.has_no_line(fault):
+                    self._wait(self._line_wait_s, word_no_line(self._endpoint))
+                    continue
+                asked_s = hub_faults.read_wait_s(fault)
+                if not hub_faults.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
+                    raise trouble from fault
+                wait_s = max(waits.pop(0), asked_s)
+                busy = say(
+                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {time}.", time=word_duration(wait_s)
+                )
+                self._wait(wait_s, busy)
+
+    def _wait(self, seconds: float, sentence: Sentence) -> None:
+        self._tell(Waits(sentence))
+        if self._halted.wait(seconds):
+            raise HaltedError from None
