@@ -5,6 +5,7 @@ Whatever reads a config that others wrote reads it here, so that nothing behind 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -99,14 +100,15 @@ class StrangeFactError(ValueError):
         self.field, self.value = shorten(field), shorten(f'"{value}"' if isinstance(value, str) else value)
 
 
-def judge(values: Any) -> None:
-    """Raise StrangeFactError for the first value that is out of its range. The values are as `read_json` returns them: no NaN, and not deep."""
+def judge(values: Any, facts: Mapping[str, Fact] = FACTS) -> None:
+    """Raise StrangeFactError for the first value that is out of its range, by the name of its field. The values are as `read_json` returns
+    them: no NaN, and not deep."""
     waiting = [("", values)]
     while waiting:
         field, value = waiting.pop()
-        fact = FACTS.get(field)
+        fact = facts.get(field)
         if fact is not None:
-            _judge_fact(field, value, fact)
+            judge_fact(field, value, fact)
         elif isinstance(value, dict):
             waiting += value.items()
         elif isinstance(value, list):
@@ -115,7 +117,8 @@ def judge(values: Any) -> None:
             raise StrangeFactError(field, value)
 
 
-def _judge_fact(field: str, value: Any, fact: Fact) -> None:
+def judge_fact(field: str, value: Any, fact: Fact) -> None:
+    """Raise StrangeFactError if a value is out of its range."""
     flat = [value]
     for _ in range(fact.lists if fact.listed else 0):
         if [] in flat or sum(len(each) for each in flat if isinstance(each, list)) > fact.listed:
@@ -151,7 +154,7 @@ def read_config(folder: Path, name: str) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def refuse_fact(folder: Path, name: str, field: str, value: Any) -> Trouble:
+def refuse_fact(folder: Path, name: str, field: str, value: Any, cure: str = "") -> Trouble:
     return Trouble(
         say(
             "detect.fact",
@@ -161,5 +164,6 @@ def refuse_fact(folder: Path, name: str, field: str, value: Any) -> Trouble:
             file=shorten(name, PATH_MOST),
             field=field,
             value=shorten(value),
-        )
+        ),
+        cure=cure,
     )

@@ -11,6 +11,7 @@ from typing import Final
 
 from app.compat.planning.types import ModelPart, Role
 from app.engine.files.bounded_json import Bounds, parse_json
+from app.engine.files.config_facts import Fact, StrangeFactError, judge_fact, refuse_fact
 from app.engine.files.regular_file import open_regular
 from app.sentence import say
 from app.trouble import Trouble
@@ -23,6 +24,9 @@ FILES_MOST: Final = 256
 TENSORS_MOST: Final = 200_000
 """Of one part."""
 AXES_MOST: Final = 8
+HEADER_LENGTH: Final = Fact(int, 2, HEADER.most_bytes)
+_AXES: Final = Fact(int, 0, AXES_MOST)
+PLACE_MOST: Final = 1 << 63
 BITS: Final[dict[str, int]] = {
     "BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64, "F16": 16, "BF16": 16, "F32": 32, "F64": 64,
     "C64": 64, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
@@ -36,23 +40,45 @@ class Entry:
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    entries: dict[str, Entry]
+    begins: dict[str, int]
+    """Where each tensor's bytes begin, behind `data_at`."""
+    data_at: int
+    words: dict[str, str]
+    """What its makers wrote about it."""
+
+
 def read_header(path: Path) -> dict[str, Entry]:
     """Read the names and shapes in a .safetensors file; raise a Trouble if it is truncated or another format."""
+    return read_whole_header(path).entries
+
+
+def read_whole_header(path: Path) -> Header:
+    """Read all that a .safetensors file says before its data; raise a Trouble if it is truncated or another format, or for a number that no
+    such file has."""
     refuse_pickle(path)
     with open_regular(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= length <= min(HEADER.most_bytes, max(size_bytes - 8, 0)):
+        if not 2 <= length <= max(size_bytes - 8, 0):
             raise _no_safetensors(path)
         try:
+            judge_fact("length of its header", length, HEADER_LENGTH)
             table = parse_json(file.read(length), HEADER)
+            words = table.get("__metadata__") or {}
             rows = {str(name): row for name, row in table.items() if name != "__metadata__"}
             entries = {name: Entry(row["dtype"], tuple(row["shape"])) for name, row in rows.items()}
-            places = [_judge_row(entries[name], row["data_offsets"]) for name, row in rows.items()]
+            places = {name: _judge_row(name, entries[name], row["data_offsets"]) for name, row in rows.items()}
+            if not all(isinstance(each, str) for each in words.values()):
+                raise ValueError("metadata that are no words")
+        except StrangeFactError as strange:
+            raise refuse_fact(path.parent, path.name, strange.field, strange.value) from strange
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as fault:
             raise _no_safetensors(path) from fault
-    data_bytes = max((end for _, end in places), default=0)
+    data_bytes = max((end for _, end in places.values()), default=0)
     if 8 + length + data_bytes != size_bytes:
         raise Trouble(
             say(
@@ -63,19 +89,21 @@ def read_header(path: Path) -> dict[str, Entry]:
                 there=size_bytes,
             )
         )
-    if sum(end - begin for begin, end in places) != data_bytes:  # gaps, or tensors on top of each other: the format has neither
+    if sum(end - begin for begin, end in places.values()) != data_bytes:  # gaps, or tensors on top of each other: the format has neither
         raise _no_safetensors(path)
-    return entries
+    return Header(entries, {name: begin for name, (begin, _) in places.items()}, 8 + length, words)
 
 
-def _judge_row(entry: Entry, offsets: list[int]) -> tuple[int, int]:
-    """Return where a tensor's bytes begin and end; raise a ValueError unless they are as many as its shape says."""
+def _judge_row(name: str, entry: Entry, offsets: list[int]) -> tuple[int, int]:
+    """Return where a tensor's bytes begin and end; raise StrangeFactError unless they are as many as its shape says."""
     begin, end = offsets
-    whole = (*entry.shape, begin, end)
-    if len(entry.shape) > AXES_MOST or not all(type(each) is int and 0 <= each < 1 << 63 for each in whole):
-        raise ValueError("a shape that no tensor has")
+    judge_fact(f"{name}: number of axes", len(entry.shape), _AXES)
+    for field, numbers in (("shape", entry.shape), ("data_offsets", offsets)):
+        for each in numbers:
+            if type(each) is not int or not 0 <= each < PLACE_MOST:
+                raise StrangeFactError(f"{name}: {field}", each)
     if (math.prod(entry.shape) * BITS[entry.dtype] + 7) // 8 != end - begin:
-        raise ValueError("a shape that does not fit its bytes")
+        raise StrangeFactError(f"{name}: shape", list(entry.shape))
     return begin, end
 
 

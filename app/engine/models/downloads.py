@@ -218,9 +218,7 @@ class Downloads:
             raise _PausedError
         job.state = "running"
         sources = list_sources(job.model, job.quantised)
-        child = HubChild(
-            "download", self._home.models, job.model.words, sources, self._endpoint, self._waits_s, self._line_wait_s
-        )
+        child = HubChild("download", self._home.models, job.model.words, sources, self._endpoint, self._waits_s, self._line_wait_s)
         try:
             while not job.halt.is_set():
                 match child.receive(LOOK_S):

@@ -20,6 +20,8 @@ from app.compat.planning.types import ModelPart, Plan
 from app.disk_faults import is_disk_full
 from app.engine.files import model_folder, safetensors
 from app.engine.files.bounded_json import read_json
+from app.engine.files.gguf_header import judge_gguf
+from app.engine.files.lora_header import judge_lora
 from app.engine.files.path_checks import is_file
 from app.engine.loading import from_pretrained, quantise, weights_complete
 from app.engine.loading.tokenizer import load_tokenizer
@@ -163,6 +165,7 @@ class _PipelineLoader:
 
     def _load_gguf(self, companion: Path, kind: Any) -> Any:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
+        judge_gguf(file)
         compute = getattr(torch, placement.find_precision(self.plan, self.family.denoiser).compute)
         model_folder.require_inside(self.folder / self.family.denoiser / "config.json", self.folder)
         with weights_complete.explain_missing(file):
@@ -219,7 +222,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
     file = path if is_file(path) else next(iter(sorted(path.glob("*.safetensors"))), path)
     if not is_file(file):
         raise Trouble(say("lora.missing", "The LoRA {path} was not found. Choose it again or remove it.", path=str(path)))
-    safetensors.read_header(file)
+    judge_lora(file)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # having several is intended

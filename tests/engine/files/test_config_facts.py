@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,26 @@ def test_real_settings_are_in_range(tmp_path: Path) -> None:
         "delay_pattern": [0, 8, 9, 10, 11, 12, 13, 14, 15], "downsampling_ratios": [2, 4, 8, 8], "eos_token_id": [151645, 151643], "axes_dims": [32, 48, 48],
     })  # fmt: skip
     assert read_config(write(tmp_path, '{"lambda_min_clipped": -Infinity}'), "config.json")  # of DPM-Solver
+
+
+def test_what_the_libraries_write_by_default_is_in_range(tmp_path: Path) -> None:
+    """Each class that a family's part may have, each scheduler, and the configs of all text encoders and of Dia and its codec."""
+    import diffusers
+    import transformers
+
+    from app.engine.pipelines.families import FAMILIES
+
+    named = {kind for family in FAMILIES.values() for kinds in family.parts.values() for kind in kinds if hasattr(diffusers, kind)}
+    named |= {name for name in dir(diffusers) if name.endswith("Scheduler") and isinstance(getattr(diffusers, name, None), type)}
+    assert {"Flux2Transformer2DModel", "AutoencoderKLFlux2", "FlowMatchEulerDiscreteScheduler"} < named and len(named) > 30
+    for name in sorted(named):
+        taken = inspect.signature(getattr(diffusers, name).__init__).parameters.values()
+        values = {each.name: each.default for each in taken if each.default is not inspect.Parameter.empty}
+        read_config(write(tmp_path, json.dumps(values, default=str)), "config.json")
+    for config in ("CLIPTextConfig", "T5Config", "Qwen3Config", "DiaConfig", "DacConfig"):
+        values = getattr(transformers, config)().to_dict()
+        assert len(values) > 10
+        read_config(write(tmp_path, json.dumps(values)), "config.json")
 
 
 def test_the_sentence_shows_a_foreign_value_short_and_in_plain_letters(tmp_path: Path) -> None:

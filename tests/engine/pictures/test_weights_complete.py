@@ -125,10 +125,13 @@ def test_a_gguf_of_another_model_or_cut_off_is_refused(folders: dict[str, Path],
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(whole.read_bytes()[:-5000])
     (tmp_path / "text.gguf").write_text("no weights at all")
-    for file in (make_gguf(folders["z-image"], tmp_path / "other.gguf"), cut, tmp_path / "text.gguf"):
+    lying = tmp_path / "lying.gguf"
+    lying.write_bytes(whole.read_bytes()[:8] + (1 << 60).to_bytes(8, "little") + whole.read_bytes()[16:])
+    for file in (make_gguf(folders["z-image"], tmp_path / "other.gguf"), cut, tmp_path / "text.gguf", lying):
         with pytest.raises(Trouble) as told:
             painter.load(folders["flux"], row, tiny.make_plan(row, quantised="gguf"), {"gguf": file})
         assert told.value.cure == "models", file
+    assert f"number of tensors {1 << 60}" in str(told.value)
 
 
 def test_a_gguf_that_lacks_what_is_looked_up_first_is_told_by_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
