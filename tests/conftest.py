@@ -45,7 +45,7 @@ LONGEST = (
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
-    "test_api", "test_crowd", "test_downloads", "test_download_refusals", "test_models_tab", "test_pairing", "test_attacks",
+    "test_api", "test_crowd", "test_downloads", "test_download_refusals", "test_hub_child", "test_models_tab", "test_pairing", "test_attacks",
     "test_spreading", "test_job_lender", "test_hub", "test_lent", "test_share", "test_tunnel", "test_tunnel_program",
     "test_window_machines", "test_other_machines", "test_models_travel", "test_nearby", "test_machines_command",
 })  # fmt: skip

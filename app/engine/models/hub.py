@@ -212,7 +212,9 @@ def _link(blob: Path, pointer: Path) -> None:
         try:
             pointer.hardlink_to(blob)
         except OSError:
-            shutil.copyfile(blob, pointer)
+            part = partial_path(pointer)  # its process may be ended in the middle
+            shutil.copyfile(blob, part)
+            part.replace(pointer)
 
 
 def require_room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:

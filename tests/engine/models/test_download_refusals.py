@@ -35,14 +35,17 @@ hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
     ],
 )
 @pytest.mark.parametrize("where", ["list", UNET])
-def test_each_refusal_is_a_sentence(
-    fetching: Downloads, hub: Hub, where: str, status: int, headers: dict[str, str], key: str, cure: str
-) -> None:
+def test_each_refusal_is_a_sentence(hub: Hub, place: Home, where: str, status: int, headers: dict[str, str], key: str, cure: str) -> None:
     hub.faults[where] = [Fault("status", status, 9, headers)]
+    end = fetched_here(place, hub)
+    assert end.sentence is not None and (end.sentence.key, end.cure) == (key, cure)
+    assert "{" not in str(end.sentence)
+
+
+def test_the_sentence_and_its_cure_reach_whoever_asked(fetching: Downloads, hub: Hub) -> None:
+    hub.faults["list"] = [Fault("status", 404, 9, {"X-Error-Code": "RepoNotFound"})]
     failed = fetched(fetching)
-    assert (failed.state, failed.cure) == ("failed", cure)
-    assert failed.sentence is not None and failed.sentence.key == key
-    assert "{" not in str(failed.sentence)
+    assert failed.sentence is not None and (failed.state, failed.cure, failed.sentence.key) == ("failed", "models", "hub.gone")
 
 
 @pytest.mark.parametrize(("status", "headers"), [(503, {}), (429, {"Retry-After": "0"})])

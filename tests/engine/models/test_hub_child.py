@@ -31,7 +31,7 @@ seen = []
 sys.addaudithook(lambda event, given: seen.append((event, given[1:])) if event in {
     "socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"} else None)
 import os, psutil
-from app.engine.models import downloads, hub_token
+from app.engine.models import downloads, on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Companion, Source
 from app.paths import home
@@ -39,12 +39,13 @@ MODEL = dataclasses.replace(
     BY_ID["sd15"], id="pictures", source=Source(sys.argv[2], ("model_index.json", "*/*.json", "*/*.fp16.safetensors"), 1),
     companions=(Companion("few-steps", Source(sys.argv[3], ("lora.safetensors",), 1)),),
 )
-own = downloads.Downloads(home(sys.argv[1]).create())
+place = home(sys.argv[1]).create()
+own = downloads.Downloads(place)
 assert own.check_line() is None
 own.start(MODEL)
 while (now := own.list_status()[0]).state in ("queued", "running"):
     time.sleep(0.02)
-assert now.state == "done", now
+assert now.state == "done" and on_disk.locate(place, MODEL), now
 assert not [each for each in seen if each[0] != "socket.connect" or not isinstance(each[1][0], (str, bytes))], seen
 assert "app.engine.models.hub" not in sys.modules and "app.engine.models.hub_process" not in sys.modules
 assert not [name for name, value in os.environ.items() if value == "hf_OfTheOwner"]
