@@ -58,6 +58,40 @@ def test_real_settings_are_in_range(tmp_path: Path) -> None:
     assert read_config(write(tmp_path, '{"lambda_min_clipped": -Infinity}'), "config.json")  # of DPM-Solver
 
 
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "SDXL's unet": {"attention_head_dim": [5, 10, 20], "block_out_channels": [320, 640, 1280], "cross_attention_dim": 2048, "in_channels": 4,
+        "addition_time_embed_dim": 256, "projection_class_embeddings_input_dim": 2816, "transformer_layers_per_block": [1, 2, 10], "sample_size": 128,
+        "norm_num_groups": 32, "layers_per_block": 2, "num_attention_heads": None, "addition_embed_type_num_heads": 64},
+    "an inpainting unet": {"in_channels": 9, "attention_head_dim": 8, "block_out_channels": [320, 640, 1280, 1280], "cross_attention_dim": 768},
+    "SDXL's vae": {"block_out_channels": [128, 256, 512, 512], "latent_channels": 4, "sample_size": 1024, "scaling_factor": 0.13025},
+    "SD 3.5's transformer": {"attention_head_dim": 64, "caption_projection_dim": 2432, "joint_attention_dim": 4096, "num_attention_heads": 38,
+        "num_layers": 38, "pooled_projection_dim": 2048, "pos_embed_max_size": 384, "patch_size": 2, "dual_attention_layers": list(range(13))},
+    "SD 3.5's vae": {"latent_channels": 16, "scaling_factor": 1.5305, "shift_factor": 0.0609},
+    "FLUX.1's transformer": {"in_channels": 64, "joint_attention_dim": 4096, "num_layers": 19, "num_single_layers": 38, "patch_size": 1,
+        "pooled_projection_dim": 768, "axes_dims_rope": [16, 56, 56], "num_attention_heads": 24, "attention_head_dim": 128},
+    "FLUX.2's transformers": {"in_channels": 128, "out_channels": None, "joint_attention_dim": 15360, "num_attention_heads": 48, "num_layers": 8,
+        "num_single_layers": 48, "axes_dims_rope": [32, 32, 32, 32], "timestep_guidance_channels": 256, "rope_theta": 2000, "mlp_ratio": 3.0},
+    "Z-Image's transformer": {"all_f_patch_size": [1], "all_patch_size": [2], "axes_dims": [32, 48, 48], "axes_lens": [1536, 512, 512],
+        "cap_feat_dim": 2560, "dim": 3840, "n_heads": 30, "n_kv_heads": 30, "n_layers": 30, "n_refiner_layers": 2, "t_scale": 1000.0},
+    "Qwen3 4B": {"bos_token_id": 151643, "eos_token_id": 151645, "head_dim": 128, "hidden_size": 2560, "intermediate_size": 9728,
+        "layer_types": ["full_attention"] * 36, "max_position_embeddings": 40960, "num_attention_heads": 32, "num_hidden_layers": 36,
+        "num_key_value_heads": 8, "rope_theta": 1000000, "vocab_size": 151936},
+    "CLIP's largest": {"hidden_size": 1280, "intermediate_size": 5120, "max_position_embeddings": 77, "num_attention_heads": 20,
+        "num_hidden_layers": 32, "vocab_size": 49408, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1},
+    "T5 XXL": {"d_ff": 10240, "d_kv": 64, "d_model": 4096, "num_heads": 64, "num_layers": 24, "num_decoder_layers": 24, "vocab_size": 32128,
+        "relative_attention_max_distance": 128, "relative_attention_num_buckets": 32, "decoder_start_token_id": 0},
+    "Dia": {"bos_token_id": 1026, "eos_token_id": 1024, "pad_token_id": 1025, "delay_pattern": [0, 8, 9, 10, 11, 12, 13, 14, 15], "num_channels": 9},
+    "codecs": {"downsampling_ratios": [8, 5, 4, 2, 3], "upsampling_ratios": [12, 10, 8, 2], "hop_length": 1920, "sampling_rate": 48000,
+        "n_codebooks": 16, "codebook_size": 1024, "codebook_dim": 128, "encoder_hidden_size": 64, "decoder_hidden_size": 1536},
+    "schedulers": {"beta_end": 0.012, "beta_start": 0.00085, "num_train_timesteps": 1000, "steps_offset": 1, "sigma_max": None, "shift": 3.0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PUBLISHED)
+def test_what_known_models_say_is_in_range(what: str) -> None:
+    judge(PUBLISHED[what])
+
+
 def test_what_the_libraries_write_by_default_is_in_range(tmp_path: Path) -> None:
     """Each class that a family's part may have, each scheduler, and the configs of all text encoders and of Dia and its codec."""
     import diffusers
