@@ -20,7 +20,9 @@ TOKEN = "hf_thisisright"
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    monkeypatch.delenv("HF_TOKEN", raising=False)
+    for name in hub_token.NAMES:
+        monkeypatch.delenv(name, raising=False)
+    hub_token.take_from_environment.cache_clear()
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setattr(constants, "HF_STORED_TOKENS_PATH", str(tmp_path / "stored_tokens"))
     with serving(Hub({REPO: {"config.json": b"{}"}}, gated={REPO}, tokens={TOKEN: {REPO}})) as hub:
