@@ -111,6 +111,7 @@ def test_a_choice_that_cannot_work_says_so_and_changes_nothing(tinkerer: Page, o
     expect(page.locator("#machine-objections")).to_contain_text("Saved.")
 
 
+@pytest.mark.slow
 def test_the_self_test_runs_by_its_button(visit: Visit, opened: Open) -> None:
     """A verdict that is wrong is found anew; the badge counts what was found."""
     verdicts, machine, wrong = home(opened.home).verdicts, probe(), Subject.path("gqa/native", "float32")

@@ -216,6 +216,7 @@ def test_stop_keeps_what_is_there(visit: Visit, opened: Open) -> None:
     assert len(kept) == 1 and not kept[0][1] and Path(kept[0][0]).stat().st_size > 44, kept
 
 
+@pytest.mark.slow
 def test_a_job_outlives_the_page_and_a_killed_engine(visit: Visit, opened: Open) -> None:
     page = visit()
     job = speak(page, opened, " (pause 0.2s) ".join([SCRIPT] * 6))
@@ -276,6 +277,7 @@ PAINTED = """async () => {
 """Whether the editor has a stroke: asked of itself."""
 
 
+@pytest.mark.slow
 def test_a_mask_is_painted_over_a_picture(visit: Visit, opened: Open, tmp_path: Path) -> None:
     start = tmp_path / "start.png"
     Image.new("RGB", (128, 128), "teal").save(start)
@@ -381,6 +383,7 @@ def test_the_answer_to_an_earlier_search_does_not_replace_a_later_one(visit: Vis
     expect(page.locator("#h-shelf .h-model-pick option", has_text="Too late")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_what_is_reused_is_not_written_over_by_an_older_draft(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     prompt = page.locator("#paint-prompt textarea")

@@ -85,6 +85,7 @@ def chunk(page: Page, size: int) -> None:
     until(lambda: f"chunk {size}" in strip(page)["machine"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the highest memory of a stretch of time is Linux' to tell")
 def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) -> None:
     """Torch's plain arithmetic writes all scores down, so that their memory is seen: it falls at the next step."""
@@ -187,6 +188,7 @@ def test_a_page_that_is_loaded_anew_shows_what_is_forced(visit: Visit, opened: O
     until(lambda: opened.settings()["choice"].get("chunk") == "auto")
 
 
+@pytest.mark.slow
 def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     unfold(page, "Settings")
@@ -202,6 +204,7 @@ def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) ->
     assert chosen and strip(again)["model"].startswith(chosen)
 
 
+@pytest.mark.slow
 def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) -> None:
     """In both languages; the reason stands beside the button."""
     verdicts, machine = home(opened.home).verdicts, probe()
@@ -242,6 +245,7 @@ def test_the_knee_is_taken_by_its_button_and_never_by_itself(visit: Visit, opene
     until(lambda: opened.settings()["choice"]["chunk"] == "auto")
 
 
+@pytest.mark.slow
 def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     page = visit("machine")
     choose(page, "#machine-model", "Stable Diffusion 1.5")
@@ -255,6 +259,7 @@ def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     expect(row).to_contain_text("stopped")
 
 
+@pytest.mark.slow
 def test_a_chunk_that_memory_bounds_is_told_above_the_curve(visit: Visit, opened: Open) -> None:
     """In both languages; the point of the curve is at what runs, the mark below it at what is asked for."""
     lack = RunFailure("memory", 3, chunk_most=256)

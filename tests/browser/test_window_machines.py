@@ -160,6 +160,7 @@ def test_two_windows_pair_and_work_together(two: tuple[tuple[Desk, str], tuple[D
     expect(field).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_is_found_saves_the_address_and_a_model_is_fetched(
     two: tuple[tuple[Desk, str], tuple[Desk, str]], pages: list[Page], tmp_path: Path
 ) -> None:

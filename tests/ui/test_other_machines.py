@@ -56,6 +56,7 @@ def is_ready(others: OtherMachines) -> bool:
     return others.hub is not None and any(each.online and not each.paused and each.models for each in others.hub.list_machines())
 
 
+@pytest.mark.slow
 @needs_extra
 def test_both_sides_go_on_after_a_restart(tmp_path: Path, light_engine: None) -> None:
     main, helper = open_desk(tmp_path / "main"), open_desk(tmp_path / "helper")

@@ -12,6 +12,7 @@ from app.__main__ import main
 GIVEN = ["bench", "paint", "--model", "starter", "--size", "64", "--steps", "3", "--rounds", "1", "--json"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_each_way_in_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*GIVEN, "--home", str(tmp_path)]) == 0

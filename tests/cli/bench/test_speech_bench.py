@@ -13,6 +13,7 @@ from app.cli.bench.speech import PLAIN, check_rows
 GIVEN = ["bench", "speech", "--layers", "1", "--rows", "20", "--rows", "40", "--rounds", "1", "--each", "2"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_each_way_in_turn_beside_an_earlier_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The earlier one took half a second for every row behind which 20 lie, and measured no others."""

@@ -34,6 +34,7 @@ def pipeline() -> StableDiffusionPipeline:
     return load(FOLDER)
 
 
+@pytest.mark.slow
 def test_the_shipped_weights_paint_unseen_captions(pipeline: StableDiffusionPipeline) -> None:
     """Scores have to reach the card's, within the noise of a small sample."""
     asked = unseen(FIRST_TEST_SEED, 6)
@@ -71,6 +72,7 @@ STRENGTHS = [n / 10 for n in range(1, 11)]
 START = Scene((Group("circle", "red"),), "white")
 
 
+@pytest.mark.slow
 def test_the_same_weights_go_on_from_a_picture(pipeline: StableDiffusionPipeline) -> None:
     """A weak change leaves the red circle red; from 0.5 on it is blue, whatever the strength."""
     start, onwards = Image.fromarray(draw(START, 256)), StableDiffusionImg2ImgPipeline(**pipeline.components, requires_safety_checker=False)

@@ -121,6 +121,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
     assert keeper.journal.get(job.id).attempts == 2 and keeper.state.restarts == restarts + 1
 
 
+@pytest.mark.slow
 def test_a_wedged_engine_is_ended(keeper: Keeper, voice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     job = keeper.submit(request(voice))
     wedged = False
@@ -164,6 +165,7 @@ def test_a_stopped_script_is_resumed_after_its_last_part(keeper: Keeper, voice: 
     assert keeper.shelf.list_of_job(job.id)[-1].whole
 
 
+@pytest.mark.slow
 def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(opened: Callable[..., Keeper], voice: str, tmp_path: Path) -> None:
     code = (
         "import sys, os\nfrom app.paths import home\nfrom app.engine.process.keeper import Keeper\nfrom app.engine.jobs.events import PartDone\n"
@@ -191,6 +193,7 @@ def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(opened: Call
     assert (keeper.folder(left.id) / "part-000.wav").read_bytes() == part and not keeper.interrupted
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_start_fails_what_waits_for_a_command(
     opened: Callable[..., Keeper], voice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: p
     assert spoken_parts.find(tmp_path / "part-000.wav") is None
 
 
+@pytest.mark.slow
 def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     step = Decoding.step
