@@ -13,8 +13,9 @@ from app.launcher import install, slot_lock, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 from app.sentence import say
 
-# Options for the whole test suite, of which a third waits for browsers and processes; named tests run serially and may print.
-ALL_TESTS = ("-n", "4", "--dist", "loadfile")
+# Options for the whole test suite: one worker more than cores, because a third of it waits for browsers and processes. Each spends half a
+# minute of a slow core on reading all tests, so four are the most. Named tests run serially and may print.
+ALL_TESTS = ("-n", str(min(4, (os.cpu_count() or 1) + 1)), "--dist", "loadfile")
 TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
 OWN = {**STARTS, "renew": "the second half of an update, for start.py alone"}
