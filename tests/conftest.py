@@ -36,12 +36,11 @@ pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fi
 
 LONGEST = (
     "test_window", "test_window_settings", "test_window_machine", "test_window_seldom", "test_window_looks", "test_start", "test_fallbacks",
-    "test_paint_bench", "test_keeper", "test_house", "test_selftest", "test_speaking", "test_window_machines", "test_spreading",
+    "test_keeper", "test_house", "test_selftest", "test_speaking", "test_window_machines", "test_spreading",
     "test_job_lender", "test_separate_memory", "test_attention", "test_other_machines", "test_models_travel", "test_supervisor", "test_api",
-    "test_watchdog", "test_starter_painter", "test_launch", "test_share_looks", "test_speech_bench", "test_seam_cases", "test_placement",
+    "test_watchdog", "test_starter_painter", "test_launch", "test_share_looks", "test_seam_cases", "test_placement",
     "test_full_disk", "test_painter", "test_session", "test_planned", "test_worker", "test_step_aside", "test_starter_voice",
-    "test_painter_training", "test_deaths", "test_families", "test_decoder", "test_painter_runs", "test_request_guard", "test_in_force",
-    "test_after_trouble", "test_small_things", "test_speak_and_paint",
+    "test_deaths", "test_families", "test_decoder", "test_painter_runs", "test_request_guard", "test_speak_and_paint",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
@@ -56,7 +55,7 @@ try, which the end of the run tells. All others have one: those of the window pa
 HEAVY = frozenset({"torch", "gradio", "playwright"})
 """Libraries that `start.py test fast` does without."""
 LONG = frozenset({*BY_THE_CLOCK, *LONGEST}) - {"test_house"} | {
-    "test_release_memory", "test_watchdog", "test_full_disk", "test_broken_database", "test_linear_patterns",
+    "test_speech_bench", "test_release_memory", "test_watchdog", "test_full_disk", "test_broken_database", "test_linear_patterns",
     "test_style_and_types[mypy]", "test_importing_does_nothing", "test_the_public_face_of_compat", "test_this_machine_in_a_process_of_its_own",
     "test_a_wheel_holds_everything", "test_get_interrupt_get_again_where_size_remove", "test_any_heap_of_words_is_painted_as_something_learned",
 }  # fmt: skip
@@ -65,17 +64,23 @@ pair of fallbacks or try hundreds of prompts or texts."""
 
 
 ONE_WINDOW = (
-    frozenset({"test_window", "test_window_looks", "test_window_words"}),
+    frozenset({"test_window", "test_window_looks", "test_window_words", "test_choices_by_hand", "test_private_files"}),
     frozenset({"test_window_settings", "test_window_machine", "test_window_seldom"}),
 )
 """Files that look at the same open Hearth: one worker has all of a row, so that it and its engine start once. All six in one row
 would take as long as all other files together take the other workers."""
 
 
+def find_package(file: Path) -> Path | None:
+    """Return the folder of a file whose neighbours share something that one worker starts once: such a folder is a package."""
+    return file.parent if (file.parent / "__init__.py").is_file() else None
+
+
 class ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return next((min(row) for row in ONE_WINDOW if Path(file).stem in row), file)
+        package = find_package(self.config.rootpath / file)
+        return str(package) if package else next((min(row) for row in ONE_WINDOW if Path(file).stem in row), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
@@ -118,10 +123,16 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
 
 
+def rank(item: pytest.Item) -> int:
+    if find_package(item.path):
+        return -1
+    return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--fast"):
         items[:] = [item for item in items if item.name not in LONG]
-    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    items.sort(key=rank)
     for item in items:
         if item.path.stem in BY_THE_CLOCK:
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -61,6 +61,7 @@ def tinkerer(visit: Visit, opened: Open) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_what_is_chosen_by_hand_is_planned_and_runs(tinkerer: Page, opened: Open) -> None:
     page, model = tinkerer, str(opened.home.parent / "small painter")
     kernels(page, "math")

@@ -23,6 +23,9 @@ from app.ui.state.person import OWNER
 from app.ui.tabs import models, shelf
 from tests.support.guests import desk_at, no_tunnel
 
+CPU = Hardware(kind="cpu", name="light")
+"""What the engine that is never started has told of this machine."""
+
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
@@ -36,7 +39,7 @@ def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
         more = [single_instance.ping_route("fuzz"), *share.routes(sharing)]
         address = launch.start_server(LaunchOptions(place), desk, None, more, middleware)
         keep_creations(desk)
-        desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+        desk.keeper._loop.status.set(hardware=CPU)
         sharing.begin(1)
 
         def end_jobs() -> None:

@@ -149,14 +149,20 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     end(hearth, folder / "audit")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Of one file: while it is open its event loop runs, which the tests of others may not like."""
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """While it is open its event loop runs, which tests of other things may not like."""
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
 
 
 @dataclass

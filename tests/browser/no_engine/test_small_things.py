@@ -18,7 +18,6 @@ from app.engine.jobs.request import SpeechRequest
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support import light_engine
-from tests.support.both_servers import served
 from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page, shut_out
 
@@ -26,13 +25,6 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 SCRIPT, PROMPT = "#speak-text textarea", "#paint-prompt textarea"
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("small")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.fixture(scope="module")

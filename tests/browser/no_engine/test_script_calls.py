@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.support.both_servers import served
 from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page
 
@@ -24,13 +23,6 @@ SEEN = """(more) => {
   };
 }"""
 """What the server says, and more."""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("calls")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield address
 
 
 @pytest.fixture

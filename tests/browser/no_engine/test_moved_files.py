@@ -15,18 +15,10 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.process.job_folder import move_to_shelf
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
-from tests.support.both_servers import served
 from tests.support.window import WAIT_MS, go, needs_chromium
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("moved")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.fixture

@@ -17,19 +17,12 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from app.engine.files import picture_settings
 from app.engine.jobs.request import Lora, PictureRequest, Request
 from app.ui.state.desk import Desk
-from tests.support.both_servers import keep_creation, served
+from tests.support.both_servers import keep_creation
 from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("force")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.fixture
@@ -160,7 +153,8 @@ def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page,
     expect(note).to_be_hidden()  # it asks for what is there
 
 
-@pytest.mark.parametrize("later", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("later", [False, True])
 def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:

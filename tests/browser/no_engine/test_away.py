@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support.both_servers import served
 from tests.support.window import WAIT_MS, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -26,13 +23,6 @@ LIVE = """(facts) => {
     return new Response(JSON.stringify({ ...body, strip: { ...body.strip, ...facts } }), { headers: { "content-type": "application/json" } });
   };
 }"""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("away")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield address
 
 
 @pytest.mark.parametrize(("language", "width", "told"), [("en-US", 1280, "not connected"), ("zh-CN", 390, "未连接")])

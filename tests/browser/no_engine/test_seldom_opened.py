@@ -12,18 +12,10 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from app.engine.files import sound
 from app.ui.state.desk import Desk
-from tests.support.both_servers import served
 from tests.support.window import choose, go, needs_chromium, open_page, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("seldom")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ from playwright.sync_api import Browser, expect
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import machine
 from app.ui.state.desk import Desk
-from tests.support.both_servers import served
 from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -19,13 +17,6 @@ pytestmark = needs_chromium
 
 CARD = machine("gtx-1060")
 GIB = 2**30
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("simulated")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,12 @@ from app.engine.jobs.events import Sound as SoundPiece
 from app.engine.jobs.request import SpeechRequest
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
-from tests.support.both_servers import served
 from tests.support.window import go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 RATE = 16_000
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("heard")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.fixture

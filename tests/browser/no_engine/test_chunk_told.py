@@ -15,7 +15,6 @@ from app.engine.models.catalog import BY_ID
 from app.paths import Home
 from app.ui.state.desk import Desk
 from app.ui.tabs.curve_view import find_place
-from tests.support.both_servers import served
 from tests.support.waiting import until
 from tests.support.window import choose, go, needs_chromium, open_page, shut_out
 
@@ -64,23 +63,16 @@ CUT = """() => [...document.querySelectorAll("#h-strip > :not(.h-heard)")].filte
 }).map((each) => each.className)"""
 
 
-@pytest.fixture(scope="module")
-def light(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("chunk")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
-
-
 @pytest.fixture
-def desk(light: tuple[Desk, str]) -> Iterator[Desk]:
-    yield light[0]
-    light[0].machine.set_chunk(AUTO)
+def desk(opened: tuple[Desk, str]) -> Iterator[Desk]:
+    yield opened[0]
+    opened[0].machine.set_chunk(AUTO)
 
 
-@pytest.fixture(scope="module", params=[("light", 1280), ("dark", 390)])
-def page(request: pytest.FixtureRequest, browser: Browser, light: tuple[Desk, str]) -> Iterator[Page]:
+@pytest.fixture(scope="module", params=[("light", 1280), pytest.param(("dark", 390), marks=pytest.mark.slow)])
+def page(request: pytest.FixtureRequest, browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
     scheme, width = request.param
-    with open_page(browser, light[1], locale="en-US", color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
+    with open_page(browser, opened[1], locale="en-US", color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
         yield page
 
 

@@ -11,7 +11,6 @@ import soundfile
 from playwright.sync_api import Browser, Page, Route, expect
 
 from app.ui.state.desk import Desk
-from tests.support.both_servers import served
 from tests.support.window import go, needs_chromium, open_page, shut_out, unfold, while_it_waits
 
 pytest_plugins = ["tests.support.window"]
@@ -25,13 +24,6 @@ SEEN = """() => {
   })).observe(document.body, { childList: true, subtree: true });
 }"""
 """Every note of Gradio's that was drawn."""
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("sent")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from app.palette import PALETTE
 from app.ui.state.desk import Desk
-from tests.support.both_servers import served
 from tests.support.window import SETTLED, go, needs_chromium, open_page, unfold
 
 pytest_plugins = ["tests.support.window"]
@@ -46,13 +45,6 @@ FOCUSED = """() => {
 """A slider that is unseen itself, over a wave, has its outline around both; a dropdown around its frame."""
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("focus")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
-
-
 @pytest.fixture(scope="module", params=["light", pytest.param("dark", marks=pytest.mark.slow)])
 def page(request: pytest.FixtureRequest, browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
     with open_page(
@@ -67,7 +59,7 @@ def ember(page: Page) -> str:
     return f"rgb({red}, {green}, {blue})"
 
 
-@pytest.mark.parametrize("tab", ["speak", "paint", "shelf", "models", "machine"])
+@pytest.mark.parametrize("tab", ["speak", "machine", *(pytest.param(tab, marks=pytest.mark.slow) for tab in ("paint", "shelf", "models"))])
 def test_what_tab_reaches_shows_its_focus(page: Page, tab: str) -> None:
     go(page, tab)
     page.evaluate("document.querySelectorAll('button.label-wrap:not(.open)').forEach((fold) => fold.offsetParent && fold.click())")
@@ -139,7 +131,7 @@ COVERED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("tab", ["speak", "paint"])
+@pytest.mark.parametrize("tab", [pytest.param("speak", marks=pytest.mark.slow), "paint"])
 def test_what_tab_reaches_is_not_under_the_bar(page: Page, tab: str) -> None:
     """With a chip on it, too, which makes it higher."""
     page.reload()

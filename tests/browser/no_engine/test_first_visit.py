@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, expect
 
 from app.compat.machine.hardware import Hardware
 from app.ui.state.desk import Desk
-from tests.support.both_servers import served
 from tests.support.waiting import until
 from tests.support.window import WAIT_MS, go, needs_chromium, open_page, shut_out
 
@@ -33,9 +30,9 @@ look();
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("first")) as (desk, address, _):
-        yield desk, address
+def opened(opened: tuple[Desk, str]) -> tuple[Desk, str]:
+    opened[0].settings.put({"greeted": False})
+    return opened
 
 
 @pytest.mark.parametrize(("width", "locale"), [(1280, "en-US"), (390, "zh-CN")])

@@ -10,19 +10,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app.ui.state.desk import Desk
-from tests.support.both_servers import served
 from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
-    with served(tmp_path_factory.mktemp("refused")) as (desk, address, _):
-        desk.settings.put({"greeted": True})
-        yield desk, address
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""One Hearth without an engine and one Chromium for all files of this folder; each file finds Hearth as after its first start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from app.compat.planning.types import AUTO
+from app.engine.jobs.shelf import Search
+from app.ui.state.desk import Desk
+from tests.support.both_servers import CPU, keep_creations, served
+from tests.support.window import chromium
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="package")
+def hearth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
+    with served(tmp_path_factory.mktemp("no engine")) as (desk, address, _):
+        yield desk, address
+
+
+@pytest.fixture(scope="module")
+def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
+    """Hearth without what an earlier file left: settings, drafts, the last jobs, results. Who greets has been greeted."""
+    desk, address = hearth
+    desk.settings._values = {}
+    desk.settings.put({"greeted": True})
+    desk.machine.set_chunk(AUTO)
+    desk.jobs.latest.clear()
+    desk.keeper._loop.status.set(hardware=CPU, model="")
+    for creation in desk.keeper.shelf.find(Search()):
+        desk.keeper.shelf.delete(creation.id)
+    desk.keeper.shelf.empty_bin()
+    keep_creations(desk)
+    return desk, address
+
+
+@pytest.fixture(scope="module")
+def address(opened: tuple[Desk, str]) -> str:
+    return opened[1]
