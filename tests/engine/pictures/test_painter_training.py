@@ -24,6 +24,8 @@ from assets.starter.training.pictures.sketch import CELLS, DOTS, ROUGH_AT, THING
 from assets.starter.training.pictures.told import misread
 from assets.starter.training.pictures.world import NOUNS
 
+pytestmark = pytest.mark.slow  # no part of Hearth: run before weights are trained anew
+
 
 def test_every_noun_is_drawn_and_seen() -> None:
     """Each noun changes the picture where it stands, and no two look alike."""

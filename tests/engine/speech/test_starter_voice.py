@@ -44,6 +44,7 @@ def test_the_weights_are_small_half_precision_and_safetensors() -> None:
         assert json.loads(config.read_text())["dtype"] == "float16"
 
 
+@pytest.mark.slow
 def test_it_speaks_in_every_voice_and_ends_by_itself(spoken: dict[str, speak.Spoken]) -> None:
     for name, said in spoken.items():
         assert said.ended, name
@@ -52,6 +53,7 @@ def test_it_speaks_in_every_voice_and_ends_by_itself(spoken: dict[str, speak.Spo
         assert not judge.clipped_end(said.sound), name
 
 
+@pytest.mark.slow
 def test_every_voice_has_its_pitch(spoken: dict[str, speak.Spoken]) -> None:
     for name, said in spoken.items():
         off = 12 * np.log2(evaluate.median_hz(said.sound) / FLITE_HZ[name])
@@ -66,6 +68,7 @@ def test_the_speakers_have_their_usual_voices(voice: speak.Voice) -> None:
         assert abs(12 * np.log2(hz[who] / FLITE_HZ[name])) < 1.5
 
 
+@pytest.mark.slow
 def test_it_does_not_repeat_itself(spoken: dict[str, speak.Spoken]) -> None:
     cepstra = codec.features(torch.from_numpy(spoken["anna"].sound))[:, : codec.CEPSTRA]
     cepstra = cepstra[cepstra[:, 0] > cepstra[:, 0].median()]
@@ -75,11 +78,13 @@ def test_it_does_not_repeat_itself(spoken: dict[str, speak.Spoken]) -> None:
     assert torch.corrcoef(torch.stack([first - first.mean(), second - second.mean()]))[0, 1] < 0.97
 
 
+@pytest.mark.slow
 def test_the_same_seed_says_the_same(voice: speak.Voice, spoken: dict[str, speak.Spoken]) -> None:
     again = speak.speak(voice, [ready.script(name, TEXT, voice.letters) for name in VOICES], seed=3)
     assert all(np.array_equal(one.sound, spoken[name].sound) for name, one in zip(VOICES, again, strict=True))
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_a_voice_prompt(voice: speak.Voice, spoken: dict[str, speak.Spoken]) -> None:
     both = evaluate.script(evaluate.Trial("S1", False, f"{TEXT} Nobody knows who wrote it."), voice.letters)
     went_on = speak.speak(voice, [both], seed=4, prompts=[spoken["anna"].sound])[0]

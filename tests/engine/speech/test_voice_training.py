@@ -17,6 +17,8 @@ from app.paths import assets
 from assets.starter.training.voice import batches, codec, corpus, earlier, judge, letters, lookup, model, sentences, smoke, train
 from assets.starter.training.voice.flite import SPEAKERS, VOICES, Phone, Utterance
 
+pytestmark = pytest.mark.slow  # no part of Hearth: run before weights are trained anew
+
 SHIPPED = assets() / "starter" / "voice"
 PHONES = (
     Phone("pau", -1, 0.2), Phone("w", 0, 0.3), Phone("ah", 0, 0.4, True), Phone("n", 0, 0.5), Phone("pau", -1, 0.6),
