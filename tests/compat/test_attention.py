@@ -21,6 +21,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.prepare import find_layout
 from app.compat.planning.types import Plan
 from app.trouble import Trouble
+from tests.support.combinations import combine
 from tests.support.plans import EVERY, plan
 
 WITHIN = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 6e-3, torch.bfloat16: 4e-2}
@@ -514,9 +515,7 @@ def asked_of_torch(deviation: float, dtype: torch.dtype) -> list[tuple[tuple[Ten
     return found
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("deviation", [1.0, 3.0, 6.0])
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize(("name", "deviation", "dtype"), combine(WAYS, (1.0, 3.0, 6.0), (torch.float16, torch.bfloat16)))
 def test_no_coarser_than_torch(name: str, deviation: float, dtype: torch.dtype) -> None:
     """Whole and in chunks, by torch's kernels and by hand."""
     for sizes, (tensors, wanted, torchs) in zip(SIZES, asked_of_torch(deviation, dtype), strict=True):

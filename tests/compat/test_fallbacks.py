@@ -45,6 +45,7 @@ from app.engine.models.model import describe_need
 from app.engine.process.recovery import diagnose
 from app.sentence import Sentence, say
 from app.trouble import Trouble
+from tests.support.combinations import combine
 
 BY_ID = {fallback.id: fallback for fallback in FALLBACKS}
 NEEDS = {model.id: describe_need(model) for model in CATALOG}
@@ -162,8 +163,7 @@ def decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("decided_once")
 @pytest.mark.parametrize("eighth", EIGHTHS)
-@pytest.mark.parametrize("count", [0, 1, 2])
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("machine", "count"), combine(MACHINES, (0, 1, 2)))
 def test_no_reason_names_another_value_than_the_fields(machine: str, count: int, eighth: int) -> None:
     walked = 0
     for model, asked in one_eighth(machine, eighth).items():
@@ -200,8 +200,7 @@ def test_each_field_that_a_fallback_changes_says_so_with_what_was_seen(machine: 
 
 
 @pytest.mark.parametrize("eighth", EIGHTHS)
-@pytest.mark.parametrize("fault", get_args(Fault))
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("machine", "fault"), combine(MACHINES, get_args(Fault)))
 def test_the_fallbacks_end_and_every_fallback_changes_the_plan(
     machine: str, fault: Fault, eighth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,8 +220,7 @@ def test_the_fallbacks_end_and_every_fallback_changes_the_plan(
     assert taken > 10
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("chunk", [AUTO, 4096, 512, 33])
+@pytest.mark.parametrize(("machine", "chunk"), combine(MACHINES, (AUTO, 4096, 512, 33)))
 def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, chunk: Any) -> None:
     """With 4096 asked for, "smaller chunks" was once said seven times while 4096 ran each time."""
     for model in ("sd15", "sdxl", "dia-1.6b"):
@@ -400,8 +398,7 @@ def named(plan: Plan) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", get_args(Fault))
-@pytest.mark.parametrize("machine", ["gtx-1060", "rtx-3060", "m2-16gb"])
+@pytest.mark.parametrize(("machine", "fault"), combine(("rtx-3060", "m2-16gb", "gtx-1060"), get_args(Fault)))
 def test_what_was_before_each_fallback_stands_among_what_was_given_up(machine: str, fault: Fault) -> None:
     """The second smaller chunk once took the place of the first, as if 512 had never been."""
     gone: set[str] = set()

@@ -17,6 +17,7 @@ from torch.testing import make_tensor
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
 from app.trouble import Trouble
+from tests.support.combinations import combine
 from tests.support.opinfo import samples
 from tests.support.plans import EVERY, every_combination
 
@@ -268,8 +269,7 @@ def test_right_under_every_combination(dtype: torch.dtype) -> None:
     assert not problems, "\n".join(problems[:20])
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("lower", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(("name", "lower"), combine(EVERY, (torch.bfloat16, torch.float16)))
 def test_autocast_gives_the_dtype_that_torch_gives(name: str, lower: torch.dtype) -> None:
     for dtype in WITHIN:
         for given in (plain(dtype), grouped(dtype), grouped(dtype, attn_mask=wanting(dtype, 5, 6)), plain(dtype, attn_mask=blind(5, 6))):

@@ -15,6 +15,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import ModelPart, Need, Plan
 from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import Bites, biting
+from tests.support.combinations import combine
 from tests.support.tiny_models import FAMILIES, Family
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
@@ -66,8 +67,7 @@ def calls_without_the_seam(kind: str) -> int:
     return bare.calls
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(("name", "kind"), combine(MACHINES, FAMILIES))
 def test_with_the_seam_it_is_right(name: str, kind: str) -> None:
     family, plan = FAMILIES[kind], planned(name, FAMILIES[kind])
     dtype = getattr(torch, plan.precision[0].compute)

@@ -22,6 +22,7 @@ from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.final_settings import STEPS_FOR_ONE, leave_a_step
 from tests.support import tiny_pictures as tiny
+from tests.support.combinations import combine
 from tests.support.picture_fixtures import (
     SMALL,
     assert_same,
@@ -83,12 +84,12 @@ def test_paints_into_a_mask_and_leaves_the_rest_alone(family: str, folders: dict
     assert np.abs(made[:, 40:] - before[:, 40:]).mean() > 0.05
 
 
-@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "z-image"])
-@pytest.mark.parametrize(("steps", "strength"), [(1, 0.6), (3, 0.3), (4, 0.02)])
+@pytest.mark.parametrize(("family", "asked"), combine(("sd15", "sdxl", "sd3", "flux", "z-image"), ((1, 0.6), (3, 0.3), (4, 0.02))))
 def test_a_starting_picture_leaves_a_step_to_compute(
-    family: str, steps: int, strength: float, folders: dict[str, Path], tmp_path: Path, gradient: Path
+    family: str, asked: tuple[int, float], folders: dict[str, Path], tmp_path: Path, gradient: Path
 ) -> None:
     """Diffusers rounds steps times strength down, to none."""
+    steps, strength = asked
     mask = tmp_path / "mask.png"
     Image.new("L", (96, 96), 255).save(mask)
     paints, _ = load_painter(folders[family])
@@ -136,8 +137,7 @@ SEAMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("remedy", SEAMS)
-@pytest.mark.parametrize("family", tiny.ONE_A_KIND)
+@pytest.mark.parametrize(("family", "remedy"), combine(tiny.ONE_A_KIND, SEAMS))
 def test_with_the_seam_on_it_is_still_the_same_picture(
     family: str, remedy: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
@@ -153,8 +153,7 @@ def test_with_the_seam_on_it_is_still_the_same_picture(
 MIXED = {"decoder in float32": {"vae": "float32"}, "words in float32": {"text": "float32"}, "denoiser in float32": {"denoiser": "float32"}}
 
 
-@pytest.mark.parametrize("wide", MIXED)
-@pytest.mark.parametrize("family", ["sd15", "sdxl", "z-image"])
+@pytest.mark.parametrize(("family", "wide"), combine(("sd15", "sdxl", "z-image"), MIXED))
 def test_parts_of_different_precision_work_together(
     family: str, wide: str, folders: dict[str, Path], tmp_path: Path, gradient: Path
 ) -> None:
@@ -168,8 +167,7 @@ def test_parts_of_different_precision_work_together(
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
 
 
-@pytest.mark.parametrize("form", ["text", "image", "inpaint"])
-@pytest.mark.parametrize("storage", ["float32", "float16"])
+@pytest.mark.parametrize(("storage", "form"), combine(("float32", "float16"), ("text", "image", "inpaint")))
 def test_sdxls_own_decoder_computes_as_planned(form: str, storage: Any, folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
     """SDXL's pipelines would upcast the VAE and leave it in the denoiser's dtype, in which it paints black."""
     model = catalog.find(str(folders["sdxl"]))
@@ -193,8 +191,7 @@ def test_sdxls_own_decoder_computes_as_planned(form: str, storage: Any, folders:
     assert paints._pipe.vae.encoder.conv_in.weight.dtype == getattr(torch, storage)
 
 
-@pytest.mark.parametrize("storage", ["float16", "bfloat16"])
-@pytest.mark.parametrize("family", tiny.ONE_A_KIND)
+@pytest.mark.parametrize(("family", "storage"), combine(tiny.ONE_A_KIND, ("float16", "bfloat16")))
 def test_weights_may_rest_narrower_than_they_compute(family: str, storage: Any, folders: dict[str, Path], tmp_path: Path) -> None:
     """Some modules cast their input to their weight's dtype: those weights are stored wide."""
     model = catalog.find(str(folders[family]))

@@ -35,6 +35,7 @@ from app.paths import home
 from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
+from tests.support.combinations import combine
 from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_gguf, make_lora, read_pixels
 from tests.support.separate_memory import separate_memory
 
@@ -97,8 +98,7 @@ def test_the_pictures_stream_of_flux_stays_within_float16(family: str, offload: 
     assert max(float(each.abs().max()) for each in streams) == 65504
 
 
-@pytest.mark.parametrize("how", OFFLOADED)
-@pytest.mark.parametrize("family", ["sd15", "flux"])
+@pytest.mark.parametrize(("how", "family"), combine(OFFLOADED, ("sd15", "flux")))
 def test_an_offload_that_is_planned_is_there_and_changes_nothing(
     how: str, family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path, gradient: Path
 ) -> None:
@@ -113,8 +113,7 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
         assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
 
 
-@pytest.mark.parametrize("how", OFFLOADED)
-@pytest.mark.parametrize("family", ["sd15", "sdxl"])
+@pytest.mark.parametrize(("how", "family"), combine(OFFLOADED, ("sd15", "sdxl")))
 def test_weighted_and_long_prompts_are_read_by_an_encoder_whose_weights_wait(
     how: str, family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path
 ) -> None:

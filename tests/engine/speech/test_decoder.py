@@ -21,6 +21,7 @@ from app.engine.speech.codec import MOST_FRAMES, Codec
 from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.sampling import Sampling
 from tests.support import speech_fixtures, tiny_voices
+from tests.support.combinations import combine
 from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
 
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
@@ -50,12 +51,12 @@ def transformers_tokens(folder: Path, shape: tiny_voices.Shape, prompt: sound.Sa
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("with_prompt", [False, True], ids=["plain", "prompted"])
-@pytest.mark.parametrize(("temperature", "guidance"), [(0.0, 3.0), (1.3, 3.0), (1.8, 1.0)], ids=["greedy", "sampled", "unguided"])
+@pytest.mark.parametrize(("name", "with_prompt", "drawn"), combine(SHAPES, (False, True), ((0.0, 3.0), (1.3, 3.0), (1.8, 1.0))))
 def test_tokens_and_sound_equal_plain_transformers(
-    folders: dict[str, Path], name: str, with_prompt: bool, temperature: float, guidance: float, plan: Plan
+    folders: dict[str, Path], name: str, with_prompt: bool, drawn: tuple[float, float], plan: Plan
 ) -> None:
+    """Greedy, sampled and unguided, with a prompt and without."""
+    temperature, guidance = drawn
     folder, shape = folders[name], SHAPES[name]
     rng = np.random.default_rng(1)
     prompt = (rng.standard_normal(shape.rate // 2 + 17) * 0.1).astype(np.float32) if with_prompt else None
