@@ -21,7 +21,8 @@ PIECES = 7
 TABS = ("speak", "paint", "shelf", "models", "machine")
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nobody_is_shut_out(visit: Visit, scheme: str) -> None:
     page = visit(color_scheme=scheme)
     filled = {"shelf": "#h-shelf .h-tools", "models": "#h-models .h-models li", "machine": "#h-plan table"}

@@ -152,6 +152,7 @@ def test_the_last_place_of_the_slider_counts(visit: Visit, opened: Open) -> None
     until(lambda: opened.settings()["choice"]["chunk"] == "auto")
 
 
+@pytest.mark.slow
 def test_a_page_that_is_loaded_anew_shows_what_is_forced(visit: Visit, opened: Open) -> None:
     """An older page that nobody has touched follows; and a field that is only passed by changes nothing."""
     older = visit("machine")

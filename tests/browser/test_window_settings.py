@@ -151,7 +151,7 @@ def test_a_model_is_removed_once_it_is_sure(visit: Visit, opened: Open) -> None:
     assert not list((opened.home / "models").glob("models--*"))
 
 
-@pytest.mark.parametrize(("kind", "tab"), [("picture", "paint"), ("speech", "speak")])
+@pytest.mark.parametrize(("kind", "tab"), [pytest.param("picture", "paint", marks=pytest.mark.slow), ("speech", "speak")])
 def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: str, tab: str) -> None:
     """Memory cannot be made to run out here: the page is told that it did, all else is real."""
     page = visit(tab)
