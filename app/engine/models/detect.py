@@ -42,6 +42,8 @@ USUAL_SCALE: Final = 1 << (USUAL_LEVELS - 1)
 LEVELS_MOST: Final = 8
 SIDE_MOST: Final = 8192
 """The largest picture that a model may say it was trained at."""
+POSITIONS_MOST: Final = 1 << 28
+"""Numbers in the largest table of positions that a model may have; Stable Diffusion 3.5 has 226 million, 2 GB while it is computed."""
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", None})
 """Libraries that parts of a pipeline may come from; anything else would be code from the folder."""
 
@@ -209,9 +211,21 @@ def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tupl
     config = read_settings(path, "transformer/config.json")
     heads = config.get("num_attention_heads") or config.get("n_heads") or like.heads
     head_dim = config.get("attention_head_dim") or (config["dim"] // heads if "dim" in config else like.head_dim)
+    _refuse_large_tables(path, config, heads, head_dim)
     # A row's patches are counted in latents: they shrink with its own decoder's.
     pixels = max(1, like.pixels_a_token * scale // USUAL_SCALE)
     return _change_heads(path, "transformer", replace(like, pixels_a_token=pixels), heads, head_dim), width
+
+
+def _refuse_large_tables(path: Path, config: Mapping[str, Any], heads: Any, head_dim: Any) -> None:
+    """Refuse tables of positions that no model has: a transformer computes them from its settings alone, before it sees a weight."""
+    most = config.get("pos_embed_max_size")
+    side = most or (config.get("sample_size") or 0) // (config.get("patch_size") or 1)
+    if side * side * heads * head_dim >= POSITIONS_MOST:
+        raise refuse_fact(path, "transformer/config.json", "pos_embed_max_size" if most else "sample_size", side)
+    longest = max(config.get("axes_lens") or [0])
+    if longest * head_dim >= POSITIONS_MOST:
+        raise refuse_fact(path, "transformer/config.json", "axes_lens", longest)
 
 
 def _change_heads(path: Path, part: str, like: Attention, heads: Any, head_dim: Any) -> Attention:

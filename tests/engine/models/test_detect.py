@@ -175,6 +175,27 @@ def test_half_precision_alone_is_enough(folder: Path, tmp_path: Path) -> None:
     assert [event for event in paints.run(request, Control(), None, tmp_path / "job") if isinstance(event, PartDone)]
 
 
+@pytest.mark.parametrize(
+    ("family", "field", "value", "told"),
+    [
+        ("sd3", "pos_embed_max_size", 8000, "pos_embed_max_size 8000"),
+        ("sd3", "pos_embed_max_size", None, "sample_size 4096"),
+        ("pixart-sigma", "sample_size", 8192, "sample_size 4096"),
+        ("z-image", "axes_lens", [64, 1 << 24, 64], "axes_lens 16777216"),
+    ],
+)
+def test_a_table_of_positions_that_no_memory_holds_is_refused(family: str, field: str, value: object, told: str, tmp_path: Path) -> None:
+    """Loading such a one took all memory before a weight was read; each number alone is one that some model has."""
+    folder = tiny.save(family, tmp_path / "model")
+    assert catalog.find(str(folder)).family == family
+    file = folder / "transformer" / "config.json"
+    side = {"sample_size": 8192} if value is None else {}
+    file.write_text(json.dumps(json.loads(file.read_text()) | side | {field: value}))
+    with pytest.raises(Trouble) as refused:
+        catalog.find(str(folder))
+    assert refused.value.sentence.key == "detect.fact" and told in str(refused.value)
+
+
 @pytest.mark.parametrize("own_codec", [False, True])
 def test_a_folder_of_dia_is_known_by_its_config(own_codec: bool, tmp_path: Path) -> None:
     folders = [tmp_path, tmp_path / "codec"] if own_codec else [tmp_path]
