@@ -52,6 +52,8 @@ _COUNT: Final = _whole(0, 1024, 64)
 _HEADS: Final = _whole(1, 1024, _LEVELS)
 _HEAD: Final = _whole(1, 4096, _LEVELS)
 _TOKEN: Final = _whole(-1, 1 << 24, 64)
+_ORDER: Final = _whole(0, 16)
+"""Earlier steps that a scheduler keeps."""
 _SECONDS: Final = _number(0.1, 600)
 _WORD: Final = Fact(str)
 _WORDS: Final = Fact(str, listed=256)
@@ -75,13 +77,14 @@ FACTS: Final[dict[str, Fact]] = {
     # Text
     "vocab_size": _whole(1, 1 << 24), "max_position_embeddings": _whole(1, 1 << 24), "relative_attention_num_buckets": _whole(1, 65_536),
     "relative_attention_max_distance": _whole(1, 1 << 24), "model_max_length": _number(1, NUMBER_MOST), "eos_token_id": _TOKEN,
-    "bos_token_id": _TOKEN, "pad_token_id": _TOKEN, "decoder_start_token_id": _TOKEN,
+    "bos_token_id": _TOKEN, "pad_token_id": _TOKEN, "decoder_start_token_id": _TOKEN, "num_labels": _whole(0, 10_000), "extra_ids": _whole(0, 10_000),
     # Voices and their codecs
     "delay_pattern": _whole(0, 4096, 64), "num_channels": _whole(1, 64), "sampling_rate": _whole(1000, 768_000), "hop_length": _whole(1, 1 << 20),
     "downsampling_ratios": _whole(1, 256, _LEVELS), "upsampling_ratios": _whole(1, 256, _LEVELS), "n_codebooks": _whole(1, 64),
     "codebook_size": _whole(1, 1 << 20), "codebook_dim": _WIDTH,
     # Schedulers and generation
-    "num_train_timesteps": _whole(1, 100_000), "steps_offset": _whole(0, 1000), "beta_start": _number(0, 1), "beta_end": _number(0, 1),
+    "num_train_timesteps": _whole(1, 100_000), "steps_offset": _whole(0, 1000), "solver_order": _ORDER, "predictor_order": _ORDER, "corrector_order": _ORDER,
+    "beta_start": _number(0, 1), "beta_end": _number(0, 1),
     "shift": _number(1e-3, 1000), "guidance_scale": _number(0, 1000), "temperature": _number(0, 1000), "top_p": _number(0, 1),
     "top_k": _number(0, 1 << 24), "lambda_min_clipped": _number(-math.inf, NUMBER_MOST),
     # starter.json of a voice
