@@ -23,8 +23,11 @@ COMMANDS: Final = {
 STARTS: Final = {
     "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs",
     "back": "one step back, to what was there before the last update",
+    "lint": "check the checkout's style, format and house rules",
     "repair": "make the environment anew",
-    "test": "add what the tests need and run them; what follows goes to pytest",
+    "style": "check the checkout's style and format alone, before a commit",
+    "test": "add what the tests need and run them: all, fast, those of a room (test keeper); other words go to pytest",
+    "types": "check the checkout's types",
     "update": "newer code and its environment beside the old one, swapped in once proven",
 }
 """What start.py does itself, under any Python; `update` is a command of Hearth's too, for those who installed it with pip."""

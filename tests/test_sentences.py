@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.ui.page.bundle import SCRIPT_SENTENCE
+from tests.support.order_tables import order
 from tests.support.places import TOP
 from tests.support.sentences import ENGLISH, SCRIPTS, SPOKEN, called
 
@@ -51,6 +52,11 @@ def plain(template: str) -> str:
 def test_a_key_means_one_sentence() -> None:
     clashes = [(key, english, place) for key, english, place in SPOKEN if ENGLISH[key] != english]
     assert not clashes
+
+
+def test_translations_stand_in_the_order_of_their_keys() -> None:
+    assert order('{"b": "二", "a": "一"}') == '{\n "a": "一",\n "b": "二"\n}\n'
+    assert CATALOG.read_text("utf-8") == order(CATALOG.read_text("utf-8")), "python3 tests/support/order_tables.py app/locale/zh.json"
 
 
 def test_all_has_chinese_and_no_chinese_is_left_over() -> None:

@@ -9,14 +9,9 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from app.commands import COMMANDS, STARTS
-from app.launcher import install, slot_lock, slots, supervisor, update
+from app.launcher import checks, install, slot_lock, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 from app.sentence import say
-
-# Options for the whole test suite: one worker more than cores, because a third of it waits for browsers and processes. Each spends half a
-# minute of a slow core on reading all tests, so four are the most. Named tests run serially and may print.
-ALL_TESTS = ("-n", str(min(4, (os.cpu_count() or 1) + 1)), "--dist", "loadfile")
-TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
 OWN = {**STARTS, "renew": "the second half of an update, for start.py alone"}
 """Commands that are carried out here; app/commands.py holds Hearth's."""
@@ -82,17 +77,20 @@ def main(words: Sequence[str], help_text: str) -> int:
         if verb == "repair":
             install.repair(folder, want)
             return 0
-        extras = {"add": words[1:], "test": ["test"]}.get(verb, [])
+        tests = verb == "test" or verb in checks.CHECKS
+        extras = words[1:] if verb == "add" else ["test"] if tests else []
         if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
             raise Refused(say("start.extras", "start.py add takes one or more of: {names}.", names=tuple(sorted(want.extras))))
         python = str(slots.python_of(install.ensure_ready(folder, want, *extras)))
         if verb == "add":
             tell(say("start.added", "Installed: {names}. Restart Hearth to use it.", names=tuple(extras)))
             return 0
-        if verb == "test":
+        if tests:
             slot_lock.hold(slots.current_slot(folder))
             os.chdir(slots.TOP)
-            return run_command([python, "-m", "pytest", *TESTS.get(tuple(words[1:]), words[1:])])
+            *before, last = checks.list_programs(verb, words[1:], slots.TOP)
+            failed = next((code for each in before if (code := subprocess.call([python, "-m", *each]))), 0)
+            return failed or run_command([python, "-m", *last])
         return run_command([python, "-I", "-X", "utf8", "-m", "app", *words])
     except Refused as fault:
         tell(fault.sentence, before="hearth: ")

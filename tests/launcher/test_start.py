@@ -149,6 +149,23 @@ def test_tests_get_what_they_need_and_their_words_and_exit_code(made: Checkout) 
     assert json.loads(made.start("test").stdout)["words"] == ["-n", "4", "--dist", "loadfile"], "all of them, four files at a time"
 
 
+def test_the_tests_of_a_room_are_named_by_it_and_checks_end_with_the_first_that_fails(made: Checkout) -> None:
+    for room in ("engine/jobs", "ui/tabs", "ui/a room", "engine/a room"):
+        (made.top / "tests" / room).mkdir(parents=True, exist_ok=True)
+    asked = {"jobs": "tests/engine/jobs", "ui/tabs": "tests/ui/tabs", "a room": "a room", "nowhere": "nowhere"}
+    assert json.loads(made.start("test", "-x", *asked).stdout)["words"] == ["-x", *asked.values()]
+    ruff = made.packages / "ruff"
+    ruff.mkdir()
+    for failing in ("check", "format", ""):
+        (ruff / "__main__.py").write_text(f"import sys; print('ruff', sys.argv[1]); sys.exit(3 * (sys.argv[1] == {failing!r}))")
+        done = made.start("lint")
+        assert done.returncode == (3 if failing else 5), done.stderr
+        assert done.stdout.startswith(
+            {"check": "ruff check\n", "format": "ruff check\nruff format\n", "": "ruff check\nruff format\n{"}[failing]
+        )
+        assert ("test_house" in done.stdout) is (not failing)
+
+
 def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
     for wrong in ((), ("everything",)):
         told = made.start("add", *wrong)

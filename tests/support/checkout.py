@@ -74,6 +74,7 @@ NEEDED = (
         f"app/launcher/{name}.py"
         for name in (
             "__init__",
+            "checks",
             "command",
             "console",
             "failure",
