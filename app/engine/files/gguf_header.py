@@ -14,7 +14,8 @@ from typing import BinaryIO, Final
 from app.engine.files.config_facts import Fact, StrangeFactError, judge_fact, refuse_fact
 from app.engine.files.regular_file import open_regular
 from app.engine.files.safetensors import AXES_MOST
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 HEADER_MOST: Final = 16 << 20
 VALUES_MOST: Final = 20_000

@@ -13,7 +13,8 @@ from app.engine.files import safetensors
 from app.engine.files.bounded_json import Bounds, parse_json
 from app.engine.files.config_facts import Fact, StrangeFactError, judge, judge_fact, shorten
 from app.engine.files.regular_file import open_regular
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 _RANK: Final = Fact(int, 1, 1 << 16)
 _SCALE: Final = Fact(float, -1e6, 1e6)

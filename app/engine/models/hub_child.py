@@ -16,7 +16,8 @@ from typing import Any, Final, Literal
 
 from app.engine.models import hub_token
 from app.launcher import slot_lock
-from app.sentence import Sentence, Trouble, Value, say
+from app.sentence import Sentence, Value, say
+from app.trouble import Trouble
 
 CLIENT: Final = "app.engine.models.hub_process"
 UNWIND_S: Final = 1.0

@@ -15,7 +15,8 @@ from app.engine.models.hub import Listing
 from app.engine.models.hub_child import Act, Ended, Found, HaltedError, Received, Tell, Waits, word_fault
 from app.engine.models.model import Source
 from app.engine.models.on_disk import count_bytes_here
-from app.sentence import Sentence, Trouble, Value, say
+from app.sentence import Sentence, Value, say
+from app.trouble import Trouble
 
 WAIT_MOST_S: Final = 120.0
 """If the hub asks for a longer wait, the download stops until the user resumes it."""

@@ -16,7 +16,7 @@ from app.engine.files import gguf_header
 from app.engine.files.gguf_header import judge_gguf
 from app.engine.files.lora_header import SETTINGS, judge_lora
 from app.engine.files.safetensors import read_header
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 SECONDS, BYTES = 0.1, 4 << 20
 

@@ -16,7 +16,7 @@ from app.engine.models import hub_child, hub_token
 from app.engine.models.downloads import Downloads
 from app.engine.process import no_network
 from app.paths import Home
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import downloaded
 from tests.support.downloaded import MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, until
 from tests.support.hub import Hub, etag
