@@ -68,7 +68,7 @@ def fetching(hub: Hub, place: Home) -> Iterator[Downloads]:
 
 
 def until(downloads: Downloads, condition: Callable[[Status], bool], model: str = MODEL.id) -> Status:
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 120
     while True:
         status = next(each for each in downloads.list_status() if each.model == model)
         if condition(status):

@@ -162,7 +162,7 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
     for _ in range(times):
         there = part.stat().st_size if part.exists() else 0
         child = subprocess.Popen([sys.executable, "-c", CHILD, str(place.root), REPO, MORE], cwd=TOP, env=environment)
-        limit, enough = time.monotonic() + 60, there + dice.randrange(20_000, 120_000)
+        limit, enough = time.monotonic() + 120, there + dice.randrange(20_000, 120_000)
         while not (part.exists() and part.stat().st_size > enough):
             assert child.poll() is None and time.monotonic() < limit
             time.sleep(0.005)
