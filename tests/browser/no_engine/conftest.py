@@ -10,8 +10,11 @@ from playwright.sync_api import Browser
 from app.compat.planning.types import AUTO
 from app.engine.jobs.shelf import Search
 from app.ui.state.desk import Desk
-from tests.support.both_servers import CPU, keep_creations, served
+from tests.support.both_servers import CPU, served
 from tests.support.window import chromium
+
+KEPT = 2
+"""So many creations are on the shelf from the beginning, and tests name them by their numbers."""
 
 
 @pytest.fixture(scope="package")
@@ -35,10 +38,14 @@ def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
     desk.machine.set_chunk(AUTO)
     desk.jobs.latest.clear()
     desk.keeper._loop.status.set(hardware=CPU, model="")
-    for creation in desk.keeper.shelf.find(Search()):
-        desk.keeper.shelf.delete(creation.id)
-    desk.keeper.shelf.empty_bin()
-    keep_creations(desk)
+    shelf = desk.keeper.shelf
+    for creation in shelf.find(Search(binned=True)):
+        shelf.restore(creation.id)
+    for creation in shelf.find(Search()):
+        shelf.set_favourite(creation.id, False)
+        if creation.id > KEPT:
+            shelf.delete(creation.id)
+    shelf.empty_bin()
     return desk, address
 
 
