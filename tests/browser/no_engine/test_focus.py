@@ -59,9 +59,14 @@ def ember(page: Page) -> str:
     return f"rgb({red}, {green}, {blue})"
 
 
+FILLED = {"shelf": "#h-shelf .h-tools", "models": "#h-models .h-models li", "machine": "#h-plan table"}
+"""What comes with an answer of the server, after the tab is open."""
+
+
 @pytest.mark.parametrize("tab", ["speak", "machine", *(pytest.param(tab, marks=pytest.mark.slow) for tab in ("paint", "shelf", "models"))])
 def test_what_tab_reaches_shows_its_focus(page: Page, tab: str) -> None:
     go(page, tab)
+    page.wait_for_selector(FILLED.get(tab, f"#{tab}-go"))
     page.evaluate("document.querySelectorAll('button.label-wrap:not(.open)').forEach((fold) => fold.offsetParent && fold.click())")
     page.evaluate(SETTLED)
     page.locator(".h-brand").focus()
