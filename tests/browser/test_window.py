@@ -420,6 +420,20 @@ def test_what_is_reused_is_not_written_over_by_an_older_draft(visit: Visit, open
     expect(visit("paint").locator("#paint-prompt textarea")).to_have_value("a mill beside a river")
 
 
+def test_two_windows_keep_their_own_drafts(visit: Visit, opened: Open) -> None:
+    """A reload brought what the other window had typed last, and what stood here was gone."""
+    pages = [visit("paint"), visit("paint")]
+    for name, page in zip(("one", "two"), pages, strict=True):
+        page.fill("#paint-prompt textarea", f"a boat of window {name}")
+        until(lambda name=name: opened.settings().get("drafts", {}).get("paint-prompt") == f"a boat of window {name}")
+    for page in pages:
+        page.reload()
+        page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    for name, page in zip(("one", "two"), pages, strict=True):
+        expect(page.locator("#paint-prompt textarea")).to_have_value(f"a boat of window {name}")
+    expect(visit("paint").locator("#paint-prompt textarea")).to_have_value("a boat of window two")  # a new one: what was typed last
+
+
 def test_under_a_panel_no_key_begins_anything(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     page.fill("#paint-prompt textarea", "a tree that nobody asked for yet")
