@@ -23,14 +23,24 @@ def load_tokenizer(kind: Any, folder: Path) -> Any:
     found = {name: read_json(folder / name, HEADER) for name in _READ if (folder / name).is_file()}
     kept = {name: {key: value for key, value in values.items() if not _leads_away(key, value)} for name, values in found.items()}
     if kept == found:
-        return kind.from_pretrained(folder, local_files_only=True)
+        return _load(kind, folder)
     with TemporaryDirectory(prefix="hearth-") as copy:
         for file in folder.iterdir():
             if file.suffix in (".json", ".txt", ".model", ".jinja") and file.name not in (*_NOT_ITS_OWN, *kept) and file.is_file():
                 shutil.copyfile(file, Path(copy, file.name))
         for name, values in kept.items():
             Path(copy, name).write_text(json.dumps(values), "utf-8")
-        return kind.from_pretrained(copy, local_files_only=True)
+        return _load(kind, Path(copy))
+
+
+def _load(kind: Any, folder: Path) -> Any:
+    """Load it; raise a ValueError where the library panics, which is no Exception and would end the engine."""
+    try:
+        return kind.from_pretrained(folder, local_files_only=True)
+    except BaseException as fault:
+        if type(fault).__name__ != "PanicException":
+            raise
+        raise ValueError(f"its tokenizer is damaged ({fault})") from fault
 
 
 def _leads_away(key: str, value: object) -> bool:

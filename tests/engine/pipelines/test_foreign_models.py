@@ -209,6 +209,12 @@ def test_a_tokenizer_reads_its_own_files_whatever_its_settings_name(model: Path,
     assert not [each for each in seen if str(private) in each or each.startswith("socket.")]
 
 
+def test_a_tokenizer_at_which_its_library_panics_is_told(model: Path) -> None:
+    """A panic is no Exception: it ended the engine."""
+    change(model / "tokenizer" / "tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"})
+    assert refused(lambda: load(model)).sentence.key == "load.broken"
+
+
 def test_a_config_steers_no_library(model: Path, voice: Path, seen: list[str]) -> None:
     """Names of kernels, code and weights in a config: transformers would fetch the first two, and open the third."""
     steering = {
