@@ -1,11 +1,15 @@
-"""Break folders and files of models as somebody else could have made them: numbers, nesting, links, pipes, classes, indexes, headers, sizes."""
+"""Break folders and files of models as somebody else could have made them: numbers, nesting, encodings, links, pipes, sockets, classes, indexes,
+headers, words, pickles, sizes."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pickle
 import random
 import shutil
+import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +20,18 @@ from tests.support.nasty import RAW, nest
 
 HUGE_DIGITS: Final = "9" * 4250
 NUMBERS: Final = (
-    "0", "-1", "-5", "1", "2", "3", "0.5", "1e300", "-1e300", "1e4000", "NaN", "Infinity", "-Infinity", "1e-320", "9" * 30, "9" * 400, HUGE_DIGITS, "9" * 6000,
-    "4294967296", "9223372036854775807", "true", "false", "null", '"8"', '""', '"nan"', "[]", "{}", "[0]", "[1e4000]", f"[{HUGE_DIGITS}]", "[[]]", "[[1]]",
+    "0", "-1", "-5", "1", "2", "3", "0.5", "1e300", "1e308", "-1e300", "1e4000", "NaN", "Infinity", "-Infinity", "1e-320", "9" * 30, "9" * 400, HUGE_DIGITS,
+    "9" * 6000, "4294967296", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "true", "false", "null", '"8"', '""', '"nan"', "[]",
+    "{}", "[0]", "[1e4000]", f"[{HUGE_DIGITS}]", "[[]]", "[[1]]",
     "[null]", "[true]", '["a"]', '{"a": 1}', "[" + "1," * 1099 + "1]", "[" + "1," * 15_000 + "1]", "[" * 300 + "]" * 300, '"' + "x" * 9000 + '"',
     '"\\u001b[2J\\u202e"', "1000000", "65536", "131072", "16", "64", "128", "7",
 )  # fmt: skip
 """JSON for a single value."""
 DEEP: Final = 70
+DEEPEST: Final = 100_000
+SHARDS_MOST: Final = 1_000_000
+HEADER_BYTES: Final = 400
+"""Where a tiny GGUF says what it holds."""
 SMALL_BYTES: Final = 64 << 20
 MARK: Final = "@@broken@@"
 CLASSES: Final = (
@@ -48,6 +57,63 @@ NAMES: Final = (
 )
 
 
+BACKTRACKING: Final = "(a|aa|b|.)+$^"
+"""A pattern that tries for ever."""
+LOOPS: Final = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
+TEMPLATES: Final = (
+    LOOPS,
+    "{{ 'x' * 10**11 }}",
+    "{% include '/etc/passwd' %}",
+    "{{ ''.__class__.__mro__ }}",
+    "{{",
+    "",
+    "{{ raise_exception('no') }}",
+)
+DOUBLING: Final = {"type": "Sequence", "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 40}
+ADDED: Final = {"single_word": False, "lstrip": True, "rstrip": True, "normalized": True, "special": False}
+WORDS: Final[tuple[tuple[str, Any], ...]] = (
+    ("pre_tokenizer", {"type": "Split", "pattern": {"Regex": BACKTRACKING}, "behavior": "Isolated", "invert": False}),
+    ("normalizer", {"type": "Replace", "pattern": {"Regex": BACKTRACKING}, "content": "b"}),
+    ("normalizer", DOUBLING),
+    ("normalizer", nest(None, 400)),
+    ("normalizer", {"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
+    ("post_processor", {"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}}),
+    (
+        "padding",
+        {"strategy": {"Fixed": 1 << 40}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "x"},
+    ),
+    ("truncation", {"direction": "Right", "max_length": 1 << 62, "strategy": "LongestFirst", "stride": 1 << 61}),
+    ("added_tokens", [{"id": 1 << 31, "content": "a", **ADDED}]),
+    ("added_tokens", [{"id": index, "content": f"<{index}>", **ADDED} for index in range(3000)]),
+    ("model", {"type": "BPE", "vocab": {}, "merges": []}),
+    ("model", {"type": "BPE", "vocab": {"a": 1 << 31}, "merges": ["a a"]}),
+    ("model", {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}),
+    ("model", {"type": "Unigram", "vocab": [["a", -1e308]], "unk_id": 1 << 40}),
+    ("model", None),
+    ("version", "9" * 5000),
+    ("decoder", {"type": "x" * 9000}),
+)
+"""Parts of a tokenizer.json."""
+
+
+class _Bomb:
+    """Leaves a mark where it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[str]]:
+        return os.mkdir, (str(self._mark),)
+
+
+def find_marks(outside: Path) -> list[str]:
+    """Return, and take away, the marks of pickles that ran."""
+    found = sorted(outside.glob("ran-*"))
+    for each in found:
+        each.rmdir()
+    return [each.name for each in found]
+
+
 def save_outside(folder: Path) -> Path:
     """Save what nothing may read: settings and weights beside the model."""
     folder.mkdir(parents=True)
@@ -56,6 +122,13 @@ def save_outside(folder: Path) -> Path:
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
     (folder / "letters.bin").write_bytes(b"secret")
     return folder
+
+
+def release_pipes(model: Path) -> None:
+    """Let go whoever waits for the other end of a pipe."""
+    for path in (each for each in model.rglob("*") if each.is_fifo() and not each.is_symlink()):
+        with contextlib.suppress(OSError):  # nobody waits
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
 
 
 def copy(good: Path, target: Path) -> None:
@@ -71,7 +144,7 @@ def mutate(chance: random.Random, model: Path, outside: Path) -> list[str]:
     """Break a model in one to three ways; return what was done."""
     told = []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        ways = FOLDER_WAYS if model.is_dir() else FILE_WAYS
+        ways = FOLDER_WAYS if model.is_dir() else GGUF_WAYS if model.suffix == ".gguf" else FILE_WAYS
         name, way = chance.choice(ways)
         if said := way(chance, model, outside):
             told.append(f"{name} {said}")
@@ -142,8 +215,8 @@ def change_fact(chance: random.Random, model: Path, outside: Path) -> str:
 def change_nesting(chance: random.Random, model: Path, outside: Path) -> str:
     if (found := _settings(chance, model)) is None:
         return ""
-    depth, by = chance.choice((5, 17, 63, 65, 500)), chance.choice(("list", "dict"))
-    _write(found[0], json.dumps(nest(found[1], depth, by)))
+    depth, (begin, end) = chance.choice((5, 17, 63, 65, 500, DEEPEST)), chance.choice((("[", "]"), ('{"a":', "}")))
+    _write(found[0], begin * depth + json.dumps(found[1]) + end * depth)
     return f"{found[0].name} {depth} deep"
 
 
@@ -155,10 +228,63 @@ def change_twice(chance: random.Random, model: Path, outside: Path) -> str:
     return f"{found[0].name} {key} twice"
 
 
-def change_raw(chance: random.Random, model: Path, outside: Path) -> str:
-    if (path := _pick(chance, model, chance.choice(("*.json", "*.json", "*.safetensors", "*.bin", "*.txt")))) is None:
+def change_encoding(chance: random.Random, model: Path, outside: Path) -> str:
+    if (path := _pick(chance, model, "*.json")) is None:
         return ""
-    _write(path, chance.choice((*RAW, b"\x80\x02pickle", b"PK\x03\x04", os.urandom(0) + bytes(range(256)) * 8)))
+    encoding = chance.choice(("utf-8-sig", "utf-16", "utf-16-be", "utf-32"))
+    _write(path, _read(path).decode("utf-8", "replace").encode(encoding))
+    return f"{path.relative_to(model)} in {encoding}"
+
+
+def change_words(chance: random.Random, model: Path, outside: Path) -> str:
+    """Change what a tokenizer does with words, and a template that makes a prompt of them."""
+    places = sorted({each.parent for each in model.rglob("tokenizer*.json") if each.is_file()})
+    if not places:
+        return ""
+    place, name = chance.choice(places), chance.choice(("tokenizer.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"))
+    if name == "chat_template.jinja":
+        template = chance.choice(TEMPLATES)
+        _write(place / name, template)
+        return f"{place.name}/{name} {template[:40]}"
+    try:
+        values = json.loads(_read(place / name))
+        key, value = chance.choice(WORDS) if name == "tokenizer.json" else ("chat_template", chance.choice(TEMPLATES))
+        values[key] = value
+    except (ValueError, TypeError, RecursionError):
+        return ""
+    _write(place / name, json.dumps(values))
+    return f"{place.name}/{name} {key} {json.dumps(value)[:60]}"
+
+
+def change_pickle(chance: random.Random, model: Path, outside: Path) -> str:
+    """Put a pickle that leaves a mark beside the weights or in their place, under a name that libraries look for."""
+    if (weights := _pick(chance, model, "*.safetensors")) is None:
+        return ""
+    stem = weights.name.removesuffix(".safetensors").replace("model", chance.choice(("model", "pytorch_model")))
+    name = chance.choice(
+        ("pytorch_model.bin", "diffusion_pytorch_model.bin", f"{stem}.bin", "model.pt", "pytorch_model.fp16.bin", weights.name)
+    )
+    _write(weights.parent / name, pickle.dumps({"x": _Bomb(outside / f"ran-{chance.randrange(10**6)}")}, chance.choice((2, 0, 4))))
+    if chance.random() < 0.4:
+        _write(weights.parent / f"{name}.index.json", json.dumps({"metadata": {}, "weight_map": {"x": name}}))
+    if chance.random() < 0.7 and name != weights.name:
+        weights.unlink()
+    return f"{weights.parent.name}/{name}"
+
+
+def change_case(chance: random.Random, model: Path, outside: Path) -> str:
+    """Put a second file beside one, with a name that some disks take for the same."""
+    if (path := _pick(chance, model, "*")) is None:
+        return ""
+    name = chance.choice((path.name.upper(), path.name.capitalize(), path.name + " ", path.name + "."))
+    _write(path.with_name(name), chance.choice((*RAW, b"{}")))
+    return f"{path.relative_to(model)} also as {name!r}"
+
+
+def change_raw(chance: random.Random, model: Path, outside: Path) -> str:
+    if (path := _pick(chance, model, chance.choice(("*.json", "*.json", "*.safetensors", "*.txt", "*")))) is None:
+        return ""
+    _write(path, chance.choice((*RAW, b"\x80\x02pickle", b"PK\x03\x04", bytes(range(256)) * 8)))
     return path.name
 
 
@@ -183,13 +309,15 @@ def change_link(chance: random.Random, model: Path, outside: Path) -> str:
 
 
 def change_kind(chance: random.Random, model: Path, outside: Path) -> str:
-    """Put a pipe, a folder, or nothing in the place of a file."""
+    """Put a pipe, a socket, a folder, or nothing in the place of a file."""
     if (path := _pick(chance, model, chance.choice(("*", "*", "config.json", "*.safetensors")))) is None:
         return ""
     path.unlink()
-    made = chance.choice(("pipe", "pipe", "folder", "nothing"))
+    made = chance.choice(("pipe", "pipe", "socket", "folder", "nothing"))
     if made == "pipe":
         os.mkfifo(path)
+    elif made == "socket":
+        os.mknod(path, stat.S_IFSOCK | 0o600)
     elif made == "folder":
         path.mkdir()
     return f"{path.relative_to(model)} is a {made}"
@@ -217,6 +345,9 @@ def change_index(chance: random.Random, model: Path, outside: Path) -> str:
         "../x.safetensors",
         "../../outside/model.safetensors",
         str(outside / "model.safetensors"),
+        "..\\x.safetensors",
+        "a/b.safetensors",
+        "x" * 5000 + ".safetensors",
         "x.bin",
         "pytorch_model.bin",
         weights.name,
@@ -227,7 +358,10 @@ def change_index(chance: random.Random, model: Path, outside: Path) -> str:
         [],
         "a\x00b",
     )
-    listed: Any = {f"tensor.{index}": chance.choice(files) for index in range(chance.choice((0, 1, 3, 2000)))}
+    one = chance.choice(files)  # one bad name among good ones, or all bad ones
+    few = (weights.name, one) if chance.random() < 0.5 else files
+    count = SHARDS_MOST if chance.random() < 0.03 else chance.choice((1, 1, 3, 2000))
+    listed: Any = {f"tensor.{index}": f"{index}.safetensors" if count == SHARDS_MOST else chance.choice(few) for index in range(count)}
     whole: Any = chance.choice(
         (
             {"weight_map": listed},
@@ -257,9 +391,36 @@ def change_header(chance: random.Random, model: Path, outside: Path) -> str:
     except (ValueError, IndexError, KeyError, TypeError, RecursionError):
         return ""
     kind = chance.choice(
-        ("shape", "shape", "dtype", "offsets", "length", "cut", "more", "many", "twice", "metadata", "deep", "name", "row")
+        (
+            "shape",
+            "shape",
+            "dtype",
+            "offsets",
+            "length",
+            "cut",
+            "more",
+            "many",
+            "twice",
+            "metadata",
+            "metadata",
+            "deep",
+            "name",
+            "row",
+            "values",
+            "fit",
+        )
     )
     said, text = kind, ""
+    if kind == "values":  # whole, but no number is one
+        rest = chance.choice((b"\xff", b"\x7f", b"\x00")) * len(rest)
+        text = json.dumps(table)
+    elif kind == "fit":  # whole, but of another shape
+        table[name] = (
+            {**row, "shape": [*reversed(row["shape"]), *chance.choice(((), (1,), (1, 1, 1)))]}
+            if isinstance(row.get("shape"), list)
+            else row
+        )
+        text = json.dumps(table)
     if kind in ("shape", "dtype", "offsets", "row"):
         field = {"shape": "shape", "dtype": "dtype", "offsets": "data_offsets"}.get(kind)
         value = chance.choice(NUMBERS)
@@ -279,7 +440,8 @@ def change_header(chance: random.Random, model: Path, outside: Path) -> str:
     elif kind == "twice":
         text = json.dumps(table)[:-1] + f", {json.dumps(name)}: {json.dumps(row)}}}"
     elif kind == "metadata":
-        text = json.dumps({**table, "__metadata__": chance.choice(CLASSES)})
+        steering = {"lora_adapter_metadata": json.dumps({f"{part}.rank_pattern": {BACKTRACKING: 4} for part in ("unet", "transformer")})}
+        text = json.dumps({**table, "__metadata__": chance.choice((*CLASSES, steering, steering))})
     elif kind == "deep":
         text = json.dumps({**table, "deep": nest(1, chance.choice((7, 9, 400)), "dict")})
     elif kind == "name":
@@ -292,6 +454,23 @@ def change_header(chance: random.Random, model: Path, outside: Path) -> str:
     else:
         _write(path, raw[: chance.randrange(len(raw))] if kind == "cut" else raw + bytes(chance.choice((1, 9, 5000))))
     return f"{path.name} {said}"
+
+
+def change_gguf(chance: random.Random, model: Path, outside: Path) -> str:
+    """Change the counts, lengths, types and names in the header of a GGUF file."""
+    raw = bytearray(_read(model))
+    if len(raw) < HEADER_BYTES:
+        return ""
+    kind = chance.choice(("count", "word", "word", "byte", "version", "cut", "more"))
+    at = {"count": chance.choice((8, 16)), "version": 4}.get(kind, chance.randrange(24, HEADER_BYTES - 8))
+    if kind in ("count", "word"):
+        raw[at : at + 8] = chance.choice((0, 1, 2, 255, 1 << 20, 1 << 31, 1 << 40, 1 << 62, 2**64 - 1)).to_bytes(8, "little")
+    elif kind == "version":
+        raw[at : at + 4] = chance.choice((0, 1, 2, 4, 1 << 24, 2**32 - 1)).to_bytes(4, "little")
+    elif kind == "byte":
+        raw[at] = chance.randrange(256)
+    _write(model, bytes(raw[: chance.randrange(len(raw))] if kind == "cut" else raw + bytes(9) if kind == "more" else raw))
+    return f"{model.name} {kind} at {at}"
 
 
 def change_size(chance: random.Random, model: Path, outside: Path) -> str:
@@ -312,6 +491,8 @@ def change_size(chance: random.Random, model: Path, outside: Path) -> str:
 FOLDER_WAYS: Final[tuple[tuple[str, Callable[[random.Random, Path, Path], str]], ...]] = (
     ("number", change_number), ("fact", change_fact), ("fact", change_fact), ("nesting", change_nesting), ("twice", change_twice), ("raw", change_raw),
     ("link", change_link), ("link", change_link), ("kind", change_kind), ("class", change_class), ("index", change_index), ("header", change_header),
-    ("header", change_header), ("size", change_size),
+    ("header", change_header), ("size", change_size), ("encoding", change_encoding), ("words", change_words), ("words", change_words),
+    ("pickle", change_pickle), ("case", change_case),
 )  # fmt: skip
 FILE_WAYS: Final = (("header", change_header), ("header", change_header), ("header", change_header), ("size", change_size))
+GGUF_WAYS: Final = (("gguf", change_gguf), ("gguf", change_gguf), ("gguf", change_gguf), ("size", change_size))
