@@ -34,11 +34,11 @@ def load_tokenizer(kind: Any, folder: Path) -> Any:
 
 
 def _load(kind: Any, folder: Path) -> Any:
-    """Load it; raise a ValueError where the library panics, which is no Exception and would end the engine."""
+    """Load it; raise a ValueError for the library's own faults: a panic, which is no Exception and would end the engine, or a bare Exception."""
     try:
         return kind.from_pretrained(folder, local_files_only=True)
     except BaseException as fault:
-        if type(fault).__name__ != "PanicException":
+        if type(fault).__name__ not in ("PanicException", "Exception"):
             raise
         raise ValueError(f"its tokenizer is damaged ({fault})") from fault
 

@@ -209,9 +209,10 @@ def test_a_tokenizer_reads_its_own_files_whatever_its_settings_name(model: Path,
     assert not [each for each in seen if str(private) in each or each.startswith("socket.")]
 
 
-def test_a_tokenizer_at_which_its_library_panics_is_told(model: Path) -> None:
-    """A panic is no Exception: it ended the engine."""
-    change(model / "tokenizer" / "tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"})
+@pytest.mark.parametrize("broken", [{"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}, {"version": "9"}])
+def test_a_tokenizer_that_its_library_cannot_read_is_told(broken: dict[str, Any], model: Path) -> None:
+    """The first is a panic, which is no Exception and ended the engine; the second a bare Exception."""
+    change(model / "tokenizer" / "tokenizer.json", **broken)
     assert refused(lambda: load(model)).sentence.key == "load.broken"
 
 
