@@ -14,7 +14,8 @@ from app.engine.jobs.events import Failed, Finished, Loading
 from app.engine.jobs.messages import JobEvent, Run
 from app.engine.process import worker
 from app.paths import home
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 from tests.support import holes
 from tests.support.watch import Watch, list_usual
 
