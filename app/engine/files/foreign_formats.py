@@ -99,8 +99,8 @@ def open_sound(source: Path | IO[bytes]) -> Iterator[soundfile.SoundFile]:
 def open_picture(source: Path | bytes, formats: Collection[str] = PICTURES) -> Iterator[Image.Image]:
     """Open a picture without decoding it; raise an OSError for whatever is none.
 
-    What bounds it: the chunks and reads that `picture_header` counts, and Pillow's own limits of 1 MB for a compressed text and 64 MB for all
-    texts."""
+    What bounds it: the chunks, reads, folders and scans that `picture_header` looks at, and Pillow's own limits of 1 MB for a compressed text
+    and 64 MB for all texts."""
     with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as plain:
         refuse_bomb(plain)
         plain.seek(0)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import struct
-from typing import IO, Final
+from collections.abc import Iterator
+from typing import IO, Final, Literal
 
 READS_MOST: Final = 20_000
 """Pillow walks over chunks and markers in Python, a few reads each. A picture has hundreds; a made-up one may have millions."""
@@ -17,10 +19,30 @@ CHUNKS_MOST: Final = 100_000
 PACKED_MOST: Final = {b"iCCP": 1, b"zTXt": 32, b"iTXt": 32}
 """How many chunks of each kind that Pillow unpacks, up to 1 MB each: 4,000 colour profiles kept a thread busy for 20 s."""
 EXIF: Final = b"Exif\0\0"
-EXIF_PARTS_MOST: Final = 64
-"""In a whole file. Pillow copies a JPEG's EXIF anew for each part: 1,000 of 64 KB kept a thread busy for 21 s. A picture has one to 17."""
+MULTIPLE: Final = b"MPF\0"
 PIECE_BYTES: Final = 1 << 20
+EXIF_PARTS_MOST: Final = 64
+"""Of a JPEG. Pillow copies all that it has for each part more: 1,000 of 64 KB kept a thread busy for 21 s. A picture has one to 17."""
+SCANS_MOST: Final = 200
+"""Of a JPEG; encoders write up to 15."""
+SCANNED_MOST: Final = 2_500_000_000
+"""Pixels that a JPEG's scans run over, for each colour: 62 times over 40 million. A thousand million take about 3 s, however few bytes a scan has."""
 EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
+TIFFS: Final = (b"MM\0\x2a", b"II\x2a\0", b"MM\x2a\0", b"II\0\x2a", b"II\x2b\0", b"MM\0\x2b")
+TWO_FACED: Final = TIFFS[-1]
+"""What libtiff reads as a large TIFF, and Pillow as a small one."""
+VALUE_BYTES: Final = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
+"""Of each type of a folder's entries that Pillow reads."""
+RATIONALS, RATIONAL_WEIGHT = (5, 10), 16
+"""Pillow makes an object of each, with many times its bytes."""
+INNER_FOLDERS: Final = (EXIF_FOLDER, 0x8825, 0xA005)
+SHARED_MOST: Final = 2
+"""How often, on average, the entries of all folders may name the same bytes: writers share a resolution between its two axes."""
+SPARE_BYTES: Final = 1 << 16
+NO_BODY: Final = frozenset({0x01, 0xC8, 0xD8, 0xD9, *range(0xF0, 0xFE)})
+MARKER: Final = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+START_OF_SCAN, END_OF_PICTURE = 0xDA, 0xD9
+FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 class BoundedReads(io.BufferedReader):
@@ -40,12 +62,17 @@ class BoundedReads(io.BufferedReader):
 
 
 def refuse_bomb(file: IO[bytes]) -> None:
-    """Raise an OSError for a picture whose header has more to unpack or to join than any has, before Pillow opens it."""
-    if file.read(len(PNG)) == PNG:
+    """Raise an OSError for a picture whose header has more to unpack, to join or to copy than any has, or more scans, before Pillow opens it."""
+    head = file.read(len(PNG))
+    if head == PNG:
         _count_packed(file)
-    else:
-        file.seek(0)
-        _count_exif(file)
+        return
+    length = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    if head.startswith(TIFFS):
+        refuse_shared_bytes(file, length)
+    elif head.startswith(b"\xff\xd8"):
+        _check_jpeg(file)
 
 
 def _count_packed(file: IO[bytes]) -> None:
@@ -64,14 +91,99 @@ def _count_packed(file: IO[bytes]) -> None:
     raise OSError(f"more than {CHUNKS_MOST} chunks")
 
 
-def _count_exif(file: IO[bytes]) -> None:
-    """Count wherever it stands: Pillow finds segments among all kinds of padding."""
-    count, before = 0, b""
-    while piece := file.read(PIECE_BYTES):
-        count += (before + piece).count(EXIF)
-        if count > EXIF_PARTS_MOST:
-            raise OSError(f"more than {EXIF_PARTS_MOST} EXIF parts")
-        before = piece[1 - len(EXIF) :]
+def _check_jpeg(file: IO[bytes]) -> None:
+    """Check the folders that Pillow reads before the first scan, and count the scans."""
+    exif, parts, pixels, scans, scanned = bytearray(), 0, 0, 0, 0
+    for marker, body in _list_segments(file):
+        if marker == START_OF_SCAN:
+            scans, scanned = scans + 1, scanned + pixels * max(1, *body[:1])
+            if scans > SCANS_MOST or scanned > SCANNED_MOST:
+                raise OSError(f"{scans} scans over {pixels} pixels")
+        elif marker in FRAMES and len(body) >= 5:
+            pixels = max(pixels, math.prod(-(-side // 8) * 8 for side in struct.unpack_from(">HH", body, 1)))
+        elif not scans and marker == 0xE1 and body.startswith(EXIF):
+            parts += body.count(EXIF)
+            if parts > EXIF_PARTS_MOST:
+                raise OSError(f"more than {EXIF_PARTS_MOST} EXIF parts")
+            exif += body.removeprefix(EXIF)
+        elif not scans and marker == 0xE2 and body.startswith(MULTIPLE):
+            refuse_shared_bytes(io.BytesIO(body.removeprefix(MULTIPLE)), len(body) - len(MULTIPLE))
+    while exif.startswith(EXIF):  # as Pillow does
+        del exif[: len(EXIF)]
+    refuse_shared_bytes(io.BytesIO(exif), len(exif))
+
+
+def _list_segments(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the markers of a JPEG and what stands behind them, among padding as Pillow finds them, until the picture ends behind a scan."""
+    scanned = False
+    for _ in range(READS_MOST):
+        marker = _find_marker(file)
+        if marker is None or (scanned and marker == END_OF_PICTURE):
+            return
+        scanned = scanned or marker == START_OF_SCAN
+        if marker not in NO_BODY:
+            yield marker, file.read(max(0, int.from_bytes(file.read(2), "big") - 2))
+    raise OSError("the header has too many parts")
+
+
+def _find_marker(file: IO[bytes]) -> int | None:
+    """Return the next marker and leave the file behind it; pixels and restarts are skipped."""
+    size = 64
+    while len(piece := file.read(size)) > 1:
+        if found := MARKER.search(piece):
+            file.seek(found.end() - len(piece), io.SEEK_CUR)
+            return piece[found.end() - 1]
+        if piece.endswith(b"\xff"):
+            file.seek(-1, io.SEEK_CUR)
+        size = min(size * 4, PIECE_BYTES)
+    return None
+
+
+def refuse_shared_bytes(file: IO[bytes], length: int) -> None:
+    """Raise an OSError if the entries of a TIFF or of EXIF name more bytes than there are: Pillow and libtiff copy those of each entry, so 500 KB
+    that 10,000 entries share became 5 GB. Read as Pillow reads: a folder ends with the first entry that names bytes behind the end."""
+    head = file.read(16)
+    order = {b"II": "<", b"MM": ">"}.get(head[:2])
+    if head[:4] == TWO_FACED:
+        raise OSError("a large TIFF with the big end first")
+    large = head[2:3] == b"\x2b"
+    number, count, entry = ("Q", "Q", "HHQ8s") if large else ("I", "H", "HHI4s")
+    if order is None or len(head) < (16 if large else 8):
+        return
+    endian: Literal["little", "big"] = "little" if order == "<" else "big"
+    rows, counts = struct.Struct(order + entry), struct.calcsize(order + count)
+    waiting, seen = [struct.unpack_from(order + number, head, 8 if large else 4)[0]], set[int]()
+    left, reads = SHARED_MOST * length + SPARE_BYTES, READS_MOST
+    while waiting:
+        start = waiting.pop()
+        if start in seen or start >= length:
+            continue
+        seen.add(start)
+        file.seek(start)
+        for _ in range(int.from_bytes(file.read(counts), endian)):
+            row = file.read(rows.size)
+            if len(row) < rows.size:
+                break
+            tag, kind, values, place = rows.unpack(row)
+            size = values * VALUE_BYTES.get(kind, 0)
+            offset = int.from_bytes(place, endian)
+            there = min(size, max(0, length - offset)) if size > len(place) else size
+            left -= rows.size + there * (RATIONAL_WEIGHT if kind in RATIONALS else 1)
+            reads -= 1
+            if left < 0 or reads < 0:
+                raise OSError("its entries name more bytes than there are")
+            if there < size:
+                break
+            if tag in INNER_FOLDERS:
+                waiting.append(int.from_bytes(place[:size] if size <= len(place) else _peek(file, offset, size), endian))
+
+
+def _peek(file: IO[bytes], offset: int, size: int) -> bytes:
+    here = file.tell()
+    file.seek(offset)
+    found = file.read(min(size, 8))
+    file.seek(here)
+    return found
 
 
 def read_user_comment(exif: bytes) -> bytes:
