@@ -459,16 +459,22 @@ def test_a_starting_picture_has_one_mask(desk: Desk, ada: httpx.Client) -> None:
 
 
 def test_guests_take_turns_at_decoding() -> None:
-    """One picture for each household; the owner waits for nobody but the places."""
+    """One picture for each household; guests in all their places keep the owner waiting no moment."""
     turns = start_picture.Turns()
     one, two, other = (Person(new_guest(household), False) for household in ("ada", "ada", "eve"))
+
+    def decode_as_owner() -> None:
+        with turns.take(OWNER):
+            pass
+
     with turns.take(one):
         with pytest.raises(Trouble, match="still being read"), turns.take(two):
             pass
         with turns.take(other):
-            pass
-        with turns.take(OWNER):
-            pass
+            owner = threading.Thread(target=decode_as_owner, daemon=True)
+            owner.start()
+            owner.join(5)
+            assert not owner.is_alive()
     with turns.take(two):
         pass
 

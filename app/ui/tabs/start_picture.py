@@ -23,7 +23,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 
 READ_AT_ONCE: Final = 2
-"""Pictures decoded at the same time; one of 40 million pixels takes up to 400 MB meanwhile."""
+"""Pictures of guests decoded at the same time, beside one of the owner; one of 40 million pixels takes up to 400 MB meanwhile."""
 VISIBLE_ALPHA: Final = 16
 
 
@@ -47,18 +47,18 @@ class PictureEditor(gr.ImageEditor, metaclass=_WithoutStub):
 
 
 class Turns:
-    """Let READ_AT_ONCE pictures be decoded at a time, and of each household of guests one."""
+    """Let the owner decode one picture at a time and guests READ_AT_ONCE, of each household one. No guest takes the owner's place."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._households: set[str] = set()
-        self._places = threading.Semaphore(READ_AT_ONCE)
+        self._owner, self._guests = threading.Lock(), threading.Semaphore(READ_AT_ONCE)
 
     @contextmanager
     def take(self, person: Person) -> Iterator[None]:
         """Wait for a place; raise a Trouble for a guest whose household has one or waits for one."""
         if person.owner:
-            with self._places:
+            with self._owner:
                 yield
             return
         household = household_of(person.name)
@@ -67,7 +67,7 @@ class Turns:
                 raise Trouble(say_to_all("editor.reading", "Your last starting picture is still being read. Try again in a moment."))
             self._households.add(household)
         try:
-            with self._places:
+            with self._guests:
                 yield
         finally:
             with self._lock:
