@@ -12,12 +12,13 @@ from PIL import Image
 from app.engine.files import sound, spoken_parts
 from app.engine.files.foreign_formats import decode, open_picture
 from app.engine.jobs.request import Request, SpeechRequest
-from app.trouble import Trouble
 
 SIDE_MOST: Final = 4096
 """Pixels of the largest picture that may be asked for: a small file can become gigabytes where it is shown."""
 PART_MOST_S: Final = 300.0
 """The decoder's longest run is 36 s."""
+RATE_MOST: Final = 48_000
+"""Voices speak at 24,000 or 44,100 samples a second; no format that Hearth writes has more."""
 ABOUT_BYTES: Final = 4 << 20
 
 
@@ -44,24 +45,24 @@ def is_sound(path: Path) -> bool:
     try:
         if path.with_suffix(".json").stat().st_size > ABOUT_BYTES:
             return False
-        take, about = spoken_parts.find(path), sound.measure(path)
-        sound.require_usual(path.name, about.channels, about.rate)
-    except (OSError, Trouble, soundfile.LibsndfileError):
+        take = spoken_parts.find(path)
+    except OSError:
         return False
-    return take is not None and take.whole and take.frames > 0 and 0 < about.seconds <= PART_MOST_S
+    return take is not None and take.whole and take.frames > 0 and is_speech(path, "wav", PART_MOST_S)
 
 
-def is_speech(path: Path, longest_s: float) -> bool:
-    """Tell whether a whole script from elsewhere is sound, and as long as its parts can be at most."""
+def is_speech(path: Path, coding: str, longest_s: float) -> bool:
+    """Tell whether a sound from elsewhere is what Hearth writes itself in this format, and no longer than it can be: of other channels, rates
+    and codings a small file may become gigabytes where it is read."""
     try:
         about = sound.measure(path)
-        sound.require_usual(path.name, about.channels, about.rate)
-    except (OSError, Trouble, soundfile.LibsndfileError):
+    except (OSError, soundfile.LibsndfileError):
         return False
-    return bool(0 < about.seconds <= longest_s)
+    written = about.coding == sound.CODINGS[coding] and about.channels == 1 and 0 < about.rate <= RATE_MOST
+    return written and 0 < about.seconds <= longest_s
 
 
 def is_script(request: Request, files: Sequence[Path], longest_s: float) -> bool:
     """Tell whether files are the whole script that was asked for."""
     named = isinstance(request, SpeechRequest) and [path.suffix for path in files] == [f".{request.format}"]
-    return named and all(is_speech(path, longest_s) for path in files)
+    return named and all(is_speech(path, request.format, longest_s) for path in files)

@@ -131,4 +131,4 @@ def test_a_whole_script_has_to_be_sound(tmp_path: Path) -> None:
     assert not results.is_script(request, [path], 0.05), "hours of silence are a small file"
     for content in (b"", b"<html>", path.read_bytes()[:20], b"\x89PNG"):
         path.write_bytes(content)
-        assert not results.is_speech(path, 1.0) and not results.is_script(request, [path], 1.0)
+        assert not results.is_speech(path, "wav", 1.0) and not results.is_script(request, [path], 1.0)

@@ -7,9 +7,14 @@ import time
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from PIL import Image
 
+from app.engine.files import sound, spoken_parts
+from app.engine.files.spoken_parts import SpokenPart
+from app.engine.jobs.request import SpeechRequest
 from app.machines import results
 from tests.engine.files.test_foreign_files import chunk
 
@@ -54,3 +59,36 @@ def test_another_format_or_too_large_a_picture_is_none(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png", "JPEG")
     Image.new("1", (results.SIDE_MOST + 1, 1)).save(tmp_path / "b.png")
     assert not results.is_picture(tmp_path / "a.png") and not results.is_picture(tmp_path / "b.png")
+
+
+def write_part(path: Path, container: str, subtype: str, channels: int, rate: int) -> None:
+    """Write a part as Hearth does, then put another sound in its place."""
+    spoken_parts.save(SpokenPart("Hello.", 5, "key", 0.1, True, np.zeros((2, 9), np.int16), path), np.zeros(100, np.float32), 24_000)
+    soundfile.write(path, np.full((rate // 100, channels), 0.1, np.float32), rate, subtype, format=container)
+
+
+OWN = ("WAV", "PCM_16", 1, 44_100)
+
+
+@pytest.mark.parametrize(
+    "other", [("FLAC", "PCM_16", 1, 44_100), ("WAV", "FLOAT", 1, 44_100), ("WAV", "PCM_16", 2, 44_100), ("WAV", "PCM_16", 1, 96_000)]
+)
+def test_a_part_is_what_hearth_writes(tmp_path: Path, other: tuple[str, str, int, int]) -> None:
+    """A FLAC by the name of a WAV, 8 channels at 384,000 Hz and 400 KB large, took 1.6 GB where it was read."""
+    path = spoken_parts.sound_path(tmp_path, 0)
+    write_part(path, *OWN)
+    assert results.is_spoken(path, "Hello.", 5)
+    write_part(path, *other)
+    assert not results.is_spoken(path, "Hello.", 5)
+
+
+@pytest.mark.parametrize("coding", [*sound.CODINGS])
+def test_a_script_is_in_the_format_asked_for(tmp_path: Path, coding: str) -> None:
+    path, request = tmp_path / f"speech.{coding}", SpeechRequest("[S1] Hello.", format=coding)
+    with sound.open_writer(path, coding, sound.choose_rate(coding, 24_000), {}) as file:
+        file.write(np.zeros(24_000, np.float32))
+    assert results.is_script(request, [path], 2.0)
+    other = "flac" if coding == "wav" else "wav"
+    with sound.open_writer(path, other, 24_000, {}) as file:
+        file.write(np.zeros(24_000, np.float32))
+    assert not results.is_script(request, [path], 2.0)

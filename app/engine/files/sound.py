@@ -49,8 +49,14 @@ CHUNKS_MOST, TAG_MOST_BYTES = 1000, 8 << 20
 """Parts of a WAV that are walked over to find its settings, and how long these may be, also once unpacked."""
 
 
+BLOCK_FRAMES, MP3_FRAMES = 1 << 16, 1 << 24
+"""How much is decoded at once. An MP3 has two channels and 48,000 Hz at most, and a new block of it begins a little differently."""
+RATE_KEPT_MOST, RATE_KEPT = 96_000, 48_000
+"""Sound of a higher rate is read at a usual one: nothing of speech is lost, and a small file of constant sound becomes no gigabytes."""
+
+
 def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
-    """Return mono samples and their rate, limited to the first `most_s` seconds."""
+    """Return mono samples and their rate, limited to the first `most_s` seconds. Memory follows the seconds, not channels or rate."""
     if not is_file(path):
         raise Trouble(say("sound.missing", "The sound file {path} was not found. Choose it again.", path=str(path)))
     if path.stat().st_size == 0:
@@ -89,9 +95,17 @@ def require_usual(name: str, channels: int, rate: int) -> None:
 def _read(source: Path | io.BytesIO, most_s: float | None, name: str) -> tuple[Samples, int]:
     with open_sound(source) as file:
         require_usual(name, file.channels, file.samplerate)
-        frames = -1 if most_s is None else int(most_s * file.samplerate)
-        samples: Samples = file.read(frames, dtype="float32", always_2d=True).mean(axis=1, dtype=np.float32)
-        return np.nan_to_num(samples, posinf=0.0, neginf=0.0), int(file.samplerate)
+        rate, kept = file.samplerate, file.samplerate if file.samplerate <= RATE_KEPT_MOST else RATE_KEPT
+        left, step = file.frames if most_s is None else int(most_s * rate), MP3_FRAMES if file.format == "MP3" else BLOCK_FRAMES
+        lower = soxr.ResampleStream(rate, kept, 1, "float32") if kept < rate else None
+        pieces = [np.zeros(0, np.float32)]
+        while left > 0 and len(block := file.read(min(step, left), dtype="float32", always_2d=True)):
+            left -= len(block)
+            mono = np.nan_to_num(block.mean(axis=1, dtype=np.float32), posinf=0.0, neginf=0.0)
+            pieces.append(lower.resample_chunk(mono) if lower else mono)
+        if lower:
+            pieces.append(lower.resample_chunk(pieces[0], last=True))
+        return np.concatenate(pieces), kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +115,8 @@ class Measures:
     channels: int
     rate: int
     frames: int
+    coding: tuple[str, str]
+    """As in CODINGS."""
 
     @property
     def seconds(self) -> float:
@@ -110,7 +126,7 @@ class Measures:
 def measure(path: Path) -> Measures:
     """Measure a file that libsndfile can read, without decoding it."""
     with open_sound(path) as file:
-        return Measures(file.channels, file.samplerate, file.frames)
+        return Measures(file.channels, file.samplerate, file.frames, (file.format, file.subtype))
 
 
 def measure_seconds(path: Path) -> float:

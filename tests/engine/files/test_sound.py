@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,33 @@ def test_any_format_and_channel_count_is_read_as_mono(tmp_path: Path, coding: st
     assert np.abs(samples).max() == pytest.approx(0.15, abs=0.05)
     assert len(sound.read(path, most_s=0.25)[0]) == 12000
     assert pitch(sound.resample(samples, rate, 44100), 44100) == pytest.approx(220, abs=2)
+
+
+@pytest.mark.parametrize("coding", ["wav", "flac", "mp3", "ogg", "opus"])
+@pytest.mark.parametrize("most_s", [None, 6.0])
+def test_reading_in_blocks_changes_no_sample(tmp_path: Path, coding: str, most_s: float | None) -> None:
+    container, subtype = sound.CODINGS[coding]
+    path, noise = tmp_path / f"noise.{coding}", np.random.default_rng(0).standard_normal((48_000 * 7, 2)) * 0.1
+    soundfile.write(path, noise.astype(np.float32), 48_000, format=container, subtype=subtype)
+    frames = -1 if most_s is None else int(most_s * 48_000)
+    whole = soundfile.read(path, frames, dtype="float32", always_2d=True)[0].mean(axis=1, dtype=np.float32)
+    assert len(whole) > 4 * sound.BLOCK_FRAMES
+    samples, rate = sound.read(path, most_s)
+    assert rate == 48_000 and np.array_equal(samples, whole)
+
+
+def test_a_small_file_of_many_channels_and_a_high_rate_takes_little_memory(tmp_path: Path) -> None:
+    """200 KB of a minute, as a guest may send, took 941 MB; here it is two seconds."""
+    path = tmp_path / "constant.flac"
+    soundfile.write(path, np.repeat(tone(2, sound.RATE_MOST)[:, None], sound.CHANNELS_MOST, 1), sound.RATE_MOST)
+    tracemalloc.start()
+    samples, rate = sound.read(path, most_s=60.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 << 20
+    assert rate == sound.RATE_KEPT and len(samples) == 2 * rate
+    assert pitch(samples, rate) == pytest.approx(220, abs=2)
+    assert np.abs(samples).max() == pytest.approx(np.abs(tone(2)).max(), rel=0.05)
 
 
 def test_what_is_no_sound_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
