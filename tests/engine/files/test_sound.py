@@ -93,16 +93,17 @@ def test_any_format_and_channel_count_is_read_as_mono(tmp_path: Path, coding: st
 
 
 @pytest.mark.parametrize("coding", ["wav", "flac", "mp3", "ogg", "opus"])
-@pytest.mark.parametrize("most_s", [None, 6.0])
+@pytest.mark.parametrize("most_s", [None, 11.5])
 def test_reading_in_blocks_changes_no_sample(tmp_path: Path, coding: str, most_s: float | None) -> None:
     container, subtype = sound.CODINGS[coding]
-    path, noise = tmp_path / f"noise.{coding}", np.random.default_rng(0).standard_normal((48_000 * 7, 2)) * 0.1
-    soundfile.write(path, noise.astype(np.float32), 48_000, format=container, subtype=subtype)
-    frames = -1 if most_s is None else int(most_s * 48_000)
-    whole = soundfile.read(path, frames, dtype="float32", always_2d=True)[0].mean(axis=1, dtype=np.float32)
+    path, noise = tmp_path / f"noise.{coding}", np.random.default_rng(0).standard_normal((24_000 * 12, 2)) * 0.1
+    soundfile.write(path, noise.astype(np.float32), 24_000, format=container, subtype=subtype)
+    frames = -1 if most_s is None else int(most_s * 24_000)
+    with soundfile.SoundFile(path) as file:
+        whole = file.read(frames, dtype="float32", always_2d=True).mean(axis=1, dtype=np.float32)
     assert len(whole) > 4 * sound.BLOCK_FRAMES
     samples, rate = sound.read(path, most_s)
-    assert rate == 48_000 and np.array_equal(samples, whole)
+    assert rate == 24_000 and np.array_equal(samples, whole)
 
 
 def test_a_small_file_of_many_channels_and_a_high_rate_takes_little_memory(tmp_path: Path) -> None:
