@@ -26,6 +26,10 @@ READ: Final = frozenset({".json", ".safetensors", ".gguf", ".txt", ".model", ".j
 INDEX: Final = Bounds(most_bytes=16 << 20, depth=4, values=safetensors.TENSORS_MOST, unique=True)
 FILES_MOST: Final = 1000
 """Of one folder of a model."""
+PARTS_MOST: Final = 32
+"""Of one model; pipelines have up to 12."""
+JUDGED_MOST_BYTES: Final = 20 << 20
+"""Settings and indexes of one model together; the largest models have 2 MB. Links may name the same file again and again."""
 
 
 def read_settings(folder: Path, name: str) -> dict[str, Any]:
@@ -46,7 +50,10 @@ def read_settings(folder: Path, name: str) -> dict[str, Any]:
 
 def judge_folder(folder: Path, parts: Iterable[str] = ()) -> None:
     """Judge all that a library would read of a model besides its weights; raise a Trouble for the first that no model has."""
-    for part in ("", *parts):
+    named, judged_bytes = ["", *parts], 0
+    if len(named) > PARTS_MOST + 1:
+        raise refuse_fact(folder, "model_index.json", "parts", len(named) - 1)
+    for part in named:
         place = folder / part
         if part and (part != place.name or part == ".."):
             raise refuse_fact(folder, "model_index.json", "part", part)
@@ -56,13 +63,29 @@ def judge_folder(folder: Path, parts: Iterable[str] = ()) -> None:
         for path in sorted(islice(place.iterdir(), FILES_MOST)):
             if path.suffix.lower() not in READ or (path.suffix == ".txt" and not part):
                 continue
-            name = path.relative_to(folder).as_posix()
+            name, is_index = path.relative_to(folder).as_posix(), path.name.endswith(".safetensors.index.json")
             if path.name in SETTINGS:
                 read_settings(folder, name)
-                continue
-            _require_own_file(folder, path, S_ISREG)
-            if path.name.endswith(".safetensors.index.json"):
+            else:
+                _require_own_file(folder, path, S_ISREG)
+            if is_index:
                 _judge_index(folder, name)
+            if is_index or path.name in SETTINGS:
+                judged_bytes += path.stat().st_size
+                if judged_bytes > JUDGED_MOST_BYTES:
+                    raise _refuse_much(folder)
+
+
+def _refuse_much(folder: Path) -> Trouble:
+    return Trouble(
+        say(
+            "detect.much",
+            "The model in {path} cannot be used: its settings have more than {most} MB together, which no such model has. "
+            "Download it again, or remove it from the list.",
+            path=str(folder),
+            most=JUDGED_MOST_BYTES >> 20,
+        )
+    )
 
 
 def _require_own_file(folder: Path, path: Path, is_kind: Callable[[int], bool]) -> None:
