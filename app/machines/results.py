@@ -64,5 +64,6 @@ def is_speech(path: Path, coding: str, longest_s: float) -> bool:
 
 def is_script(request: Request, files: Sequence[Path], longest_s: float) -> bool:
     """Tell whether files are the whole script that was asked for."""
-    named = isinstance(request, SpeechRequest) and [path.suffix for path in files] == [f".{request.format}"]
-    return named and all(is_speech(path, request.format, longest_s) for path in files)
+    if not isinstance(request, SpeechRequest) or [path.suffix for path in files] != [f".{request.format}"]:
+        return False
+    return all(is_speech(path, request.format, longest_s) for path in files)
