@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from app.compat.planning.types import Row
+from app.engine.files.spoken_parts import Codes
 from app.engine.loading.generator_state import is_state
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech.decoder_layers import DecoderLayers
@@ -41,6 +42,12 @@ class DecodingState:
     ended: int | None
     frames_sent: int
     """Frames already sent as sound."""
+
+
+def is_code_of(config: Any, codes: Codes) -> bool:
+    """Tell whether codes (frames, channels) are such as a model with this config makes for sound."""
+    heard = (codes >= 0) & (codes < config.decoder_config.eos_token_id)
+    return codes.shape[1:] == (len(config.delay_pattern),) and bool(heard.all())
 
 
 class Decoding:

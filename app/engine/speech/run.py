@@ -19,6 +19,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
+from app.engine.speech.decoder import is_code_of
 from app.engine.speech.dia import Dia
 from app.engine.speech.pace import Pace
 from app.engine.speech.part import PartRun, PartTask
@@ -150,17 +151,25 @@ class SpeechRun:
     def _list_contexts(self, index: int) -> Iterator[VoiceContext]:
         """Yield the parts that come before this one, nearest first, then those after it that were taken over, so that a new first part
         has their voice; those that are likely wrong last, without those too long to leave room for it."""
-        limits, codec, parts = self._dia.limits, self._dia.codec, self._script.parts
+        limits, parts = self._dia.limits, self._script.parts
         if not (self._request.carry_voice and limits.carries):
             return
         others = (each for each in self._spoken if each != index)
         for earlier in sorted(others, key=lambda each: (self._spoken[each].doubt != "", each > index, abs(each - index))):
-            codes = self._spoken[earlier].codes
-            if codes is None:
-                samples, rate = sound.read(self._spoken[earlier].path)
-                yield VoiceContext(codec.encode(sound.resample(samples, rate, codec.rate)), parts[earlier].turns)
-            elif 0 < len(codes) <= limits.rows_most // 2:
-                yield VoiceContext(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
+            codes = self._read_codes(self._spoken[earlier], limits.rows_most // 2)
+            if codes is not None:
+                yield VoiceContext(codes, parts[earlier].turns)
+
+    def _read_codes(self, part: SpokenPart, most: int) -> torch.Tensor | None:
+        """Return the codes of a spoken part, None if they are none or more than `most`. What is no code of this model, as another program or
+        machine may leave it, is encoded from the sound."""
+        codec = self._dia.codec
+        if part.codes is not None and is_code_of(self._dia.model.config, part.codes):
+            return torch.from_numpy(part.codes.astype(np.int64)) if 0 < len(part.codes) <= most else None
+        if sound.measure_seconds(part.path) * codec.frame_rate > most:
+            return None
+        samples, rate = sound.read(part.path)
+        return codec.encode(sound.resample(samples, rate, codec.rate))
 
     def _join(self, seed: int) -> Generator[Event, None, tuple[Path, float]]:
         """Join all parts into the result; return its path and its seconds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import itertools
 import json
@@ -24,6 +25,7 @@ from app.engine.jobs.events import Finished, PartDone, Sound, Step, Stopped
 from app.engine.jobs.events import PartDone as Spoken
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
+from app.engine.speech.codec import Codec
 from app.engine.speech.decoder import Decoding
 from app.engine.text.sounds import SIGNS
 from app.trouble import Trouble
@@ -347,3 +349,29 @@ def test_a_part_whose_beginning_is_odd_begins_anew(
     kept.write_text(json.dumps({**json.loads(kept.read_text()), **change}))
     again = run(speakers["dia"], tmp_path / "job", max_frames=200)
     assert np.array_equal(begun[1], sound.read(find_result(again))[0])
+
+
+@pytest.mark.parametrize("codes", [[[32767] * 9], [[-5] * 9], [[5]]], ids=str)
+def test_a_finished_part_whose_codes_are_odd_is_heard_by_its_sound(
+    codes: list[list[int]], speakers: dict[str, loader.Speaker], tmp_path: Path
+) -> None:
+    """What another machine sends may hold anything, and each resume reads it again."""
+    job = tmp_path / "job"
+    run(speakers["dia"], job, text=LONG, max_frames=30, only_parts=(0,))
+    about = job / "part-000.json"
+    odd = np.tile(np.array(codes, "<i2"), (20, 1))
+    about.write_text(json.dumps({**json.loads(about.read_text()), "channels": odd.shape[1], "codes": base64.b64encode(odd.tobytes()).decode()}))
+    assert isinstance(run(speakers["dia"], job, text=LONG, max_frames=30)[-1], Finished)
+
+
+def test_a_finished_part_far_longer_than_a_voice_remembers_is_passed_over(
+    speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five minutes of sound may come from another machine: encoding them would take more memory than speaking."""
+    job, encoded = tmp_path / "job", list[int]()
+    run(speakers["dia"], job, text=LONG, max_frames=30, only_parts=(0,))
+    about, most_s = job / "part-000.json", speakers["dia"].limits.rows_most / speakers["dia"].limits.frame_rate
+    about.write_text(json.dumps({**json.loads(about.read_text()), "channels": 1, "codes": base64.b64encode(b"\0\0").decode()}))
+    write_clip(job / "part-000.wav", 1.1 * most_s)
+    monkeypatch.setattr(Codec, "encode", lambda self, samples: encoded.append(len(samples)))
+    assert isinstance(run(speakers["dia"], job, text=LONG, max_frames=30, only_parts=(0, 1))[-1], Finished) and not encoded
