@@ -14,6 +14,7 @@ from typing import Any, Final
 import diffusers
 import torch
 import transformers
+from peft.tuners.lora.layer import LoraLayer
 from safetensors import SafetensorError
 
 from app.compat.planning.types import ModelPart, Plan
@@ -28,6 +29,7 @@ from app.engine.loading.tokenizer import load_tokenizer
 from app.engine.models.model import Model
 from app.engine.pipelines import placement
 from app.engine.pipelines.families import FAMILIES, Family
+from app.engine.pipelines.lora_file import Scales, read_lora
 from app.engine.pipelines.parts_on_disk import DiskParts
 from app.sentence import Sentence, say
 from app.trouble import Trouble
@@ -226,12 +228,13 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # having several is intended
-            pipe.load_lora_weights(
-                str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True, use_safetensors=True
-            )
+            tensors, scales = read_lora(file)
+            pipe.load_lora_weights(tensors, adapter_name=adapter)
         if not any(adapter in names for names in pipe.get_list_adapters().values()):
             raise ValueError("none of its weights belongs to this model")
-        for part in placement.list_modules(pipe).values():
+        for name, part in placement.list_modules(pipe).items():
+            if name in scales:
+                _scale_lora(part, adapter, scales[name])
             placement.widen_loras(part)
     except _BAD_FILES as fault:
         if any(adapter in names for names in pipe.get_list_adapters().values()):
@@ -241,6 +244,13 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
                 "lora.misfit", "The LoRA {path} was made for another model. Remove it, or choose the model it was made for.", path=str(path)
             )
         ) from fault
+
+
+def _scale_lora(part: torch.nn.Module, adapter: str, scales: Scales) -> None:
+    for name, layer in part.named_modules():
+        if isinstance(layer, LoraLayer) and adapter in layer.lora_alpha:
+            layer.lora_alpha[adapter] = scales.find(name, layer.r[adapter])
+            layer.set_scale(adapter, 1.0)
 
 
 def _explain(folder: Path, fault: Exception) -> Trouble:
