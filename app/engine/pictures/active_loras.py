@@ -1,14 +1,22 @@
-"""Activate exactly the LoRAs of a request; on the processor add them into the denoiser's weights, so that no step pays for them."""
+"""Activate exactly the LoRAs of a request; on the processor add them into the denoiser's weights, so that no step pays for them.
+
+Only what comes off again is added: W + D - D is W but for the rounding of D, so a LoRA with larger numbers stays beside the weights."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+from peft.tuners.lora.layer import LoraLayer
+from peft.tuners.tuners_utils import BaseTunerLayer
 
 from app.engine.pictures.final_settings import PictureSettings
 from app.engine.pipelines import loader
 from app.engine.pipelines.packed_convolutions import unpack_convolutions
 from app.sentence import say
 from app.trouble import Trouble
+
+MOST: Final = 32.0
+"""The largest number that is added to a weight: in float32 it leaves at most 2e-6 there. Real LoRAs add less than 5."""
 
 
 class ActiveLoras:
@@ -20,6 +28,15 @@ class ActiveLoras:
         self._weights: dict[str, float] | None = {}
         """What is active now; None if that is uncertain."""
         self._merged = False
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the model may hold something of a LoRA that failed, and is to be loaded anew."""
+        return self._weights is None
+
+    def doubt(self) -> None:
+        """A run failed: LoRAs that are active may be why."""
+        self._weights = self._weights and None
 
     def activate(self, pipe: Any, settings: PictureSettings) -> bool:
         """Return whether anything changed."""
@@ -50,7 +67,7 @@ class ActiveLoras:
 
     def _merge(self, pipe: Any, adapters: list[str]) -> None:
         own = set(pipe.get_list_adapters().get(self._denoiser, ()))
-        if self._merges and own:
+        if self._merges and own and comes_off(getattr(pipe, self._denoiser), own & set(adapters)):
             unpack_convolutions(getattr(pipe, self._denoiser))
             self._merged = True  # even if it breaks off halfway: what was added has to come off
             pipe.fuse_lora(components=[self._denoiser], adapter_names=[each for each in adapters if each in own])
@@ -60,3 +77,21 @@ class ActiveLoras:
             unpack_convolutions(getattr(pipe, self._denoiser))
             pipe.unfuse_lora(components=[self._denoiser])
             self._merged = False
+
+
+def comes_off(denoiser: Any, adapters: set[str]) -> bool:
+    """Tell whether LoRAs, with the weights that they are active with, can be added and subtracted again with no trace but rounding. A variant, as
+    DoRA, multiplies what was there."""
+    layers = [each for each in denoiser.modules() if isinstance(each, BaseTunerLayer)]
+    return all(_find_most(each, adapter) <= MOST for each in layers for adapter in adapters if adapter in each._all_available_adapter_names())
+
+
+def _find_most(layer: BaseTunerLayer, adapter: str) -> float:
+    """Return what a number that is added to a weight or bias of this layer is at most: no product of two rows exceeds that of their lengths."""
+    if not isinstance(layer, LoraLayer) or adapter not in layer.lora_A or adapter in layer.lora_variant:
+        return float("inf")
+    down, up = layer.lora_A[adapter].weight.detach().flatten(1).float(), layer.lora_B[adapter].weight.detach().flatten(1).float()
+    most = float(up.norm(dim=1).max()) * float(down.norm(dim=0).max())
+    if layer.lora_B[adapter].bias is not None:
+        most = max(most, float(layer.lora_B[adapter].bias.detach().abs().max()))
+    return abs(layer.scaling[adapter]) * most

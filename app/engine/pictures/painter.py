@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -84,7 +84,14 @@ class Painter:
         """Paint the pictures that `job` lacks; an interrupted one resumes from its last good step. Everything happens in one thread
         of its own, which alone touches the device until the iterator ends: Metal must not be used by two threads at once (pytorch
         #197805), and torch keeps a thread pool for every thread that calls it."""
-        return iterate_reports(lambda tell: self._run(request, control, seam, job, tell))
+        return iterate_reports(lambda tell: self._run_or_doubt(request, control, seam, job, tell))
+
+    def _run_or_doubt(self, *run: Any) -> None:
+        try:
+            self._run(*run)
+        except BaseException:
+            self._loras.doubt()
+            raise
 
     def _run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path, tell: Tell) -> None:
         started_s = time.monotonic()
@@ -149,7 +156,7 @@ class Painter:
 
     def adapt(self, plan: Plan) -> bool:
         """Switch to a plan that differs only in the VAE's slices and tiles; False: the model has to be loaded again."""
-        if not same_placement(self._plan, plan):
+        if self._loras.doubtful or not same_placement(self._plan, plan):
             return False
         if plan != self._plan:  # the other plan may be there because the text encoder broke under this one
             self._embeddings.forget()
