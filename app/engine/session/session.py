@@ -147,9 +147,14 @@ class Session:
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 failure = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
+                of_loras = kind == "numbers" and isinstance(request, PictureRequest) and bool(request.loras)
                 runs = partial(decided, chunk=live.last_chunk)
-                learned = None if failure is None else self._fall_back(runs, need, failure, where, words, loading)
+                learned = None if failure is None else self._fall_back(runs, need, failure, where, words, loading, not of_loras)
                 if failure is None or learned is None:
+                    if of_loras:
+                        raise Trouble(
+                            say("session.lora-numbers", "With these LoRAs the model produces invalid numbers. Remove them, or lower their weights.")
+                        ) from fault
                     raise
             yield Note(CAUSES[failure.fault])
             if failure.fault == "memory":
@@ -158,15 +163,18 @@ class Session:
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
 
     def _fall_back(
-        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str, loading: bool = False
-    ) -> Learned | None:
-        """Take one fallback and store it: later runs on this machine start with it."""
+        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str, loading: bool = False,
+        lasting: bool = True,
+    ) -> Learned | None:  # fmt: skip
+        """Take one fallback and store it: later runs on this machine start with it. `lasting`: False where it may not be the machine that
+        broke the numbers; the next run reads what is stored."""
         found = next_fallback(decided, need, self.verdicts, failure, where, words, loading)
         if found is None:
             return None
         learned, verdict, _ = found
         self.verdicts[verdict.subject] = verdict
-        learn(self.home.verdicts, self.hardware, verdict)
+        if lasting:
+            learn(self.home.verdicts, self.hardware, verdict)
         return learned
 
     def _run(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
@@ -24,7 +25,7 @@ from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
-from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
@@ -38,6 +39,7 @@ from app.engine.text.voice_limits import DIA
 from app.engine.text.voices import keep_voice
 from app.paths import home
 from tests.support import refused
+from tests.support.picture_fixtures import make_lora
 from tests.support.refused import take_away
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER, save_voice
@@ -196,6 +198,20 @@ def test_a_machine_that_breaks_every_way_is_told(
     assert isinstance(end, Failed) and "precision" in str(end.sentence)
     fallbacks = [event.fallback for event in events if isinstance(event, Adjusted)]
     assert fallbacks[0] == "contiguous" and len(set(fallbacks)) == len(fallbacks) > 1
+
+
+def test_a_lora_that_breaks_numbers_teaches_nothing_about_the_machine(
+    run: Run, session: Session, models: dict[str, str], tmp_path: Path, plans: list[Plan]
+) -> None:
+    style = make_lora(Path(models["sd15"]), tmp_path / "style.safetensors", 1)
+    save_file({name: tensor * 1e20 for name, tensor in load_file(style).items()}, tmp_path / "huge.safetensors")
+    events = run(picture(models, loras=(Lora(str(tmp_path / "huge.safetensors")),)))
+    end = events[-1]
+    assert isinstance(end, Failed) and end.sentence.key == "session.lora-numbers"
+    assert not [each for each in load(session.home.verdicts, session.hardware) if each.kind == "rung"]
+    first = plans[0]
+    plans.clear()
+    assert isinstance(run(picture(models), job="next")[-1], Finished) and choices(plans[0]) == choices(first)
 
 
 def test_memory_that_never_suffices_ends_in_a_sentence(
