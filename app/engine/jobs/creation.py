@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 import time
@@ -15,6 +16,9 @@ from app.engine.jobs.database import read_number, read_text
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 
+BIN = ".bin"
+NOWHERE = Path(os.devnull)
+"""No file lies below it."""
 NAME_LETTERS = 32
 NAMED_FROM_LETTERS = 1000
 """A script may have a million letters; its name comes from the first of them."""
@@ -99,9 +103,21 @@ def make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object
     )  # fmt: skip
 
 
-def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
-    """Read a row; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without any."""
+def is_own(path: Path, folder: Path) -> bool:
+    """Tell whether a path lies in a shelf's folder or its bin, and is no link that leads out of them. The folder itself may be a link."""
+    try:
+        real = Path(os.path.realpath(folder))
+        return Path(os.path.realpath(path)).parent in (real, real / BIN)
+    except (OSError, ValueError):  # a damaged row may hold any name
+        return False
+
+
+def read_creation(row: sqlite3.Row | Mapping[str, Any], folder: Path) -> Creation:
+    """Read a row of the shelf with this folder; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without
+    any. A file elsewhere is missing, and its path leads nowhere: a database from a stranger may name any file of this computer."""
     path = Path(row["path"])
+    if not is_own(path, folder):
+        path = NOWHERE / path.name
     try:
         condition = "" if path.stat().st_size == row["bytes"] else "foreign"
     except OSError:

@@ -37,11 +37,15 @@ VERSION = 1
 BUSY_S = 10
 
 
-def describe_tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
-    """Return the columns of the tables with their types, keys and defaults, and the names of all else."""
-    objects = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")]
-    columns = {name: [tuple(row) for row in connection.execute(f'PRAGMA table_info("{name}")')] for name in objects}
-    return {name: rows for name, rows in columns.items() if not name.startswith("words_")}
+SHADOWS = {("table", f"words_{name}", f"words_{name}") for name in ("data", "idx", "docsize", "config")}
+"""The tables that SQLite makes for the full-text table, in words of its version."""
+
+
+def describe_schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """Return kind, name, table and SQL of all that a database consists of; of the full-text table's own tables no SQL."""
+    rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
+    found = {tuple(" ".join(str(each).split()) for each in row) for row in rows}
+    return {row[:3] if row[:3] in SHADOWS else row for row in found}
 
 
 def make_empty() -> sqlite3.Connection:
@@ -58,14 +62,15 @@ def list_columns() -> dict[str, list[str]]:
 
 
 def check(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.Error if the file is damaged or has tables of another version. Nothing is changed."""
+    """Raise sqlite3.Error if the file is damaged, has tables of another version, or anything besides, such as a trigger of a stranger's.
+    Nothing is changed."""
+    ((version,),) = connection.execute("PRAGMA user_version")
+    with closing(make_empty()) as empty:
+        if not 0 <= version <= VERSION or describe_schema(connection) != describe_schema(empty):
+            raise sqlite3.DatabaseError(f"its tables are of another version ({version})")
     ((verdict,),) = connection.execute("PRAGMA quick_check(1)")
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
-    ((version,),) = connection.execute("PRAGMA user_version")
-    with closing(make_empty()) as empty:
-        if not 0 <= version <= VERSION or describe_tables(connection) != describe_tables(empty):
-            raise sqlite3.DatabaseError(f"its tables are of another version ({version})")
     connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
 
 
@@ -91,7 +96,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         connection.row_factory = sqlite3.Row
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # one damaged letter takes no page of the shelf
-        if describe_tables(connection):
+        if describe_schema(connection):
             check(connection)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")

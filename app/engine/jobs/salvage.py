@@ -31,7 +31,8 @@ def read_rows(file: Path, tables: Iterable[str]) -> dict[str, list[Row]]:
             address = copy.as_uri()
         with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as connection:
             connection.row_factory = sqlite3.Row
-            for table in found:
+            real = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table' AND rootpage>0")}
+            for table in found.keys() & real:  # a view may be a query without an end
                 found[table] += _read_table(connection, table)
     return found
 

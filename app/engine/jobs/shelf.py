@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app import atomic_write
-from app.engine.jobs.creation import Creation, RunSummary, make_row, name_after, read_creation
+from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_row, name_after, read_creation
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Job
 from app.sentence import say_to_all
 from app.trouble import Trouble
 
-BIN = ".bin"
 NUMBERED = re.compile(r" \d{1,9}$")
 ID_LIMIT = 2**63
 """SQLite has no larger numbers."""
@@ -176,8 +175,10 @@ class Shelf:
         stay = 0
         with self._moving:  # so that nobody restores one in between, whose row would then go
             for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
+                path = Path(row["path"])
                 try:
-                    Path(row["path"]).unlink(missing_ok=True)
+                    if path.parent.name == BIN and is_own(path, self.folder):
+                        path.unlink(missing_ok=True)
                 except OSError:
                     stay += 1
                 else:
@@ -217,7 +218,8 @@ class Shelf:
         for creation in self.list_of_job(job):
             row = self._db.query("SELECT bytes FROM creations WHERE id=?", creation.id)[0]
             for file in left if creation.condition == "missing" and not creation.binned else ():
-                if file.suffix == creation.path.suffix and file.stat().st_size == row["bytes"]:
+                place = is_own(creation.path, self.folder)
+                if place and file.suffix == creation.path.suffix and file.stat().st_size == row["bytes"]:
                     _move(file, creation.path)
                     left.remove(file)
                     break
@@ -250,7 +252,7 @@ class Shelf:
         found = []
         for row in rows:
             with contextlib.suppress(TypeError, ValueError):
-                found.append(read_creation(row))
+                found.append(read_creation(row, self.folder))
         return found
 
 

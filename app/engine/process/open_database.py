@@ -16,10 +16,9 @@ from filelock import FileLock, Timeout
 from app import notices
 from app.disk_faults import is_access_refused, is_disk_full, word_fault
 from app.engine.jobs import backups, salvage
-from app.engine.jobs.creation import read_creation
+from app.engine.jobs.creation import BIN, is_own, read_creation
 from app.engine.jobs.database import Database, list_columns, make_empty
 from app.engine.jobs.journal import read_job
-from app.engine.jobs.shelf import BIN
 from app.engine.process.disk_room import ROOM_BYTES, describe_lack
 from app.engine.process.shelf_refill import correct, find_unlisted
 from app.paths import Home
@@ -80,7 +79,7 @@ def relist(home: Home, database: Database) -> None:
         known = {os.path.realpath(path) for path in listed}  # the same folder may have two names
         with database.transaction():
             before = database.query("SELECT COUNT(*) AS rows FROM creations")[0]["rows"]
-            _add(database, list_columns(), {"creations": [row for row in lost if os.path.realpath(row["path"]) not in known]})
+            _add(database, list_columns(), {"creations": [row for row in lost if os.path.realpath(row["path"]) not in known]}, home.creations)
             more = database.query("SELECT COUNT(*) AS rows FROM creations")[0]["rows"] - before
         if more:
             notices.tell(say("database.relisted", "The list of your creations lacked {more} of those in {folder}. They are on the shelf again.",
@@ -205,12 +204,12 @@ def _fill(made: Path, home: Home) -> tuple[int, int]:
         with database.transaction():
             for read in (salvage.read_rows, salvage.scan_pages):
                 found = read(home.database, columns)
-                _add(database, columns, {**found, "creations": map(correct, _find_here(home, found["creations"]))})
+                _add(database, columns, {**found, "creations": map(correct, _find_here(home, found["creations"]))}, home.creations)
             for backup in backups.list_backups(home):
                 found = salvage.read_rows(backup, columns)
-                _add(database, columns, {**found, "creations": _find_here(home, found["creations"])})
+                _add(database, columns, {**found, "creations": _find_here(home, found["creations"])}, home.creations)
             listed = {str(row["path"]) for row in database.query("SELECT path FROM creations")}
-            _add(database, columns, {"creations": list(find_unlisted(home.creations, listed))})
+            _add(database, columns, {"creations": list(find_unlisted(home.creations, listed))}, home.creations)
             counts = [database.query(f"SELECT COUNT(*) AS rows FROM {table}")[0]["rows"] for table in ("jobs", "creations")]
     finally:
         database.close()
@@ -218,11 +217,13 @@ def _fill(made: Path, home: Home) -> tuple[int, int]:
 
 
 def _find_here(home: Home, rows: Iterable[Row]) -> Iterator[Row]:
-    """Let rows of a home that was copied or moved name the files of this one."""
+    """Yield the rows whose files are here; those of a home that was copied or moved name the files of this one."""
     for row in rows:
         path = Path(str(row.get("path")))
         here = home.creations / BIN / path.name if path.parent.name == BIN else home.creations / path.name
-        yield {**row, "path": str(here)} if here != path and _is_file(here) else row
+        own = here if _is_file(here) else path
+        if is_own(own, home.creations):
+            yield {**row, "path": str(own)}
 
 
 def _is_file(path: Path) -> bool:
@@ -232,8 +233,8 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _add(database: Database, columns: Mapping[str, list[str]], found: Mapping[str, Iterable[Row]]) -> None:
-    """Add the rows that are whole and not there yet; of creations those whose files are there."""
+def _add(database: Database, columns: Mapping[str, list[str]], found: Mapping[str, Iterable[Row]], folder: Path) -> None:
+    """Add the rows that are whole and not there yet; of creations those whose files are there, in this folder."""
     for table, rows in found.items():
         names = columns[table]
         query = f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
@@ -242,15 +243,15 @@ def _add(database: Database, columns: Mapping[str, list[str]], found: Mapping[st
             try:
                 if table == "jobs":
                     read_job(values)
-                elif not _has_file_and_settings(values):
+                elif not _has_file_and_settings(values, folder):
                     continue
                 database.write(query, *values.values())
             except (Trouble, TypeError, ValueError, AttributeError, RecursionError, sqlite3.IntegrityError):
                 continue  # It is damaged: a backup or the file itself may have it.
 
 
-def _has_file_and_settings(row: Row) -> bool:
-    creation = read_creation({**row, "id": 0})
+def _has_file_and_settings(row: Row, folder: Path) -> bool:
+    creation = read_creation({**row, "id": 0}, folder)
     return creation.condition != "missing" and bool(creation.request)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.files import picture_settings, sound
-from app.engine.jobs.creation import read_words
+from app.engine.jobs.creation import BIN, read_words
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, from_json, to_json
 from app.engine.jobs.shelf import BIN

@@ -407,3 +407,46 @@ def test_a_creation_that_is_restored_while_the_bin_is_emptied_comes_back_or_goes
     shelf.empty_bin()
     restoring[0].join()
     assert [*shelf.folder.rglob("*.wav")] == [each.path for each in shelf.find(Search())]
+
+
+@pytest.mark.parametrize("way", ["a file elsewhere", "a link in the folder", "a link in place of the bin", "a way back out"])
+def test_no_row_reaches_a_file_that_is_not_the_shelfs(
+    shelf: Shelf, journal: Journal, database: Database, tmp_path: Path, way: str
+) -> None:
+    """A database, or a whole home, may come from a stranger who says that it is a backup."""
+    (kept,) = shelf.keep(journal.queue(PictureRequest("a lake"), Choice()), [made(tmp_path, "lake.png")], MADE)
+    (shelf.folder / ".bin").mkdir(exist_ok=True)
+    theirs = tmp_path / "documents"
+    theirs.mkdir()
+    thesis = made(theirs, "thesis.png", b"years of work")
+    if way == "a file elsewhere":
+        path = thesis
+    elif way == "a link in the folder":
+        path = shelf.folder / "link.png"
+        path.symlink_to(thesis)
+    elif way == "a way back out":
+        path = shelf.folder / ".bin" / ".." / ".." / "documents" / "thesis.png"
+    else:
+        (shelf.folder / ".bin").rmdir()
+        (shelf.folder / ".bin").symlink_to(theirs)
+        path = shelf.folder / ".bin" / "thesis.png"
+    database.write("UPDATE creations SET path=?, bytes=? WHERE id=?", str(path), len(b"years of work"), kept.id)
+    found = shelf.get(kept.id)
+    assert found.condition == "missing" and not found.path.exists() and found.path.name == path.name
+    with zipfile.ZipFile(shelf.export([kept.id], tmp_path / "export.zip")) as bundle:
+        assert not bundle.namelist()
+    shelf.restore(kept.id)
+    assert thesis.read_bytes() == b"years of work"
+    database.write("UPDATE creations SET path=?, binned_s=1 WHERE id=?", str(path), kept.id)
+    assert shelf.empty_bin() == 0 and thesis.read_bytes() == b"years of work"
+    assert not shelf.find(Search(binned=True))
+
+
+def test_a_shelf_in_a_linked_folder_is_the_owners(journal: Journal, database: Database, tmp_path: Path) -> None:
+    (tmp_path / "other disk").mkdir()
+    (tmp_path / "creations").symlink_to(tmp_path / "other disk")
+    shelf = Shelf(database, tmp_path / "creations")
+    (kept,) = shelf.keep(journal.queue(PictureRequest("a lake"), Choice()), [made(tmp_path, "lake.png")], MADE)
+    assert kept.condition == ""
+    shelf.delete(kept.id)
+    assert shelf.get(kept.id).condition == "" and shelf.empty_bin() == 0 and not any((tmp_path / "other disk" / ".bin").iterdir())

@@ -344,3 +344,41 @@ def test_the_command_makes_a_backup_and_says_where(place: Home, capsys: pytest.C
     assert capsys.readouterr().out.strip() == str(made)
     DAMAGES["garbage"](place.database, random.Random(SEED))
     assert main(["backup", "--home", str(place.root)]) == 2 and backups.list_backups(place) == [made]
+
+
+ENDLESS = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        f"CREATE TRIGGER words_evil BEFORE UPDATE ON creations BEGIN SELECT ({ENDLESS}); END",
+        f"CREATE VIEW words_data2 AS {ENDLESS}",
+        "DROP TRIGGER creations_gone; CREATE TRIGGER creations_gone AFTER DELETE ON creations BEGIN SELECT 1; END",
+        "CREATE INDEX words_by_job ON creations (job)",
+    ],
+    ids=lambda changes: changes[:30],
+)
+def test_what_a_stranger_adds_to_a_database_is_left_behind(place: Home, changes: str) -> None:
+    with closing(sqlite3.connect(place.database)) as connection:
+        listed = connection.execute("SELECT id, path FROM creations ORDER BY id").fetchall()
+        plain = {row for row in connection.execute("SELECT type, name FROM sqlite_master")}
+        connection.executescript(changes)
+    database = open_database(place, alone=True)
+    assert [tuple(row) for row in database.query("SELECT id, path FROM creations ORDER BY id")] == listed and listed
+    assert {tuple(row) for row in database.query("SELECT type, name FROM sqlite_master")} == plain
+    assert not [row for row in database.query("SELECT sql FROM sqlite_master") if "RECURSIVE" in str(row["sql"]) or "SELECT 1" in str(row["sql"])]
+    database.close()
+
+
+def test_a_query_without_end_in_place_of_a_table_is_not_asked(place: Home) -> None:
+    with closing(sqlite3.connect(place.database)) as connection:
+        connection.executescript("DROP TABLE jobs; CREATE VIEW jobs AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT x AS id FROM r")
+    assert salvage.read_rows(place.database, ("jobs",)) == {"jobs": []}
+
+
+def test_a_database_of_today_opens_as_it_is(place: Home) -> None:
+    before = place.database.stat().st_ino
+    Database(place.database).close()
+    open_database(place, alone=True).close()
+    assert place.database.stat().st_ino == before and not notices.take_all()
