@@ -79,7 +79,9 @@ def relist(home: Home, database: Database) -> None:
         known = {os.path.realpath(path) for path in listed}  # the same folder may have two names
         with database.transaction():
             before = database.query("SELECT COUNT(*) AS rows FROM creations")[0]["rows"]
-            _add(database, list_columns(), {"creations": [row for row in lost if os.path.realpath(row["path"]) not in known]}, home.creations)
+            _add(
+                database, list_columns(), {"creations": [row for row in lost if os.path.realpath(row["path"]) not in known]}, home.creations
+            )
             more = database.query("SELECT COUNT(*) AS rows FROM creations")[0]["rows"] - before
         if more:
             notices.tell(say("database.relisted", "The list of your creations lacked {more} of those in {folder}. They are on the shelf again.",

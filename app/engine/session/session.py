@@ -153,7 +153,10 @@ class Session:
                 if failure is None or learned is None:
                     if of_loras:
                         raise Trouble(
-                            say("session.lora-numbers", "With these LoRAs the model produces invalid numbers. Remove them, or lower their weights.")
+                            say(
+                                "session.lora-numbers",
+                                "With these LoRAs the model produces invalid numbers. Remove them, or lower their weights.",
+                            )
                         ) from fault
                     raise
             yield Note(CAUSES[failure.fault])

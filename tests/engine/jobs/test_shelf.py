@@ -410,9 +410,7 @@ def test_a_creation_that_is_restored_while_the_bin_is_emptied_comes_back_or_goes
 
 
 @pytest.mark.parametrize("way", ["a file elsewhere", "a link in the folder", "a link in place of the bin", "a way back out"])
-def test_no_row_reaches_a_file_that_is_not_the_shelfs(
-    shelf: Shelf, journal: Journal, database: Database, tmp_path: Path, way: str
-) -> None:
+def test_no_row_reaches_a_file_that_is_not_the_shelfs(shelf: Shelf, journal: Journal, database: Database, tmp_path: Path, way: str) -> None:
     """A database, or a whole home, may come from a stranger who says that it is a backup."""
     (kept,) = shelf.keep(journal.queue(PictureRequest("a lake"), Choice()), [made(tmp_path, "lake.png")], MADE)
     (shelf.folder / ".bin").mkdir(exist_ok=True)

@@ -362,18 +362,22 @@ ENDLESS = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELEC
 def test_what_a_stranger_adds_to_a_database_is_left_behind(place: Home, changes: str) -> None:
     with closing(sqlite3.connect(place.database)) as connection:
         listed = connection.execute("SELECT id, path FROM creations ORDER BY id").fetchall()
-        plain = {row for row in connection.execute("SELECT type, name FROM sqlite_master")}
+        plain = set(connection.execute("SELECT type, name FROM sqlite_master"))
         connection.executescript(changes)
     database = open_database(place, alone=True)
     assert [tuple(row) for row in database.query("SELECT id, path FROM creations ORDER BY id")] == listed and listed
     assert {tuple(row) for row in database.query("SELECT type, name FROM sqlite_master")} == plain
-    assert not [row for row in database.query("SELECT sql FROM sqlite_master") if "RECURSIVE" in str(row["sql"]) or "SELECT 1" in str(row["sql"])]
+    assert not [
+        row for row in database.query("SELECT sql FROM sqlite_master") if "RECURSIVE" in str(row["sql"]) or "SELECT 1" in str(row["sql"])
+    ]
     database.close()
 
 
 def test_a_query_without_end_in_place_of_a_table_is_not_asked(place: Home) -> None:
     with closing(sqlite3.connect(place.database)) as connection:
-        connection.executescript("DROP TABLE jobs; CREATE VIEW jobs AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT x AS id FROM r")
+        connection.executescript(
+            "DROP TABLE jobs; CREATE VIEW jobs AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT x AS id FROM r"
+        )
     assert salvage.read_rows(place.database, ("jobs",)) == {"jobs": []}
 
 

@@ -360,7 +360,9 @@ def test_a_finished_part_whose_codes_are_odd_is_heard_by_its_sound(
     run(speakers["dia"], job, text=LONG, max_frames=30, only_parts=(0,))
     about = job / "part-000.json"
     odd = np.tile(np.array(codes, "<i2"), (20, 1))
-    about.write_text(json.dumps({**json.loads(about.read_text()), "channels": odd.shape[1], "codes": base64.b64encode(odd.tobytes()).decode()}))
+    about.write_text(
+        json.dumps({**json.loads(about.read_text()), "channels": odd.shape[1], "codes": base64.b64encode(odd.tobytes()).decode()})
+    )
     assert isinstance(run(speakers["dia"], job, text=LONG, max_frames=30)[-1], Finished)
 
 
