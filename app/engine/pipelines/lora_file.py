@@ -14,7 +14,8 @@ from safetensors import safe_open
 
 from app.engine.files.bounded_json import Bounds, parse_json
 from app.engine.files.config_facts import shorten
-from app.sentence import Trouble, say
+from app.sentence import say
+from app.trouble import Trouble
 
 SETTINGS: Final = "lora_adapter_metadata"
 """Where diffusers keeps what it builds a LoRA from: by part of the pipeline, then by the names that peft has for settings."""

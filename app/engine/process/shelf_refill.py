@@ -12,7 +12,6 @@ from app.engine.files import picture_settings, sound
 from app.engine.jobs.creation import BIN, read_words
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, from_json, to_json
-from app.engine.jobs.shelf import BIN
 from app.trouble import Trouble
 
 PICTURES: Final = frozenset({".png"})

@@ -9,7 +9,7 @@ import pytest
 
 from app.engine.models import judged_files
 from app.engine.models.detect import detect_model
-from app.sentence import Trouble
+from app.trouble import Trouble
 
 
 def make_model(folder: Path, parts: int, files: dict[str, str]) -> list[str]:

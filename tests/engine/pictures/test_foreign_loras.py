@@ -19,7 +19,7 @@ from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
 from app.engine.pipelines.lora_file import TENSORS_MOST, read_lora
-from app.sentence import Trouble
+from app.trouble import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, make_lora
 
