@@ -201,8 +201,7 @@ def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: O
     page.keyboard.press("Tab")
     page.wait_for_timeout(1000)
     first[0].continue_()
-    page.wait_for_timeout(1000)
-    assert [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160]
+    until(lambda: [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160])
     page.unroute_all()
     for side in ("width", "height"):
         page.fill(f"#paint-{side} input", "128")

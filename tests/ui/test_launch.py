@@ -105,7 +105,7 @@ def test_the_end_does_not_wait_for_what_never_ends(tmp_path: Path) -> None:
     try:
         assert "open at" in child.stdout.readline()
         child.send_signal(signal.SIGINT)
-        assert child.wait(timeout=40) == 0
+        assert child.wait(timeout=120) == 0
         assert "keeper.close()" in (tmp_path / "logs" / "hearth.log").read_text(), "where it waited"
     finally:
         child.kill()

@@ -97,4 +97,4 @@ def _find_most(layer: BaseTunerLayer, adapter: str) -> float:
     most = float(up.norm(dim=1).max()) * float(down.norm(dim=0).max())
     if layer.lora_B[adapter].bias is not None:
         most = max(most, float(layer.lora_B[adapter].bias.detach().abs().max()))
-    return abs(layer.scaling[adapter]) * most
+    return abs(float(layer.scaling[adapter])) * most
