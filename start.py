@@ -1,7 +1,10 @@
 """The one way in, standard library only: makes the environment (the right torch for this card), then runs Hearth.
 
     python3 start.py            open Hearth; where that fails, a page with the reason and Repair
-    python3 start.py test ...   add what the tests need and run them; what follows goes to pytest
+    python3 start.py test ...   add what the tests need and run them: all, fast, those of a room (test keeper); other words go to pytest
+    python3 start.py style      check the checkout's style and format alone, before a commit
+    python3 start.py lint       check the checkout's style, format and house rules
+    python3 start.py types      check the checkout's types
     python3 start.py add NAME   add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs
     python3 start.py repair     make the environment anew
     python3 start.py update     newer code and its environment beside the old one, swapped in once proven

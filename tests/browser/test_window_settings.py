@@ -49,6 +49,7 @@ def begin() -> Iterator[Callable[[Path, Path], Open]]:
         each.process.wait()
 
 
+@pytest.mark.timeout(900)  # two starts, a load, a picture and the whole check of a machine, for which other programs leave little
 def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_restart(
     visit: Visit, tmp_path: Path, begin: Callable[[Path, Path], Open], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +202,7 @@ def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: O
     page.keyboard.press("Tab")
     page.wait_for_timeout(1000)
     first[0].continue_()
-    until(lambda: [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160])
+    until(lambda: page.wait_for_timeout(50) is None and [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160])
     page.unroute_all()
     for side in ("width", "height"):
         page.fill(f"#paint-{side} input", "128")

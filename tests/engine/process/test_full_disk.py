@@ -19,7 +19,7 @@ from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import disk_room, engine_loop
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.trouble import Trouble
+from app.trouble import DiskFull, Trouble
 from app.ui.state.settings import Settings
 from tests.engine.process.test_broken_database import make_home
 from tests.support import light_engine
@@ -140,7 +140,7 @@ def test_an_engine_that_finds_no_room_gives_its_job_back(tmp_path: Path, monkeyp
     def full_once(job: str, event: Event) -> None:
         if not failed and isinstance(event, Finished):
             failed.append(job)
-            event = Failed(say("session.disk-full", "full"), cure="open-folder")
+            event = Failed.of(DiskFull(say("session.disk-full", "full"), cure="open-folder"))
         real(job, event)
 
     monkeypatch.setattr(keeper._loop, "_handle_event", full_once)
