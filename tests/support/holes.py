@@ -61,7 +61,7 @@ CHANGES: Final[dict[str, list[Change]]] = {
         ("app.engine.files.model_folder", "require_inside", _nothing),
     ],
     "classes": [("app.engine.pipelines.loader", "find_kinds", _find_any_kind)],
-    "headers": [("app.engine.files.safetensors", "_judge_row", lambda entry, offsets: tuple(offsets))],
+    "headers": [("app.engine.files.safetensors", "_judge_row", lambda _name, _entry, offsets: tuple(offsets))],
     "removing": [("app.ui.tabs.models", "ACTIONS", {"add": _nothing, "forget": _nothing})],
     "start": [("app.ui.state.models_desk", "ModelsDesk.look_at_start", _nothing)],
 }

@@ -13,6 +13,7 @@ from app.engine.jobs.events import Failed
 from app.engine.jobs.request import PictureRequest
 from app.machines.helping_machine import HelpingMachine
 from app.sentence import say
+from app.trouble import NoMemory
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.translate import Language
 from app.ui.state.desk import Desk
@@ -57,7 +58,7 @@ def test_the_forecast_says_who_has_room(desk: Desk, spoken: Language) -> None:
 
 @pytest.mark.parametrize("spoken", ["en", "zh"])
 def test_a_failure_for_lack_of_memory_names_the_way_out(desk: Desk, spoken: Language) -> None:
-    failed = Failed(say("session.no-memory", "There is not enough memory."), cure="smaller")
+    failed = Failed.of(NoMemory(say("session.no-memory", "There is not enough memory."), cure="smaller"))
     for person in (OWNER, ADA):
         desk.keeper._board.post(desk.jobs.begin(LARGE if person is OWNER else PictureRequest("a ball"), person), failed)
     assert COULD[spoken] in owner_view(desk, OWNER, spoken, False)["picture"]["end"]["text"]

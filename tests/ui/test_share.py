@@ -22,7 +22,7 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Note
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.sentence import Sentence, say
+from app.sentence import Sentence, say, say_to_all
 from app.trouble import ShareEnded, Trouble
 from app.ui import live_view, routes, share
 from app.ui.access.login import Logins, digest_password
@@ -117,7 +117,7 @@ def test_the_owner_can_stop_what_a_guest_makes_and_the_guest_hears_of_it(desk: D
     for person in (OWNER, guest):
         job = desk.jobs.begin(SpeechRequest("[S1] Hello."), person)
         desk.keeper._loop.status.set(job=job)
-        desk.keeper._board.post(job, Note(say("starter.painting", "Painting: {caption}.", caption="a boat")))
+        desk.keeper._board.post(job, Note(say_to_all("starter.painting", "Painting: {caption}.", caption="a boat")))
         desk.keeper._board.post(job, Note(say("painting.smaller", "The decoder works in tiles.")))
         live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
         assert (live["strip"]["job"], live["strip"]["of_guest"]) == (job, not person.owner)

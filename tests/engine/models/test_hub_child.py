@@ -81,7 +81,8 @@ def test_what_it_imports_is_small() -> None:
 
 
 def find_children() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children() if "spawn_main" in " ".join(each.cmdline())]
+    living = (each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE)
+    return [each for each in living if "spawn_main" in " ".join(each.cmdline())]
 
 
 def test_its_death_is_a_sentence_and_what_came_is_kept(fetching: Downloads, hub: Hub, place: Home) -> None:
