@@ -15,6 +15,6 @@ setup(
     packages=[*find_packages(include=["app", "app.*"]), "app.assets"],
     package_dir={"app.assets": "assets"},
     package_data={"app": ["**/*"], "app.assets": ["**/*"]},
-    exclude_package_data={"": ["__pycache__/*", "*.pyc"], "app.assets": ["make_*.py", "screenshots/*", "starter/training/**"]},
+    exclude_package_data={"": ["__pycache__/*", "*.pyc"], "app.assets": ["make_*.py", "screenshots/*"]},
     cmdclass={"build_py": WithoutMakers},
 )

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from app import __version__
-from app.clean_words import CleanFormatter
-from app.commands import COMMANDS, STARTS
-from app.extras import START
-from app.fast_import import pausing_collector
-from app.languages import word_for
+from app.base.clean_words import CleanFormatter
+from app.base.commands import COMMANDS, STARTS
+from app.base.extras import START
+from app.base.fast_import import pausing_collector
+from app.base.languages import word_for
+from app.base.trouble import Trouble
 from app.launcher import slot_lock
-from app.trouble import Trouble
 
 EXIT_TROUBLE = 2
 EXIT_STOPPED = 130

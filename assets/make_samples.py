@@ -11,9 +11,9 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from app.__main__ import main as hearth
-from assets.starter.training.pictures.captions import say
-from assets.starter.training.pictures.pack import EXAMPLES
-from assets.starter.training.pictures.scenes import scene
+from training.pictures.captions import say
+from training.pictures.pack import EXAMPLES
+from training.pictures.scenes import scene
 
 STARTER = Path(__file__).parent / "starter"
 ACROSS, DOWN = 6, 2

@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from app import notices
-from app.fast_import import pausing_collector
+from app.base import notices
+from app.base.fast_import import pausing_collector
 
 # Where PYTHONDONTWRITEBYTECODE is set, each of the hundred engines and windows that the tests start would compile torch and Gradio
 # anew, which takes longer than most tests. Theirs is kept in a folder of its own.

@@ -35,7 +35,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import notices
+from app.base import notices
+from app.base.trouble import Trouble
 from app.compat.machine.pretended import machine
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import END, Failed, Loading
@@ -43,10 +44,9 @@ from app.engine.jobs.messages import JobEvent, Ready, Run
 from app.engine.jobs.request import Lora, PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.models import local_models
 from app.engine.models.catalog import CATALOG
-from app.engine.models.precheck import admit
-from app.engine.text import voices
-from app.engine.text.voice_limits import DIA
-from app.trouble import Trouble
+from app.engine.models.voice_limits import DIA
+from app.engine.session.precheck import admit
+from app.engine.speech.text import voices
 from app.ui import routes, window
 from app.ui.api import a1111, openai
 from app.ui.state import models_desk

@@ -12,13 +12,13 @@ import pytest
 
 from tests.support.places import TOP
 
-FILES = sorted((TOP / "app").rglob("*.py"))
+FILES = sorted([*(TOP / "app").rglob("*.py"), *(TOP / "bench").rglob("*.py")])
 TREES = {path.relative_to(TOP).as_posix(): ast.parse(path.read_text("utf-8")) for path in FILES}
 COMPUTE = (
-    "app.compat.attention", "app.compat.selftest", "app.engine.loading", "app.engine.pictures", "app.engine.pipelines",
-    "app.engine.session", "app.engine.speech", "app.cli.bench.cases", "app.cli.bench.full_size", "app.cli.bench.speech_rows",
+    "app.compat.attention", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
+    "app.engine.session", "app.engine.speech.run", "app.engine.speech.dia", "bench.cases", "bench.full_size", "bench.speech_rows",
 )  # fmt: skip
-"""The rooms that may import torch; import-linter's contract in pyproject.toml lists all others."""
+"""Where importing a module may bring torch; a contract in pyproject.toml says who may name it."""
 EXTRA = "app.machines.cluster"
 """Imports dask, of the extra machines; only the machines process imports it."""
 
@@ -67,9 +67,9 @@ READERS = {
     "PIL.Image.open", "soundfile.read", "soundfile.info", "soundfile.blocks", "soundfile.SoundFile", "av.open", "zipfile.ZipFile", "tarfile.open",
     "shutil.unpack_archive", "wave.open",
 }  # fmt: skip
-OPENER = "app/engine/files/foreign_formats.py"
+OPENER = "app/base/foreign_formats.py"
 RUNNERS = {"subprocess", "os.system", "os.popen", "os.startfile", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell"}
-GIVES_FILES = {"app/engine/files/convert_sound.py"}
+GIVES_FILES = {"app/engine/speech/sound/convert_sound.py"}
 
 
 def name_calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:

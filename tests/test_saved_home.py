@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import Home
 from app.compat.machine.chunk_curve import Curve, Point, read_curve
 from app.compat.machine.verdicts import RunFailure, Subject, load
-from app.engine.files.made_from import read_request
 from app.engine.jobs.events import Failed, Finished, PartDone, Step
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search
+from app.engine.keeper.keeper import Keeper
+from app.engine.keeper.made_from import read_request
 from app.engine.models.chosen import read_choice
-from app.engine.process.keeper import Keeper
-from app.engine.text.voices import list_voices
+from app.engine.speech.text.voices import list_voices
 from app.launcher import slots
-from app.paths import Home
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import read_allowance

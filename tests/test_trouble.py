@@ -11,17 +11,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import BadRequest, DiskFull, QuotaMet, Trouble
 from app.engine.jobs.events import Failed, Note
 from app.machines.tasks.event_json import from_json, to_json
-from app.sentence import Sentence, say, say_to_all
-from app.trouble import BadRequest, DiskFull, QuotaMet, Trouble
 from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.person import OWNER, Person
 from tests.support.places import TOP
 from tests.support.sentences import called
 
 GUEST = Person("visitor-ada", owner=False)
-TRANSLATES = {"app/sentence.py", "app/ui/page/translate.py"}
+TRANSLATES = {"app/base/sentence.py", "app/ui/page/translate.py"}
 """The files that look a sentence's key up."""
 
 
@@ -44,7 +44,7 @@ def test_no_renamed_key_changes_what_is_decided(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(TOP / name)
     for file in (tmp_path / "app").rglob("*.py"):
         rename_keys(file)
-    table = tmp_path / "app" / "locale" / "zh.json"
+    table = tmp_path / "app" / "base" / "locale" / "zh.json"
     table.write_text(json.dumps({f"zz.{key}": words for key, words in json.loads(table.read_text("utf-8")).items()}), "utf-8")
     begun = [begin_to_decide(place) for place in (TOP, tmp_path)]
     as_it_is, renamed = (read_decisions(each) for each in begun)
@@ -70,7 +70,7 @@ def test_nobody_but_the_translator_reads_a_key() -> None:
     read = [
         f"{name}:{node.lineno} {ast.unparse(node)}"
         for name in sorted(path.relative_to(TOP).as_posix() for path in (TOP / "app").rglob("*.py"))
-        if name not in TRANSLATES and "app.sentence" in (source := (TOP / name).read_text("utf-8"))
+        if name not in TRANSLATES and "app.base.sentence" in (source := (TOP / name).read_text("utf-8"))
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Attribute) and node.attr == "key" and ast.unparse(node.value).partition("[")[0] not in others
     ]

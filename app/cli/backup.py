@@ -6,10 +6,10 @@ import argparse
 import sqlite3
 from pathlib import Path
 
+from app.base.paths import home
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.backups import make_backup
-from app.paths import home
-from app.sentence import say
-from app.trouble import Trouble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

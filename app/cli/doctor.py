@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from app import __version__
-from app.clean_words import clean_words
+from app.base.clean_words import clean_words
+from app.base.paths import Home
+from app.base.sentence import Sentence, in_words, say
+from app.base.trouble import Trouble
 from app.cli.machine_options import add_common_options, read_machine
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
@@ -30,9 +33,6 @@ from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.planned import explain_stand_in, make_plan
-from app.paths import Home
-from app.sentence import Sentence, in_words, say
-from app.trouble import Trouble
 
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
 """The models that are shown even if they are not installed."""

@@ -11,6 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from app.base.languages import word_for
+from app.base.paths import home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.cli import output_file
 from app.cli.machine_options import add_common_options, read_pretended
 from app.cli.progress import print_json, print_progress
@@ -19,12 +23,8 @@ from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantis
 from app.engine.jobs.events import END, Event, Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.chosen import read_choice
-from app.engine.process.keeper import Keeper
-from app.languages import word_for
-from app.paths import home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 FINISHED, FAILED, TROUBLE, INCOMPLETE, UNWRITTEN, STOPPED = 0, 1, 2, 3, 4, 130
 EXIT_CODES: Final = """exit codes:

@@ -8,11 +8,11 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from app.base.extras import require_machines
+from app.base.paths import home
+from app.base.sentence import Sentence, say
 from app.cli.job import open_keeper, print_sentence
 from app.cli.machine_options import add_common_options
-from app.extras import require_machines
-from app.paths import home
-from app.sentence import Sentence, say
 
 if TYPE_CHECKING:
     from app.machines.lending_state import LendingState

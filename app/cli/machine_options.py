@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from app.base.paths import Home, home
 from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import find_machine
 from app.compat.machine.verdicts import Subject, Verdict
-from app.paths import Home, home
 
 
 def add_home_option(parser: argparse.ArgumentParser) -> None:

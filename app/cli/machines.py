@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
 
+from app.base.duration import word_duration
+from app.base.extras import require_machines
+from app.base.languages import word_for
+from app.base.paths import Home, home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.cli.job import FAILED, FINISHED
 from app.cli.machine_options import add_common_options
-from app.duration import word_duration
-from app.extras import require_machines
-from app.languages import word_for
-from app.paths import Home, home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 if TYPE_CHECKING:
     from app.machines.joining.endpoint import Pairing

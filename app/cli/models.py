@@ -9,19 +9,19 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from app.clean_words import clean_words
+from app.base.clean_words import clean_words
+from app.base.duration import word_duration
+from app.base.paths import Home, home
+from app.base.sentence import Value, say
 from app.cli.job import FAILED, FINISHED, STOPPED
 from app.cli.machine_options import add_common_options, read_machine
 from app.cli.progress import ERASE_LINE, format_bar
-from app.duration import word_duration
 from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import CATALOG
 from app.engine.models.chosen import read_choice
 from app.engine.models.downloads import Downloads, Status
 from app.engine.models.fit import FITS, Offer, make_offer
 from app.engine.models.model import Model
-from app.paths import Home, home
-from app.sentence import Value, say
 
 POLL_S = 0.3
 

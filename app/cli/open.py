@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from app.base.languages import languages
+from app.base.paths import home
 from app.cli.machine_options import add_common_options, read_pretended
-from app.languages import languages
-from app.paths import home
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
 
 

@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.engine.text.script import parse_script
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.speech.text.script import parse_script
 
 PICTURES: Final = ("", ".png")
 SIDE_PX: Final = 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_text, run_job
 from app.engine.jobs.quicker import QUICKER
 from app.engine.jobs.request import Lora, PictureRequest
-from app.sentence import say
-from app.trouble import Trouble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,10 +6,10 @@ import dataclasses
 import json
 from typing import IO, Final
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.sentence import Sentence
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
-from app.sentence import Sentence
 
 BAR_LETTERS: Final = 24
 ERASE_LINE: Final = "\r\x1b[K"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from app.base.paths import Home, home
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_text, run_job
 from app.engine.jobs.request import FORMATS, SpeechRequest, VoicePrompt
-from app.engine.text.voices import list_offered_voices
-from app.paths import Home, home
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.speech.text.voices import list_offered_voices
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

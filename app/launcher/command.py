@@ -8,13 +8,13 @@ import subprocess
 from collections.abc import Sequence
 from itertools import takewhile
 
-from app.commands import COMMANDS, STARTS
+from app.base.commands import COMMANDS, STARTS
+from app.base.sentence import say
 from app.launcher import checks, install, slot_lock, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
-from app.sentence import say
 
 OWN = {**STARTS, "renew": "the second half of an update, for start.py alone"}
-"""Commands that are carried out here; app/commands.py holds Hearth's."""
+"""Commands that are carried out here; app/base/commands.py holds Hearth's."""
 
 
 def run_command(command: Sequence[str]) -> int:

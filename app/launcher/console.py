@@ -6,9 +6,9 @@ import os
 import sys
 import unicodedata
 
-from app.languages import word_for
-from app.sentence import Sentence
-from app.trouble import Trouble
+from app.base.languages import word_for
+from app.base.sentence import Sentence
+from app.base.trouble import Trouble
 
 WINDOWS = os.name == "nt"
 

@@ -18,10 +18,10 @@ from pathlib import Path
 import platformdirs
 
 from app import __version__
-from app.languages import ENGLISH, languages, templates, word_for
-from app.paths import Home, assets, home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
+from app.base.languages import ENGLISH, languages, templates, word_for
+from app.base.paths import Home, assets, home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 
 TOP = Path(__file__).parents[2]
 IDENTIFIER = "io.github.hearth-app.hearth"

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from app.languages import ENGLISH, languages, templates
+from app.base.languages import ENGLISH, languages, templates
+from app.base.private_words import hide_private
+from app.base.sentence import Sentence
 from app.launcher.slots import data_folder
-from app.private_words import hide_private
-from app.sentence import Sentence
 
 FILE_VARIABLE: Final = "HEARTH_FAILURE"
 """Environment variable with the path of the file in which Hearth passes its failure to start.py."""

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from app.base.sentence import say
 from app.launcher import slot_lock, slots
 from app.launcher.console import Refused, tell
 from app.launcher.new_environment import make_environment
 from app.launcher.pip_command import pip_install
 from app.launcher.slots import TOP, Requirements
-from app.sentence import say
 
 BY_ITSELF = frozenset({"window"})
 """Extras that every environment gets. They are no dependencies: where one cannot be installed, Hearth works without it."""

@@ -13,10 +13,10 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from app import graphics_cards
+from app.base import graphics_cards
+from app.base.sentence import say
 from app.launcher.console import WINDOWS, Refused
 from app.launcher.torch_build import MACOS, Card, ComputerFacts
-from app.sentence import say
 
 WHEELS = "https://download.pytorch.org/whl"
 REACH_S = 4.0

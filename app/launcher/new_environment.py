@@ -13,14 +13,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, say
 from app.launcher import machine_facts, slot_lock, slots, torch_build
 from app.launcher.console import Halted, Refused, tell
 from app.launcher.pip_command import pip_install, run
 from app.launcher.proof import describe_remark, describe_trouble, prove_torch
 from app.launcher.slots import TOP, Requirements, python_of
 from app.launcher.torch_build import torch_version
-from app.sentence import Sentence, say
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
 SPACE = {"cu": CUDA_BYTES, "ro": 20 << 30}  # by a build's first letters; ROCm brings kernels for all cards

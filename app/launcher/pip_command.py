@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.duration import word_duration
-from app.languages import word_for
+from app.base.duration import word_duration
+from app.base.languages import word_for
+from app.base.sentence import Sentence, say
 from app.launcher.console import Refused, fit_line
 from app.launcher.slots import TOP, python_of
-from app.sentence import Sentence, say
 
 TIME_WIDTH = len("9 min 59 s")  # so that what stands behind it keeps its place
 REASONS = (

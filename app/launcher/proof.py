@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, Value, say
 from app.launcher.console import Halted, Refused
 from app.launcher.slots import python_of
-from app.sentence import Sentence, Value, say
 
 CUDNN_ENDS = 91100  # cuDNN 9.11 dropped cards before compute capability 7.5 (pytorch #162574)
 PROOF = """

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from app.duration import word_duration
-from app.languages import choose, languages, templates
+from app.base.duration import word_duration
+from app.base.languages import choose, languages, templates
+from app.base.palette import by_system
+from app.base.sentence import Sentence, say
 from app.launcher import slots
 from app.launcher.console import tell
 from app.launcher.failure import StartFailure, describe_untranslated, find_sentence, read_tail, write_text_file
 from app.launcher.pip_command import describe_progress
-from app.palette import by_system
-from app.sentence import Sentence, say
 
 FIRST_S: Final = 180.0
 AWAY_S: Final = 150.0

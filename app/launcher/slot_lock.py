@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.base.sentence import say
 from app.launcher.console import Refused
-from app.sentence import say
 
 SPAN = 1 << 30  # above all numbers of processes, and the most that Windows locks at once
 HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.base.sentence import say
 from app.launcher.console import WINDOWS, Refused, tell
-from app.sentence import say
 
 TOP = Path(__file__).resolve().parents[2]
 FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
@@ -95,7 +95,7 @@ def current_commit() -> str:
 
 
 def data_folder() -> Path:
-    """Return the data folder as app.paths does, without its packages."""
+    """Return the data folder as app.base.paths does, without its packages."""
     if os.environ.get("HEARTH_HOME"):
         return Path(os.path.expanduser(os.environ["HEARTH_HOME"])).resolve()  # noqa: PTH111 - of an account that is not, it says nothing
     if WINDOWS:

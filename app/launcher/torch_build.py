@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app import graphics_cards
+from app.base import graphics_cards
+from app.base.sentence import Sentence, Value, say
 from app.launcher.console import Refused
-from app.sentence import Sentence, Value, say
 
 MACOS = 14  # torch's wheels from 2.12 on are for macOS 14 and newer
 NEWEST_DRIVER = 580  # which every build works with, and the last one for cards before compute capability 7.5

@@ -10,11 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.launcher import failure, install, pip_command, slot_lock, slots
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
-from app.sentence import say
-from app.trouble import Trouble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

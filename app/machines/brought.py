@@ -6,10 +6,10 @@ import shutil
 import time
 from pathlib import Path
 
+from app.base.paths import Home
 from app.engine.jobs.tasks import is_lent
 from app.machines.sent_models import SentModels
 from app.machines.tasks import fetched_files
-from app.paths import Home
 
 
 def tidy(home: Home) -> None:

@@ -8,21 +8,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from app.base.paths import Home
+from app.base.trouble import Trouble
 from app.compat.machine.verdicts import load
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.shelf import Search
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.chosen import read_choice
 from app.engine.models.forecast import count_steps, estimate_seconds, list_alike, make_forecast, weigh_step
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_limits
-from app.engine.process.keeper import Keeper
-from app.engine.text import script
+from app.engine.speech.text import script
 from app.machines.outlook import Outlook
 from app.machines.tasks import portable
-from app.paths import Home
-from app.trouble import Trouble
 
 
 class Foresight:

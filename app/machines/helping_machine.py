@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.base.sentence import Sentence
 from app.engine.jobs.events import Step
 from app.machines.joining.register import clean_line
 from app.machines.model_names import has_model
-from app.sentence import Sentence
 
 FREE_MOST: Final = 64 << 40
 """Bytes of memory that a machine may say are free; more is no figure."""

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, Preview, Step
 from app.machines.helping_machine import HelpingMachine, read_facts
 from app.machines.joining.certificates import make_main, read_authority
@@ -24,9 +27,6 @@ from app.machines.nearby import Announcement
 from app.machines.side_process import MAIN, SideProcess
 from app.machines.tasks import event_json, preview_json
 from app.machines.tasks.portable import Portable
-from app.paths import Home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 AGAIN_S: Final = 1.0
 """The wait before a machines process that died is started again."""

@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
+from app.engine.keeper.delivery import deliver
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.on_disk import find_limits
-from app.engine.process.delivery import deliver
-from app.engine.process.keeper import Keeper
-from app.engine.text import script
+from app.engine.speech.text import script
 from app.machines.asking import Asking
 from app.machines.failures import Failures
 from app.machines.foresight import Foresight
@@ -32,8 +34,6 @@ from app.machines.room import WAITS, Room, can_travel
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
-from app.sentence import say
-from app.trouble import Trouble
 
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""

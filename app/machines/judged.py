@@ -7,9 +7,9 @@ import time
 from collections import Counter
 from typing import Final
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, say
 from app.engine.jobs.events import Event, Failed
-from app.sentence import Sentence, say
 
 SILENT_S: Final = 300.0
 """A step takes seconds, loading a model a minute or two; who says nothing of its tasks for so long hangs, or is too slow to wait for."""

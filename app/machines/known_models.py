@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.base.paths import Home
+from app.base.trouble import Trouble
 from app.engine.models import catalog, detect
 from app.engine.models.catalog import BY_ID
 from app.engine.models.on_disk import locate
@@ -18,8 +20,6 @@ from app.machines.hub import Hub
 from app.machines.model_names import has_model, has_other_revision, name_model, read_id
 from app.machines.tasks import model_files
 from app.machines.tasks.portable import hash_file
-from app.paths import Home
-from app.trouble import Trouble
 
 LOOKED_S: Final = 10.0
 """After which is looked again what a model is."""

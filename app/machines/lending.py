@@ -13,12 +13,15 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs.creation import read_words
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
-from app.engine.process.keeper import Keeper
 from app.machines import brought
 from app.machines.foresight import Foresight
 from app.machines.joining.join import find_membership, leave
@@ -28,9 +31,6 @@ from app.machines.lent_tasks import LentTasks
 from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
 from app.machines.wanted_models import WantedModels
-from app.paths import Home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 TICK_S: Final = 0.2
 FACTS_S: Final = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.sentence import Sentence, say
+from app.base.sentence import Sentence, say
 
 
 @dataclass(frozen=True, slots=True)

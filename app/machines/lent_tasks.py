@@ -12,17 +12,17 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from app.engine.files import spoken_parts
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, Preview
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import name_lent
-from app.engine.process.keeper import Keeper
-from app.engine.text import voices
+from app.engine.keeper.keeper import Keeper
+from app.engine.speech.sound import spoken_parts
+from app.engine.speech.text import voices
 from app.machines import brought
 from app.machines.tasks import event_json, portable, preview_json
 from app.machines.tasks.begun import list_begun, put_into
-from app.sentence import say
-from app.trouble import Trouble
 
 BEGUN_S: Final = 30.0
 """How often what is made of a task so far is sent; so long may be lost with this machine."""

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 from typing import Final
 
-from app import atomic_write
+from app.base import atomic_write
 from app.machines.joining.code import PORT_MOST
 
 _FILE: Final = "port.json"

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Collection
 from typing import Final
 
+from app.base.paths import Home
 from app.engine.models.catalog import BY_ID, CATALOG
 from app.engine.models.model import Model
 from app.engine.models.on_disk import Located, locate
-from app.paths import Home
 
 _LETTERS: Final = 12
 _MARK: Final = "@"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from app.home_address import find_home_address
+from app.base.home_address import find_home_address
 from app.machines.joining.code import PORT_MOST
 from app.machines.joining.register import clean_name
 

@@ -9,12 +9,12 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, say
 from app.engine.jobs.events import Step
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.helping_machine import HelpingMachine
 from app.machines.model_names import has_model, has_other_revision
-from app.sentence import Sentence, say
 
 LOADING_S: Final = 20.0
 """What a model that is not loaded costs about, where nothing better is known."""

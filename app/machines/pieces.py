@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.engine.files import spoken_parts
+from app.base.paths import Home
+from app.base.trouble import Trouble
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
 from app.engine.models.on_disk import find_limits
-from app.engine.text import script, voices
-from app.engine.text.turns import ScriptPart
-from app.engine.text.voice_limits import VoiceLimits
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.sound import spoken_parts
+from app.engine.speech.text import script, voices
+from app.engine.speech.text.turns import ScriptPart
 from app.machines.results import is_picture, is_spoken
 from app.machines.tasks import begun
-from app.paths import Home
-from app.trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Final
 import soundfile
 from PIL import Image
 
-from app.engine.files import sound, spoken_parts
-from app.engine.files.foreign_formats import decode, open_picture
+from app.base.foreign_formats import decode, open_picture
 from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.speech.sound import sound, spoken_parts
 
 SIDE_MOST: Final = 4096
 """Pixels of the largest picture that may be asked for: a small file can become gigabytes where it is shown."""

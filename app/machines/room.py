@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, get_args
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.machine.verdicts import load
 from app.compat.planning.types import Choice
 from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, to_json
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.forecast import make_forecast
 from app.engine.models.on_disk import resolve
-from app.engine.process.keeper import Keeper
 from app.machines.asking import PATIENCE_S, Asking
 from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
@@ -26,8 +28,6 @@ from app.machines.hub import Hub
 from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model, has_other_revision
 from app.machines.outlook import Outlook, ask_about
-from app.sentence import say
-from app.trouble import Trouble
 
 MAY_COME_S: Final = 60.0
 """How long a job waits for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""

@@ -9,15 +9,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from app.engine.files import safetensors
-from app.engine.models import catalog
+from app.base.paths import Home
+from app.base.sentence import say
+from app.base.trouble import NoRoom, Trouble
+from app.engine.keeper.disk_room import MB
+from app.engine.models import catalog, safetensors
 from app.engine.models.on_disk import locate
-from app.engine.process.disk_room import MB
 from app.machines.tasks.fetched_files import odd_files
 from app.machines.tasks.model_files import PREFIX, ModelFiles
-from app.paths import Home
-from app.sentence import say
-from app.trouble import NoRoom, Trouble
 
 GIB: Final = 1 << 30
 MOST_BYTES: Final = 64 * GIB

@@ -12,10 +12,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from app.base.sentence import Sentence
 from app.engine.jobs.events import Event, Finished, Note, Preview
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
-from app.engine.process.keeper import Keeper
+from app.engine.keeper.keeper import Keeper
 from app.machines.asking import Asking
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub, TaskEnd
@@ -24,7 +25,6 @@ from app.machines.pieces import Pieces
 from app.machines.spread import Making, choose_ahead, choose_joined, choose_pieces
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
-from app.sentence import Sentence
 
 FAILURES_MOST: Final = 3
 """Of one job's pieces, or as many as it has; then this machine makes the rest itself, and says what is wrong."""

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.process.worker import redirect_output
+from app.engine.keeper.worker import redirect_output
 from app.launcher import slot_lock
 
 MAIN: Final = "app.machines.cluster.main_process"

@@ -6,10 +6,11 @@ import logging
 import threading
 from typing import Final
 
+from app.base.sentence import Sentence
 from app.engine.jobs.events import Step
 from app.engine.jobs.request import Request
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
-from app.engine.process.keeper import Keeper
 from app.machines.asking import Asking
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
@@ -18,7 +19,6 @@ from app.machines.known_models import KnownModels
 from app.machines.outlook import estimate_shared, explain_staying, explain_unused
 from app.machines.pieces import find_pieces, is_drawn
 from app.machines.shared_job import SharedJob
-from app.sentence import Sentence
 
 TICK_S: Final = 0.2
 """How often the queue is looked at; a machine that has ended a task waits for no tick."""

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from app.base.sentence import Sentence, say
+from app.base.trouble import NoRoom, Trouble
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Downloads
 from app.engine.models.model import Model, list_sources
 from app.engine.models.on_disk import locate
-from app.engine.process.keeper import Keeper
 from app.machines.model_names import list_names, read_id
 from app.machines.sent_models import FREE_BYTES, SentModels, lack_room
 from app.machines.tasks import model_files
 from app.machines.tasks.fetched_files import odd_files
 from app.machines.tasks.model_files import ModelFiles
-from app.sentence import Sentence, say
-from app.trouble import NoRoom, Trouble
 
 Lack = Literal["", "no-room", "failed"]
 WANT_LETTERS: Final = 200_000

@@ -17,14 +17,13 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.languages import word_for
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs import backups
-from app.engine.process.keeper import Keeper
-from app.languages import word_for
-from app.launcher.window import choice
-from app.paths import Home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
+from app.engine.keeper.keeper import Keeper
 from app.ui import own_window, share, single_instance, start_failure
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
@@ -45,6 +44,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, other_machines, shelf, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
+from app.window import choice
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"

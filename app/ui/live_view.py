@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from app import notices
+from app.base import notices
+from app.base.sentence import say_to_all
+from app.base.trouble import NoMemory, Trouble
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Failed, Note
 from app.engine.jobs.owners import is_guest
 from app.engine.jobs.progress import Progress
+from app.engine.keeper.state import EngineState
 from app.engine.models.catalog import name_model
-from app.engine.process.state import EngineState
-from app.engine.text.model_names import word_name
-from app.sentence import say_to_all
-from app.trouble import NoMemory, Trouble
+from app.engine.models.model_names import word_name
 from app.ui.page import views
 from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate

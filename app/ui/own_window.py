@@ -1,6 +1,6 @@
 """Hearth's own window, as the server sees it: start its process, tell it what goes on, reopen it, and fall back to the browser.
 
-The process itself is app/launcher/window. It is closed with Hearth, and Hearth ends with it unless work goes on in the background.
+The process itself is app/window. It is closed with Hearth, and Hearth ends with it unless work goes on in the background.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.languages import system_language, templates
+from app.base.palette import PALETTE
+from app.base.paths import Home, assets
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs.progress import Progress
-from app.languages import system_language, templates
-from app.launcher.window.words import WORDS
-from app.palette import PALETTE
-from app.paths import Home, assets
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 from app.ui.page.translate import join, language
 from app.ui.single_instance import FRONT_PATH
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
+from app.window.words import WORDS
 
 SAVED: Final = "window"
 """The key of its place among the settings."""
@@ -46,7 +46,7 @@ ACTS: Final = ("stay", "background", "quit")
 """Answers to the question whether to close."""
 ICONS: Final = {"darwin": "hearth.icns", "win32": "hearth.ico"}
 TOP: Final = Path(__file__).parents[2]
-RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from app.launcher.window.process import main; sys.exit(main())"
+RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from app.window.process import main; sys.exit(main())"
 
 
 @dataclass(frozen=True, slots=True)

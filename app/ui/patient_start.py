@@ -14,9 +14,9 @@ from typing import Final
 from gradio import http_server
 from gradio.exceptions import ServerFailedToStartError
 
-from app.disk_faults import word_fault
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.disk_faults import word_fault
+from app.base.sentence import say
+from app.base.trouble import Trouble
 
 LOOK_S: Final = 0.001
 

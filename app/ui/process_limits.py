@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Final
 
-from app.paths import Home
+from app.base.paths import Home
 
 FILES_OPEN: Final = 4096
 SWITCH_S: Final = 0.001

@@ -13,15 +13,15 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from app import notices
+from app.base import notices
+from app.base.languages import templates
+from app.base.paths import assets
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
-from app.engine.files.recode import recode
 from app.engine.jobs.request import to_json
-from app.engine.process.recovery import fail_start
-from app.languages import templates
-from app.paths import assets
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.keeper.recovery import fail_start
+from app.engine.speech.sound.recode import recode
 from app.ui import start_failure
 from app.ui.held_file import HeldFile
 from app.ui.live_view import guest_view, owner_view

@@ -22,10 +22,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.home_address import find_home_address, find_way_out
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs.owners import is_guest
-from app.home_address import find_home_address, find_way_out
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist

@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from app import atomic_write
-from app.sentence import say
-from app.stored_json import is_right
-from app.trouble import Trouble
+from app.base import atomic_write
+from app.base.sentence import say
+from app.base.stored_json import is_right
+from app.base.trouble import Trouble
 
 START_S: Final = 20.0
 """How long a running instance may take from its lock to its first answer."""

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from app import __version__
-from app.clean_words import CleanFormatter
+from app.base.clean_words import CleanFormatter
+from app.base.languages import ENGLISH
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed
-from app.languages import ENGLISH
 from app.launcher import failure, repair_page
-from app.paths import Home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 from app.ui.page.translate import Language
 
 LOG_BYTES: Final = 1 << 20

@@ -11,9 +11,9 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.languages import languages
-from app.palette import variables
-from app.paths import assets
+from app.base.languages import languages
+from app.base.palette import variables
+from app.base.paths import assets
 from app.ui.access.request_guard import NONCE, limit_idle_connections
 from app.ui.page.bundle import head
 from app.ui.page.quiet_refusals import QuietRefusals

@@ -10,9 +10,9 @@ import sys
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.base.paths import home
 from app.compat.machine.hardware import probe
 from app.compat.machine.verdicts import Subject, Verdict, learn, load
-from app.paths import home
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 from tests.support.window import LOADING_MS, Open, Visit, choose, go, needs_chromium, unfold

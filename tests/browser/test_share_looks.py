@@ -13,11 +13,11 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 from starlette.middleware import Middleware
 
+from app.base.sentence import Sentence
 from app.compat.planning.types import Choice
-from app.engine.files import picture_settings
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.request import PictureRequest
-from app.sentence import Sentence
+from app.engine.pictures.files import picture_settings
 from app.ui import routes as page_routes
 from app.ui import share, window
 from app.ui.access.request_guard import limit_idle_connections

@@ -10,12 +10,12 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.base.paths import home
 from app.compat.machine.chunk_curve import SIZES, Curve, Point, keep_curve
 from app.compat.machine.hardware import probe
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
 from app.engine.models.catalog import BY_ID
-from app.paths import home
 from tests.support.waiting import LOADING_S, until
 from tests.support.window import LOADING_MS, Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, while_it_waits
 

@@ -15,12 +15,12 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.base.paths import assets, home
 from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
-from app.engine.process import child
-from app.engine.process.keeper import Keeper
+from app.engine.keeper import child
+from app.engine.keeper.keeper import Keeper
 from app.machines.nearby import Announcement, Seen
-from app.paths import assets, home
 from app.ui import launch, process_limits
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk

@@ -188,7 +188,7 @@ def test_a_picture_is_compared_with_one_of_an_earlier_run(page: Page) -> None:
 
 
 def test_no_space_stands_between_chinese_words(page: Page) -> None:
-    """As `fill` of app/sentence.py has it: a value that turned out Chinese kept the space that stands beside Latin letters."""
+    """As `fill` of app/base/sentence.py has it: a value that turned out Chinese kept the space that stands beside Latin letters."""
     say = "([template, title]) => Hearth.t('none', template, { title })"
     assert page.evaluate(say, ["\u4e0b\u8f7d {title} \u540e", "\u8bed\u97f3"]) == "\u4e0b\u8f7d\u8bed\u97f3\u540e"
     assert page.evaluate(say, ["\u4e0b\u8f7d {title} \u540e", "Dia 1.6B"]) == "\u4e0b\u8f7d Dia 1.6B \u540e"

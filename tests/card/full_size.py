@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import DacConfig, DacModel, DiaConfig, DiaForConditionalGeneration, DiaTokenizer
 
-from app.cli.bench.full_size import PIPELINES
+from bench.full_size import PIPELINES
 
 DEVICE = "cuda"
 

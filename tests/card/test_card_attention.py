@@ -13,7 +13,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.selftest.run import run
-from tests.compat.test_attention import LAYOUTS, TORCH, contiguous, failures, fused_by_head, fused_by_tensor, grid, off, reference
+from tests.compat.attention.test_attention import LAYOUTS, TORCH, contiguous, failures, fused_by_head, fused_by_tensor, grid, off, reference
 from tests.support.plans import plan
 
 pytestmark = pytest.mark.card

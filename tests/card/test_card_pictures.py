@@ -17,6 +17,7 @@ import diffusers
 import pytest
 import torch
 
+from app.base.paths import home
 from app.compat.machine.meter import read
 from app.compat.planning.types import Choice, Plan
 from app.engine.jobs import schedulers
@@ -24,11 +25,10 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Step, Unloaded
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
-from app.engine.pictures import per_request, steps
-from app.engine.pipelines import placement
-from app.engine.pipelines.families import FAMILIES
+from app.engine.pictures.families import placement
+from app.engine.pictures.families.families import FAMILIES
+from app.engine.pictures.run import per_request, steps
 from app.engine.session.session import Session
-from app.paths import home
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib
 

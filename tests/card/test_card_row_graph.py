@@ -19,9 +19,9 @@ from app.compat.selftest import run
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 from app.engine.session import row_graph_check
-from app.engine.speech.decoder import Decoding, PartInput
-from app.engine.speech.row_graph import BUCKET
-from app.engine.speech.sampling import Sampling
+from app.engine.speech.dia.decoder import Decoding, PartInput
+from app.engine.speech.dia.row_graph import BUCKET
+from app.engine.speech.dia.sampling import Sampling
 from tests.card import full_size
 from tests.card.old_cards import alone, off
 

@@ -15,16 +15,16 @@ import pytest
 import torch
 from transformers import DacModel, DiaForConditionalGeneration
 
+from app.base.paths import home
 from app.compat.machine.meter import read
 from app.compat.planning.types import Choice, Plan
-from app.engine.files.sound import read as heard
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, PartDone, Unloaded
 from app.engine.jobs.request import SpeechRequest
 from app.engine.session.session import Session
-from app.engine.speech.codec import Codec
-from app.engine.speech.decoder import Decoding
-from app.paths import home
+from app.engine.speech.dia.codec import Codec
+from app.engine.speech.dia.decoder import Decoding
+from app.engine.speech.sound.sound import read as heard
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib
 
@@ -100,7 +100,7 @@ def speaking(
     watch, plans = Watch(), []
     session = Session(home(folder / "home").create())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
-    with patch("app.engine.speech.part.Decoding", watched(watch, forced)):
+    with patch("app.engine.speech.run.part.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))
         events = list(ran)
     assert not isinstance(events[-1], Failed), (str(events[-1].sentence), [str(each) for each in events[-1].objections])

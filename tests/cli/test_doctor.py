@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
+from app.base.paths import home
 from app.cli import doctor
 from app.cli.doctor import SHOWN
 from app.compat.machine import pretended, verdicts
@@ -24,7 +25,6 @@ from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.paths import home
 from tests.support.places import TOP
 
 

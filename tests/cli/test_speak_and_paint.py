@@ -17,14 +17,14 @@ import pytest
 import soundfile
 
 from app.__main__ import main
+from app.base.paths import Home
+from app.base.trouble import Trouble
 from app.cli import job, output_file
 from app.cli.paint import parse_size
 from app.cli.speak import find_voice
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.process.deaths import DEATHS
-from app.engine.text import voices
-from app.paths import Home
-from app.trouble import Trouble
+from app.engine.keeper.deaths import DEATHS
+from app.engine.speech.text import voices
 from tests.support import light_engine
 from tests.support.places import TOP
 

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import psutil
 
+from app.base.paths import home
 from app.engine.jobs import backups
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.process import child
-from app.engine.process.keeper import Keeper
-from app.engine.process.open_database import open_database
-from app.paths import home
+from app.engine.keeper import child
+from app.engine.keeper.keeper import Keeper
+from app.engine.keeper.open_database import open_database
 from app.ui.state.settings import Settings
 from tests.support import light_engine
 from tests.support.places import TOP

@@ -31,13 +31,13 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, PartDone
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.session.loaded_models import count_threads
-from app.engine.speech import loader
-from app.engine.text.layout import list_paragraphs
-from app.engine.text.script import parse_script
-from app.engine.text.sentences import split_sentences
-from assets.starter.training.voice import sentences
-from assets.starter.training.voice.judge import Heard, Judge, word_errors
+from app.engine.speech.run import loader
+from app.engine.speech.text.layout import list_paragraphs
+from app.engine.speech.text.script import parse_script
+from app.engine.speech.text.sentences import split_sentences
 from tests.support.places import TOP
+from training.voice import sentences
+from training.voice.judge import Heard, Judge, word_errors
 
 VOICE: Final = TOP / "assets" / "starter" / "voice"
 VOICES: Final = ("anna", "brian", "callum", "daisy", "edith", "frank", "george", "heather")

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from app import __version__, extras
+from app import __version__
 from app.__main__ import main
+from app.base import extras
+from app.base.paths import assets, home
+from app.base.trouble import Trouble
 from app.launcher import desktop_entry
-from app.paths import assets, home
-from app.trouble import Trouble
 from tests.support.places import TOP
 
 AWKWARD = '/home/O\'Neil/a b/ü $HOME `x` 100% "q" \\/hearth.sh'
@@ -330,10 +331,10 @@ def test_a_wheel_holds_everything(tmp_path: Path) -> None:
     wanted = {
         name if name.startswith("app/") else f"app/{name}" for name in listed.stdout.splitlines() if name.startswith(("app/", "assets/"))
     }
-    ours = {name for name in wanted if re.match(r"app/assets/(make_\w+\.py$|screenshots/|starter/training/)", name)}
+    ours = {name for name in wanted if re.match(r"app/assets/(make_\w+\.py$|screenshots/)", name)}
     assert ours and inside == wanted - ours
     assert "Requires-Dist: gradio" in metadata and "Requires-Python: >=3.11" in metadata
-    code = "import app.paths, io; print((app.paths.assets() / 'icons/icon-64.png').read_bytes()[:4])"
+    code = "import app.base.paths, io; print((app.base.paths.assets() / 'icons/icon-64.png').read_bytes()[:4])"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "site", capture_output=True, text=True)
     assert "PNG" in run.stdout, run.stderr
     version = subprocess.run([sys.executable, "-m", "app", "--version"], cwd=tmp_path / "site", capture_output=True, text=True)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app import graphics_cards
+from app.base import graphics_cards
 from app.launcher import console, machine_facts, slots, torch_build
 
 GARBLED = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."

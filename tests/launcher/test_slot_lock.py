@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from app.__main__ import main
-from app.commands import COMMANDS, STARTS
-from app.engine.process import worker
+from app.base.commands import COMMANDS, STARTS
+from app.engine.keeper import worker
 from app.launcher import console, install, new_environment, slot_lock, slots, update
-from app.launcher.window import process
 from app.machines import side_process
+from app.window import process
 from tests.support.places import TOP
 
 WINDOWS = """

@@ -21,12 +21,12 @@ from typing import Any
 
 import pytest
 
-import app.paths
+import app.base.paths
 import start
-from app.commands import COMMANDS, STARTS
+from app.base.commands import COMMANDS, STARTS
+from app.base.sentence import say
 from app.launcher import command, console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
-from app.sentence import say
 from tests.support.checkout import Checkout, wheel
 from tests.support.places import TOP
 
@@ -260,7 +260,7 @@ def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_da
     assert slots.find_folder(tmp_path / "another checkout") != there
     if sys.platform == "win32":  # where platformdirs asks the system, not the environment
         monkeypatch.undo()
-    assert slots.data_folder() == app.paths.home().root
+    assert slots.data_folder() == app.base.paths.home().root
 
 
 @pytest.mark.parametrize(("told", "enabled"), [({"LongPathsEnabled": 1}, True), ({"LongPathsEnabled": 0}, False), ({}, False)])
@@ -344,7 +344,7 @@ def test_progress_keeps_to_one_line_of_a_narrow_window(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     code = (
-        "import sys; from pathlib import Path; from app.launcher import pip_command; from app.sentence import say\n"
+        "import sys; from pathlib import Path; from app.launcher import pip_command; from app.base.sentence import say\n"
         f"pip_command.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), say('start.installs', 'Installing' * 9))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=TOP, stderr=theirs, check=True)

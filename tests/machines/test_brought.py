@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.base.paths import home
 from app.machines import brought
 from app.machines.tasks.fetched_files import UNUSED_S
-from app.paths import home
 from tests.support.left_behind import leave_something
 
 

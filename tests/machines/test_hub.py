@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.base.paths import home
 from app.machines import judged, side_process
 from app.machines.helping_machine import is_at_work
 from app.machines.hub import Hub
 from app.machines.tasks.portable import Portable
-from app.paths import home
 from tests.support.waiting import LOADING_S, until
 
 

@@ -16,13 +16,14 @@ from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.base.paths import home
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, Note, Stopped
 from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.process.state import EngineState
+from app.engine.keeper.state import EngineState
 from app.machines import job_lender, judged
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
@@ -30,7 +31,6 @@ from app.machines.job_lender import JobLender
 from app.machines.outlook import UNKNOWN_S, Outlook
 from app.machines.room import can_travel
 from app.machines.tasks import begun
-from app.paths import home
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until

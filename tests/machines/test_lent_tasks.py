@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from app.base.paths import home
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import PictureRequest
 from app.machines.lent_tasks import LentTasks
 from app.machines.tasks.portable import pack
-from app.paths import home
 from tests.support.waiting import until
 
 BODY = pack(PictureRequest("a ball", model="starter-painter", seed=1)).body

@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
-from app.engine.files import sound
 from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models.on_disk import find_limits
-from app.engine.text import script
+from app.engine.speech.sound import sound
+from app.engine.speech.text import script
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until

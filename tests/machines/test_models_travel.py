@@ -15,17 +15,17 @@ from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
-from app.engine.files import sound, spoken_parts
+from app.base.paths import assets, home
 from app.engine.jobs.events import END, Finished, Step
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.process.job_folder import MACHINES
-from app.engine.process.keeper import Keeper
+from app.engine.keeper.job_folder import MACHINES
+from app.engine.keeper.keeper import Keeper
+from app.engine.speech.sound import sound, spoken_parts
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
 from app.machines.sent_models import SentModels
 from app.machines.spreader import Spreader
 from app.machines.tasks.portable import pack
-from app.paths import assets, home
 from tests.support import tiny_voices
 from tests.support.lent import Main, open_main
 from tests.support.light_painter import read_made

@@ -10,9 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.base.duration import word_duration
+from app.base.paths import home
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.duration import word_duration
 from app.engine.jobs.events import Failed, Finished, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt, to_json
 from app.machines import asking
@@ -35,9 +38,6 @@ from app.machines.outlook import (
     put_in_order,
     read_outlook,
 )
-from app.paths import home
-from app.sentence import say
-from app.trouble import Trouble
 
 GIB = 1 << 30
 PICTURE = PictureRequest("a ball", "starter-painter", steps=10)

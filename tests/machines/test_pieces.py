@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.engine.files import sound, spoken_parts
-from app.engine.files.spoken_parts import SpokenPart
+from app.base.paths import home
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, VoicePrompt
-from app.engine.text import script
-from app.engine.text.voice_limits import DIA
+from app.engine.models.voice_limits import DIA
+from app.engine.speech.sound import sound, spoken_parts
+from app.engine.speech.sound.spoken_parts import SpokenPart
+from app.engine.speech.text import script
 from app.machines import results
 from app.machines.pieces import Parts, Pictures, find_free, find_pieces, is_drawn
-from app.paths import home
 
 LINE = "The red boat is near the old bridge, and the water is calm and clear this morning. "
 SCRIPT = f"[S1] {LINE * 3}\n[S2] {LINE * 3}\n[S1] {LINE * 3}"

@@ -16,17 +16,17 @@ from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
-from app.engine.files import sound
+from app.base.paths import home
 from app.engine.jobs.events import END, Event, Finished, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
-from app.engine.process.job_folder import MACHINES
-from app.engine.process.keeper import Keeper
-from app.engine.text import voices
+from app.engine.keeper.job_folder import MACHINES
+from app.engine.keeper.keeper import Keeper
+from app.engine.speech.sound import sound
+from app.engine.speech.text import voices
 from app.machines.hub import Hub, TaskEnd
 from app.machines.spreader import Spreader
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
-from app.paths import home
 from tests.support.lent import Main, open_main
 from tests.support.waiting import LOADING_S, until
 

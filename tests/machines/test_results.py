@@ -12,11 +12,11 @@ import pytest
 import soundfile
 from PIL import Image
 
-from app.engine.files import sound, spoken_parts
-from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.sound import sound, spoken_parts
+from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.machines import results
-from tests.engine.files.test_foreign_files import chunk
+from tests.base.test_foreign_files import chunk
 
 HEAD_BYTES = 33
 

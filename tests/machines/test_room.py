@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.base.paths import home
+from app.base.sentence import Sentence, say
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.journal import Job
@@ -18,8 +20,6 @@ from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine
 from app.machines.outlook import Outlook
 from app.machines.room import IN_VAIN, MAY_COME_S, Room, judge, leave_words_out
-from app.paths import home
-from app.sentence import Sentence, say
 
 READY = HelpingMachine("a", "a", online=True, models=frozenset({"sdxl@1"}))
 LACKING = replace(READY, models=frozenset())

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from app.base.paths import assets, home
+from app.base.trouble import Trouble
 from app.engine.models import catalog
 from app.machines import sent_models
 from app.machines.sent_models import FREE_BYTES, UNUSED_S, SentModels
 from app.machines.tasks.model_files import ModelFiles, describe
 from app.machines.tasks.portable import hash_file
-from app.paths import assets, home
-from app.trouble import Trouble
 
 PAINTER = assets() / "starter" / "painter"
 

@@ -13,6 +13,8 @@ import pytest
 from PIL import Image
 from safetensors.numpy import save_file
 
+from app.base.paths import home
+from app.base.sentence import Sentence, say
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
 from app.machines import shared_job
@@ -24,8 +26,6 @@ from app.machines.pieces import Pictures
 from app.machines.shared_job import SharedJob
 from app.machines.tasks.begun import measure
 from app.machines.tasks.portable import Portable
-from app.paths import home
-from app.sentence import Sentence, say
 
 FINISHED, FAILED = Finished((), 1.0, 1.0, "steps", 0), Failed(say("test.fails", "it fails"))
 

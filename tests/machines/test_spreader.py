@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.base.paths import home
 from app.engine.jobs.request import PictureRequest
-from app.engine.process.state import EngineState
+from app.engine.keeper.state import EngineState
 from app.machines.helping_machine import HelpingMachine
 from app.machines.spreader import Spreader
-from app.paths import home
 from tests.support.waiting import until
 
 MODEL = "sd15"

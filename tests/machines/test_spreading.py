@@ -20,18 +20,18 @@ from PIL import Image
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
+from app.base.paths import assets, home
 from app.compat.planning.types import Choice
-from app.engine.files import sound
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Finished, PartDone, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.speech.sound import sound
 from app.machines import spreader
 from app.machines.hub import TaskEnd
 from app.machines.joining.join import move
 from app.machines.lending import lending_folder
 from app.machines.tasks.portable import pack
-from app.paths import assets, home
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.state.settings import Settings

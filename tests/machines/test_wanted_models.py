@@ -12,6 +12,8 @@ from unittest import mock
 
 import pytest
 
+from app.base.paths import assets, home
+from app.base.trouble import Trouble
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Status
 from app.machines import sent_models, wanted_models
@@ -19,8 +21,6 @@ from app.machines.sent_models import FREE_BYTES
 from app.machines.tasks.model_files import describe, to_json
 from app.machines.tasks.portable import hash_file
 from app.machines.wanted_models import Fetching, WantedModels
-from app.paths import assets, home
-from app.trouble import Trouble
 
 PAINTER = assets() / "starter" / "painter"
 FOUND = describe(PAINTER, "My painter", hash_file)

@@ -13,9 +13,9 @@ import numpy as np
 from PIL import Image
 
 from app.compat.machine.hardware import Hardware
-from app.engine.files import sound
 from app.engine.jobs.creation import Creation, RunSummary
 from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.speech.sound import sound
 from app.ui import launch, share, single_instance
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk

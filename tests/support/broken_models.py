@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.files.config_facts import FACTS
+from app.engine.models.config_facts import FACTS
 from tests.support.nasty import RAW, nest
 
 HUGE_DIGITS: Final = "9" * 4250

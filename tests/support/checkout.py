@@ -62,14 +62,16 @@ def wheel(folder: Path, name: str, version: str, needs: str = "", **files: str) 
 NEEDED = (
     "start.py",
     "app/__init__.py",
-    "app/clean_words.py",
-    "app/commands.py",
-    "app/duration.py",
-    "app/sentence.py",
-    "app/graphics_cards.py",
-    "app/languages.py",
-    "app/palette.py",
-    "app/private_words.py",
+    "app/base/__init__.py",
+    "app/base/clean_words.py",
+    "app/base/commands.py",
+    "app/base/duration.py",
+    "app/base/sentence.py",
+    "app/base/trouble.py",
+    "app/base/graphics_cards.py",
+    "app/base/languages.py",
+    "app/base/palette.py",
+    "app/base/private_words.py",
     *(
         f"app/launcher/{name}.py"
         for name in (
@@ -91,8 +93,8 @@ NEEDED = (
             "update",
         )
     ),
-    "app/locale/languages.json",
-    "app/locale/zh.json",
+    "app/base/locale/languages.json",
+    "app/base/locale/zh.json",
 )
 """What start.py has at hand before there is an environment."""
 
@@ -104,7 +106,7 @@ class Checkout:
         self.top = folder / "it's ü neu" / "hearth"
         self.wheels = folder / "wheels"
         self.elsewhere = folder / "else where"
-        for room in ("launcher", "locale"):
+        for room in ("launcher", "base/locale"):
             (self.top / "app" / room).mkdir(parents=True)
         self.wheels.mkdir()
         (self.elsewhere / "app").mkdir(parents=True)  # must not be taken for Hearth's own

@@ -71,7 +71,7 @@ def hearth(home: Path) -> Iterator[Place]:
 
 def serve(folder: Path) -> None:
     """The child's part: open, tell where, and close when nobody listens any more."""
-    from app.paths import home
+    from app.base.paths import home
     from app.ui import share
     from app.ui.launch import LaunchOptions, build_guards, start_server
     from app.ui.process_limits import prepare_environment

@@ -26,14 +26,14 @@ from app.compat.machine.pretended import machine
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Event, Failed, Note
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.keeper.disk_room import DiskRoom
+from app.engine.keeper.engine_loop import EngineLoop
+from app.engine.keeper.recovery import explain_database_fault
 from app.engine.models import catalog
 from app.engine.models.planned import make_plan
-from app.engine.process.disk_room import DiskRoom
-from app.engine.process.engine_loop import EngineLoop
-from app.engine.process.recovery import explain_database_fault
+from app.engine.models.voice_limits import DIA, read_limits
 from app.engine.session.run_errors import describe_failure
-from app.engine.text import script
-from app.engine.text.voice_limits import DIA, read_limits
+from app.engine.speech.text import script
 from app.machines import wanted_models
 from app.ui.access import guesses
 from app.ui.access.login import LoginRequired, Logins, digest_password

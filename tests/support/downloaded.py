@@ -15,12 +15,12 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
+from app.base.paths import Home, home
 from app.engine.models import hub_process, hub_token, on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Downloads, Status
 from app.engine.models.hub_child import Ended, Message
 from app.engine.models.model import Companion, Model, Source, list_sources
-from app.paths import Home, home
 from tests.support.hub import Hub, serving
 
 REPO, MORE = "maker/pictures", "maker/more"

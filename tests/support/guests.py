@@ -15,8 +15,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from app.home_address import find_home_address
-from app.paths import home
+from app.base.home_address import find_home_address
+from app.base.paths import home
 from app.ui import routes as page_routes
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from app.base.paths import home
+from app.base.sentence import in_words
 from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
@@ -12,8 +14,6 @@ from app.engine.models.fit import FITS
 from app.engine.models.forecast import judge
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
-from app.paths import home
-from app.sentence import in_words
 
 ATTENTION_FIELDS = ("dtype", "score_dtype", "gqa", "chunk_q", "chunk_k", "kernels")
 COLUMNS = ("Machine", "torch", *(str(FIELDS[each]) for each in ATTENTION_FIELDS), *(BY_ID[each].title for each in SHOWN))

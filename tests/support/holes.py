@@ -22,9 +22,9 @@ def _open_any(path: Any) -> Any:
 
 
 _ANY_FILE: Final = [
-    *((module, "open_regular", _open_any) for module in ("app.engine.files.bounded_json", "app.engine.files.safetensors")),
+    *((module, "open_regular", _open_any) for module in ("app.base.bounded_json", "app.engine.models.safetensors")),
     ("app.engine.models.judged_files", "_require_own_file", _nothing),
-    ("app.engine.files.model_folder", "require_inside", _nothing),
+    ("app.engine.models.model_folder", "require_inside", _nothing),
 ]
 
 
@@ -49,26 +49,26 @@ def _find_any_kind(folder: Any, family: Any) -> Any:
 
 CHANGES: Final[dict[str, list[Change]]] = {
     "any file": _ANY_FILE,
-    "ranges": [("app.engine.files.config_facts", "judge", _nothing)],
+    "ranges": [("app.engine.models.config_facts", "judge", _nothing)],
     "links": [
         ("app.engine.models.judged_files", "is_inside", _yes),
-        ("app.engine.text.voice_limits", "is_inside", _yes),
-        ("app.engine.files.model_folder", "require_inside", _nothing),
+        ("app.engine.models.voice_limits", "is_inside", _yes),
+        ("app.engine.models.model_folder", "require_inside", _nothing),
     ],
     "indexes": [
         ("app.engine.models.judged_files", "_judge_index", _nothing),
-        ("app.engine.files.model_folder", "read_index", _read_any_index),
-        ("app.engine.files.model_folder", "require_inside", _nothing),
+        ("app.engine.models.model_folder", "read_index", _read_any_index),
+        ("app.engine.models.model_folder", "require_inside", _nothing),
     ],
-    "classes": [("app.engine.pipelines.loader", "find_kinds", _find_any_kind)],
-    "headers": [("app.engine.files.safetensors", "_judge_row", lambda _name, _entry, offsets: tuple(offsets))],
+    "classes": [("app.engine.pictures.families.loader", "find_kinds", _find_any_kind)],
+    "headers": [("app.engine.models.safetensors", "_judge_row", lambda _name, _entry, offsets: tuple(offsets))],
     "removing": [("app.ui.tabs.models", "ACTIONS", {"add": _nothing, "forget": _nothing})],
     "start": [("app.ui.state.models_desk", "ModelsDesk.look_at_start", _nothing)],
 }
 """Guards of the page and the engine."""
 EARLY: Final[dict[str, Callable[[], None]]] = {
-    "network": lambda: put("app.engine.process.no_network", "_refuse_connection", _nothing),
-    "pickles": lambda: put("app.engine.loading.no_pickles", "refuse_pickles", _nothing),
+    "network": lambda: put("app.engine.keeper.no_network", "_refuse_connection", _nothing),
+    "pickles": lambda: put("app.engine.session.no_pickles", "refuse_pickles", _nothing),
 }
 """Guards that an engine puts up as it starts."""
 

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from app.paths import Home
+from app.base.paths import Home
 
 
 def leave_something(place: Home, age_s: float = 0.0) -> list[Path]:

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import psutil
 
+from app.base.paths import home
 from app.engine.jobs.request import SpeechRequest
+from app.engine.keeper import child
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID
-from app.engine.process import child
-from app.engine.process.keeper import Keeper
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub
 from app.machines.spreader import Spreader
-from app.paths import home
 from tests.support import light_painter
 from tests.support.hub import cached
 from tests.support.places import TOP

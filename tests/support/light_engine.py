@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.base.paths import Home
+from app.base.sentence import say
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.engine.files import spoken_parts
 from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run, Stop
 from app.engine.jobs.request import SpeechRequest
+from app.engine.keeper import child
 from app.engine.models.on_disk import find_limits
-from app.engine.process import child
-from app.engine.text import script
-from app.paths import Home
-from app.sentence import say
+from app.engine.speech.sound import spoken_parts
+from app.engine.speech.text import script
 
 if TYPE_CHECKING:
     import pytest

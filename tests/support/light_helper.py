@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from app.__main__ import main
-from app.engine.process import child
+from app.engine.keeper import child
 from app.machines import lent_tasks
 from tests.support import light_painter
 

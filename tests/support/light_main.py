@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
+from app.base.paths import home
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.process import child
-from app.engine.process.keeper import Keeper
-from app.paths import home
+from app.engine.keeper import child
+from app.engine.keeper.keeper import Keeper
 from app.ui.state.other_machines import OtherMachines
 from app.ui.state.settings import Settings
 from tests.support import light_painter

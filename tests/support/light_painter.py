@@ -15,13 +15,12 @@ from PIL import Image
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.paths import Home
+from app.base.sentence import say
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import find_machine
-from app.engine.files import join_sound, spoken_parts
-from app.engine.files.join_sound import Finish, Piece
-from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.events import Event, Failed, Finished, PartDone, Preview, Step, Stopped
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.messages import Stop as StopOrder
@@ -30,9 +29,10 @@ from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
 from app.engine.models.forecast import count_steps
 from app.engine.models.on_disk import find_limits
-from app.engine.text import script
-from app.paths import Home
-from app.sentence import say
+from app.engine.speech.sound import join_sound, spoken_parts
+from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound.spoken_parts import SpokenPart
+from app.engine.speech.text import script
 
 PACE = "pace.json"
 """In the home: seconds of a step, "fails" for one whose every picture fails, "previews" for one that shows them, "keeps" for one that

@@ -7,9 +7,9 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from app.engine.process import child, worker
-from app.engine.text import voice_limits
-from app.paths import Home
+from app.base.paths import Home
+from app.engine.keeper import child, worker
+from app.engine.models import voice_limits
 
 
 def replace_engines() -> None:

@@ -18,9 +18,9 @@ from app.engine.jobs import schedulers
 from app.engine.jobs.events import Event, PartDone
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.pictures import painter as picture_painter
-from app.engine.pictures import steps
-from app.engine.pipelines.families import FAMILIES
+from app.engine.pictures.families.families import FAMILIES
+from app.engine.pictures.run import painter as picture_painter
+from app.engine.pictures.run import steps
 from tests.support import tiny_pictures as tiny
 
 SMALL: dict[str, Any] = {"width": 64, "height": 64, "steps": 3, "seed": 11, "preview_every": 0}

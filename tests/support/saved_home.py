@@ -21,22 +21,22 @@ from unittest.mock import patch
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from app.base.paths import Home, assets, home
 from app.compat.machine.chunk_curve import Curve, Point, keep_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.engine.jobs.events import END, PartDone
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import _Download
-from app.engine.process.keeper import Keeper
-from app.engine.text.voices import list_voices
+from app.engine.speech.text.voices import list_voices
 from app.launcher import slots
 from app.machines.hub import main_folder
 from app.machines.joining import certificates, join
 from app.machines.joining.register import Register
 from app.machines.lending import lending_folder
 from app.machines.main_port import keep_port
-from app.paths import Home, assets, home
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER

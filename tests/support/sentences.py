@@ -21,9 +21,12 @@ def called(tree: ast.AST, labels: bool) -> Iterator[ast.Call]:
             yield from () if handed_on else (node,)
 
 
+PYTHON = sorted([*(TOP / "app").rglob("*.py"), *(TOP / "bench").rglob("*.py")])
+
+
 def spoken() -> Iterator[tuple[str, str, str]]:
     """Key, English and place of all that Hearth says."""
-    for path in sorted((TOP / "app").rglob("*.py")):
+    for path in PYTHON:
         name = path.relative_to(TOP).as_posix()
         for call in called(ast.parse(path.read_text("utf-8")), labels=name.startswith("app/ui/")):
             place = f"{name}:{call.lineno}"
@@ -37,7 +40,7 @@ def spoken() -> Iterator[tuple[str, str, str]]:
 
 def heard_by_guests() -> set[str]:
     """Keys of the sentences that guests may hear."""
-    calls = (call for path in (TOP / "app").rglob("*.py") for call in called(ast.parse(path.read_text("utf-8")), labels=False))
+    calls = (call for path in PYTHON for call in called(ast.parse(path.read_text("utf-8")), labels=False))
     return {call.args[0].value for call in calls if getattr(call.func, "id", "") == "say_to_all" and isinstance(call.args[0], ast.Constant)}
 
 

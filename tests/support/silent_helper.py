@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from app.__main__ import main
-from app.engine.process import child
+from app.engine.keeper import child
 from app.machines.lending import Lending
 from tests.support import light_painter
 

@@ -14,11 +14,11 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, ModelPart, Need, Plan
-from app.engine.files import sound
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
-from app.engine.speech import loader
+from app.engine.speech.run import loader
+from app.engine.speech.sound import sound
 from tests.support import tiny_voices
 
 SHAPES = {"dia": tiny_voices.DIA, "starter": tiny_voices.STARTER}

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from unittest import mock
 
-from app.engine.process import keeper
-from app.engine.process.engine_life import EngineLife
-from app.engine.process.keeper import Keeper
-from app.paths import Home
+from app.base.paths import Home
+from app.engine.keeper import keeper
+from app.engine.keeper.engine_life import EngineLife
+from app.engine.keeper.keeper import Keeper
 
 WAIT_S = 45
 """For a thing that is there already or comes at once. Both cores of a small machine may be busy, which makes a second of it ten."""

@@ -10,12 +10,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.base.paths import home
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed, Finished, Loading
 from app.engine.jobs.messages import JobEvent, Run
-from app.engine.process import worker
-from app.paths import home
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.keeper import worker
 from tests.support import holes
 from tests.support.watch import Watch, list_usual
 
@@ -89,7 +89,7 @@ def list_open_guards() -> list[str]:
 def _load_gguf(engine: worker.Worker, order: Run) -> None:
     """Load a GGUF file in the place of the denoiser of a good model, as a download of the catalog would be."""
     from app.engine.models import catalog
-    from app.engine.pictures import painter
+    from app.engine.pictures.run import painter
     from tests.support.tiny_pictures import make_plan
 
     file: Any = getattr(order.request, "model", "")

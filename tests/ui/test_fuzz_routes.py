@@ -18,9 +18,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from app.engine.files.bounded_json import Bounds, parse_json
-from app.languages import templates
-from app.trouble import Trouble
+from app.base.bounded_json import Bounds, parse_json
+from app.base.languages import templates
+from app.base.trouble import Trouble
 from app.ui.access.gradio_fence import OURS, GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.state import asked

@@ -18,10 +18,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.base.paths import home
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.launcher import failure
-from app.paths import home
-from app.sentence import say
-from app.trouble import Trouble
 from app.ui import start_failure
 from app.ui.launch import LaunchOptions, launch
 from app.ui.single_instance import Instance
@@ -88,7 +88,7 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
 STUCK = """
 import sys, time
 from app.ui import end_in_time
-from app.engine.process.keeper import Keeper
+from app.engine.keeper.keeper import Keeper
 end_in_time.ENDS_S = 1.0
 Keeper.close = lambda self: time.sleep(600)
 from app.__main__ import main

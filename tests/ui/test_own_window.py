@@ -17,11 +17,11 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
+from app.base.paths import home
 from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
-from app.paths import home
 from app.ui import own_window
 from app.ui.access.request_guard import Guard, OwnerOnly
 from app.ui.own_window import OwnWindow, Work, measure_percent, write_title

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from gradio import http_server
 
-from app.trouble import Trouble
+from app.base.trouble import Trouble
 from app.ui.patient_start import require_port
 from app.ui.window import Serving, serve_window
 

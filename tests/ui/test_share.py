@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import ShareEnded, Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Note
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.sentence import Sentence, say, say_to_all
-from app.trouble import ShareEnded, Trouble
 from app.ui import live_view, routes, share
 from app.ui.access.login import Logins, digest_password
 from app.ui.access.tunnel import OpenTunnel

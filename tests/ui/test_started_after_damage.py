@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.engine.process.test_broken_database import make_home
-from tests.engine.process.test_full_disk import fill, small_disk
+from tests.engine.keeper.test_broken_database import make_home
+from tests.engine.keeper.test_full_disk import fill, small_disk
 from tests.support.database_damage import DAMAGES, execute
 from tests.support.places import TOP
 from tests.support.settings_damage import WHOLE, WRONG, damage

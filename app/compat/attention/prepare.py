@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import Trouble
 
 
 class WrongShape(Trouble, RuntimeError):

@@ -12,9 +12,9 @@ from typing import Annotated, Final
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from app import atomic_write
-from app.paths import Home
-from app.stored_json import read_stored
+from app.base import atomic_write
+from app.base.paths import Home
+from app.base.stored_json import read_stored
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 ROUNDS = 3

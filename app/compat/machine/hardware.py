@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 
+from app.base.graphics_cards import find_names, is_separate
 from app.compat.machine.processor import multiplies_bfloat16
-from app.graphics_cards import find_names, is_separate
 
 if TYPE_CHECKING:
     from app.compat.machine.meter import Reading

@@ -7,10 +7,10 @@ import os
 from types import MappingProxyType
 from typing import Final
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.report import name_of_file, read_machine
-from app.sentence import say
-from app.trouble import Trouble
 
 _GIB: Final = 1 << 30
 _CU126: Final = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")

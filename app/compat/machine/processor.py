@@ -7,9 +7,9 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from app import notices
+from app.base import notices
+from app.base.sentence import Sentence, say
 from app.compat.machine.fault_words import is_out_of_memory
-from app.sentence import Sentence, say
 
 if TYPE_CHECKING:
     import torch

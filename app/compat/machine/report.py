@@ -15,13 +15,13 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from app import __version__
+from app.base.private_words import hide_private
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.machine.chunk_curve import Curve
 from app.compat.machine.hardware import Hardware, Kind, System
 from app.compat.machine.report_file import check, names_path, read_report
 from app.compat.machine.verdicts import Verdict, Verdicts, read_given
-from app.private_words import hide_private
-from app.sentence import say
-from app.trouble import Trouble
 
 FORMAT: Final = 1
 """Raised when a field changes its meaning; a new field needs no new format."""

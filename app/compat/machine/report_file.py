@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.disk_faults import word_fault
-from app.private_words import ROOT
-from app.sentence import say, shorten_list
-from app.strict_json import parse_strictly
-from app.trouble import Trouble
+from app.base.disk_faults import word_fault
+from app.base.private_words import ROOT
+from app.base.sentence import say, shorten_list
+from app.base.strict_json import parse_strictly
+from app.base.trouble import Trouble
 
 MOST_BYTES: Final = 4 << 20
 """A report takes some 20 KB, with the plans of all models less than a megabyte."""

@@ -14,10 +14,10 @@ from filelock import FileLock
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.stored_json import read_stored
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report_file import check, read_report
-from app.stored_json import read_stored
 
 _FORMAT: Final = 1
 Fault = Literal["numbers", "memory", "crash"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from app.base.sentence import Sentence, Value, say
 from app.compat.machine.hardware import Kind
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.chunk_fields import decide_budget, decide_chunk_k, decide_chunk_most, decide_chunk_q
@@ -28,7 +29,6 @@ from app.compat.planning.plan_words import OPTIONS
 from app.compat.planning.quickest_way import Shape, Way, parse_shape, parse_way
 from app.compat.planning.quirk import version
 from app.compat.planning.types import Dtype, Kernel, Path, Reason, Rejected
-from app.sentence import Sentence, Value, say
 
 _NO, _YES = "no", "yes"
 HALVES: Final = ("float16", "bfloat16")

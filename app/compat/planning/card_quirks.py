@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.base.sentence import say
 from app.compat.planning.quirk import Quirk, Where
-from app.sentence import say
 
 _GTX16: Final = r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T[456]00|T550|T1000|T1200|T2000)\b"
 

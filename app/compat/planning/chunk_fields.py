@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from app.base.sentence import Sentence, Value, say
 from app.compat.machine.verdicts import RunFailure
 from app.compat.planning.fallbacks import CHUNK_FALLBACK, Learned, describe_failure
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, as_reasons, decide_field
 from app.compat.planning.quirk import Unit
 from app.compat.planning.types import AUTO, Chunk, Dtype, Reason, Rejected
-from app.sentence import Sentence, Value, say
 
 
 def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, FieldDecision]:

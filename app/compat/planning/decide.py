@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.attention_fields import decide_attention
@@ -30,8 +32,6 @@ from app.compat.planning.row_field import decide_row
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, ModelPart, Need, Offload, Plan, Quantised, Reason, Rejected
 from app.compat.planning.weight_fields import decide_weights
 from app.compat.planning.wrong_parts import object_to_device
-from app.sentence import say
-from app.trouble import Trouble
 
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"

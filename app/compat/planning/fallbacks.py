@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from app.base.sentence import Sentence, say
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict, Verdicts
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, keeps_no_scores, peak_bytes, scores_bytes
 from app.compat.planning.types import AUTO, Need, Plan, Role
-from app.sentence import Sentence, say
 
 SMALLEST_CHUNK: Final = 32
 FIRST_CHUNK: Final = 512

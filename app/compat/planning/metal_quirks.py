@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.base.sentence import say
 from app.compat.planning.quirk import Quirk, Where
-from app.sentence import say
 
 _HALF: Final = ("float16", "bfloat16")
 

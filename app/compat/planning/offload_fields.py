@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from app.base.sentence import say
 from app.compat.planning.memory_formulas import (
     MIB,
     SCRATCH_BYTES,
@@ -20,7 +21,6 @@ from app.compat.planning.memory_formulas import (
 )
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
-from app.sentence import say
 
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.base.sentence import Sentence, Value, say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.fallbacks import Learned
 from app.compat.planning.plan_words import FIELDS, word_option
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
-from app.sentence import Sentence, Value, say
-from app.trouble import Trouble
 
 MEASURED_HERE = "measured here"
 LEARNED_HERE = "an earlier run on this machine"

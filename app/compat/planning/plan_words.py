@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.base.sentence import Sentence, Value, say
 from app.compat.planning.types import AUTO, Chunk, Plan
-from app.sentence import Sentence, Value, say
 
 FIELDS: Final[dict[str, Sentence]] = {
     "device": say("field.device", "device"),

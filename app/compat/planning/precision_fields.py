@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, get_args
 
+from app.base.sentence import Sentence, say
 from app.compat.machine.hardware import Hardware, Kind
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, too_much, usable_bytes
@@ -21,7 +22,6 @@ from app.compat.planning.options import (
 )
 from app.compat.planning.types import Dtype, ModelPart, Precision, Reason, Rejected, Vae
 from app.compat.planning.wrong_parts import object_to_codec, object_to_decoder, object_to_dtype, object_to_part, usable_dtypes
-from app.sentence import Sentence, say
 
 DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
     "cuda": ("bfloat16", "float16", "float32", "float64"),

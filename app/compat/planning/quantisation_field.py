@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from app.base.sentence import say
 from app.compat.machine.hardware import Kind
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, gib, needed_bytes, part_bytes, too_much, usable_bytes
 from app.compat.planning.options import MEASURED_HERE, FieldDecision, Objection, Option, Situation, decide_field, failed_sentence
 from app.compat.planning.precision_fields import SMALL_MODEL
 from app.compat.planning.types import Dtype, Need, Offload, Precision, Quantised, Vae
-from app.sentence import say
 
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 _PICTURE_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group")

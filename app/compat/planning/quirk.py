@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+from app.base.sentence import Sentence
 from app.compat.machine.hardware import Hardware, Kind
 from app.compat.planning.types import Dtype, Need, Path
-from app.sentence import Sentence
 
 Unit = Literal["keys", "elements", "bytes", "pairs", "free"]
 """What a limit counts: keys at a time, scores of one call, their bytes, queries x keys, bytes over free memory."""

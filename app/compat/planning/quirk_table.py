@@ -1,7 +1,7 @@
 """QUIRKS: known defects of machines: where they occur, their symptoms and remedies. One table; it decides nothing.
 
 A row objects to options of a plan, limits the scores of one call, sets an environment variable, or names a cure
-that is built in (tests/compat/test_quirk_table.py lists where). The rows were collected from the threads named as
+that is built in (tests/compat/planning/test_quirk_table.py lists where). The rows were collected from the threads named as
 their source; each is a claim that the self-test of the user's machine confirms or refutes.
 """
 

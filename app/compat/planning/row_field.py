@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.base.sentence import say
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.options import MEASURED_HERE, FieldDecision, Objection, Option, Situation, decide_field
 from app.compat.planning.types import Dtype, Offload, Quantised
-from app.sentence import say
 
 
 def decide_row(situation: Situation, dtype: Dtype, quantised: Quantised, offload: Offload) -> FieldDecision:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from app.base.sentence import Sentence
 from app.compat.planning.quickest_way import Shape, Way
-from app.sentence import Sentence
 
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
 Gqa = Literal["native", "folded", "expanded"]

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.base.sentence import Sentence, say
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.options import MEASURED_HERE, Objection, Situation
 from app.compat.planning.types import Dtype, ModelPart
-from app.sentence import Sentence, say
 
 OPERATIONS: Final = {"attention": ("linear",), "speech": ("linear",), "picture": ("linear", "convolution")}
 """What the parts that compute in a plan's dtype are made of, besides attention."""

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from app.base.trouble import Trouble
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject
@@ -26,7 +27,6 @@ from app.compat.selftest import operations
 from app.compat.selftest import reference as shape
 from app.compat.selftest.operations import Measured
 from app.compat.selftest.reference import CaseShape, Made, error, make
-from app.trouble import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}
 """Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""

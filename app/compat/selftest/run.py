@@ -27,6 +27,7 @@ from typing import IO, Any, Final, Literal
 
 import torch
 
+from app.base.sentence import Sentence, say
 from app.compat.machine.fault_words import LOST_WORDS, OUT_OF_REACH_WORDS, is_out_of_memory
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict
@@ -37,7 +38,6 @@ from app.compat.planning.wrong_parts import PART_WORDS
 from app.compat.selftest.failures import NOT_SIMULATED
 from app.compat.selftest.probes import Probe, paths, rows
 from app.compat.selftest.reference import numbers
-from app.sentence import Sentence, say
 
 Tell = Callable[[int, int, Sentence], None]
 Stage = Callable[[], AbstractContextManager[object]]

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from app import atomic_write
-from app.paths import Home
+from app.base import atomic_write
+from app.base.paths import Home
 
 KEPT: Final = 7
 DAY_S: Final = 86_400.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, say
 from app.engine.jobs.events import PartDone
-from app.sentence import Sentence, say
 
 
 def word_doubt(part: PartDone) -> Sentence | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from app.base.sentence import Sentence
+from app.base.trouble import ENDS, Trouble
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import Ran
-from app.sentence import Sentence
-from app.trouble import ENDS, Trouble
 
 
 @dataclass(frozen=True, slots=True)

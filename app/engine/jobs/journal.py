@@ -17,13 +17,13 @@ from typing import Any, Final, Literal, get_args
 
 import psutil
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database, read_number, read_text
 from app.engine.jobs.fair_order import order_fairly
 from app.engine.jobs.owners import OWNER, household_of
 from app.engine.jobs.request import Request, from_json, to_json
-from app.sentence import say
-from app.trouble import Trouble
 
 HOUR_S: Final = 3600.0
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]

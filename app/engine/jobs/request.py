@@ -6,10 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.quicker import QUICKER, Quicker
 from app.engine.jobs.setting_names import NAMES, name_weight
-from app.sentence import Sentence, say, say_to_all
-from app.trouble import Trouble
 
 LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
 """More than anyone writes: hours of speech, or more words than a picture can follow."""

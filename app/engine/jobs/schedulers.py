@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import Trouble
 
 Space = Literal["sigma", "alpha"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from app import atomic_write
+from app.base import atomic_write
 from app.engine.jobs.request import SEED_LIMIT, Request
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.sentence import Sentence, say_to_all
+from app.base.sentence import Sentence, say_to_all
 
 NAMES: Final[dict[str, Sentence]] = {
     "script": say_to_all("setting.script", "script"),

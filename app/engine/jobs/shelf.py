@@ -17,12 +17,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.sentence import say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_row, name_after, read_creation
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Job
-from app.sentence import say_to_all
-from app.trouble import Trouble
 
 NUMBERED = re.compile(r" \d{1,9}$")
 ID_LIMIT = 2**63

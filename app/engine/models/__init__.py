@@ -1,1 +1,1 @@
-"""Know models, installed and available: detect, download, remove and forecast them. No torch."""
+"""Know models, installed and available: detect, download, remove and forecast them. Torch below loading alone."""

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from app import paths
+from app.base import paths
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart
 from app.engine.models import detect, local_models
 from app.engine.models.local_models import Seen
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, ModelSettings, Source
-from app.sentence import say
-from app.trouble import Trouble
 
 _MB: Final = 1_000_000
 _GB: Final = 1_000_000_000

@@ -9,12 +9,12 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
+from app.base.paths import Home
+from app.base.stored_json import drop_wrong, read_text
+from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.journal import restore_choice
-from app.paths import Home
-from app.stored_json import drop_wrong, read_text
-from app.trouble import Trouble
 
 
 class ChoiceValues(TypedDict, total=False):

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.planning.types import Role
-from app.engine.files import safetensors
-from app.engine.files.config_facts import read_config, refuse_fact, shorten
+from app.engine.models import safetensors
+from app.engine.models.config_facts import read_config, refuse_fact, shorten
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model
-from app.sentence import say
-from app.trouble import Trouble
 
 FAMILY_OF_CLASS: Final[dict[str, Family]] = {
     "StableDiffusionPipeline": "sd15",

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.paths import Home
+from app.base.put_aside import put_aside
+from app.base.sentence import Sentence, say
+from app.base.stored_json import read_text
+from app.base.trouble import Trouble
 from app.compat.planning.types import Quantised
 from app.engine.models import on_disk
 from app.engine.models.hub_child import Ended, Found, HubChild, ProcessDiedError, Received, Waits, ask, word_fault
 from app.engine.models.model import Model, list_sources
-from app.paths import Home
-from app.put_aside import put_aside
-from app.sentence import Sentence, say
-from app.stored_json import read_text
-from app.trouble import Trouble
 
 AT_ONCE: Final = 2
 WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from app.base.paths import Home
+from app.base.sentence import say
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.types import Choice, Quantised
@@ -13,8 +15,6 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models import on_disk
 from app.engine.models.forecast import Forecast, make_forecast
 from app.engine.models.model import Model, list_sources
-from app.paths import Home
-from app.sentence import say
 
 FITS: Final = {"fits": say("fit.fits", "fits"), "tight": say("fit.tight", "tight"), "no": say("fit.no", "too large")}
 

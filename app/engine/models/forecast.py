@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from itertools import islice, starmap
 from typing import Final, Literal
 
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.memory_formulas import TIGHT, free_bytes, gib, peak_bytes, round_apart
@@ -20,9 +23,6 @@ from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models import at_once
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.planned import find_need, make_plan
-from app.paths import Home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")

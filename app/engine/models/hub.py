@@ -19,14 +19,14 @@ from huggingface_hub import HfApi, get_session, hf_hub_url, hf_raise_for_status
 from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.utils import WeakFileLock, build_hf_headers, filter_repo_objects  # type: ignore[attr-defined]  # it exports them lazily
 
-from app import atomic_write
-from app.engine.files.safetensors import PICKLES
+from app.base import atomic_write
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.models import hub_token
 from app.engine.models.hub_faults import CutError, WrongBytesError, name_host
 from app.engine.models.model import Source
 from app.engine.models.on_disk import partial_path, repo_folder
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.models.safetensors import PICKLES
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
 WEIGHTS: Final = frozenset({".safetensors", ".gguf"})

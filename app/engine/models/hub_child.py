@@ -14,10 +14,10 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any, Final, Literal
 
+from app.base.sentence import Sentence, Value, say
+from app.base.trouble import Trouble
 from app.engine.models import hub_token
 from app.launcher import slot_lock
-from app.sentence import Sentence, Value, say
-from app.trouble import Trouble
 
 CLIENT: Final = "app.engine.models.hub_process"
 UNWIND_S: Final = 1.0

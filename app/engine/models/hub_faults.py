@@ -9,11 +9,11 @@ from huggingface_hub import constants
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIsEnabled
 from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]  # it exports them lazily
 
-from app.disk_faults import is_disk_full
-from app.duration import word_duration
+from app.base.disk_faults import is_disk_full
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.models import hub_token
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 
 class WrongBytesError(Exception):

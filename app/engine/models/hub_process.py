@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, Value, say
+from app.base.trouble import Trouble
 from app.engine.models import hub, hub_faults, hub_token
 from app.engine.models.hub import Listing
 from app.engine.models.hub_child import Act, Ended, Found, HaltedError, Received, Tell, Waits, word_fault
 from app.engine.models.model import Source
 from app.engine.models.on_disk import count_bytes_here
-from app.sentence import Sentence, Value, say
-from app.trouble import Trouble
 
 WAIT_MOST_S: Final = 120.0
 """If the hub asks for a longer wait, the download stops until the user resumes it."""

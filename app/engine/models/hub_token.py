@@ -14,8 +14,8 @@ import huggingface_hub
 from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import Trouble
 
 TOKENS_URL: Final = "https://huggingface.co/settings/tokens"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_\-.]{8,256}")

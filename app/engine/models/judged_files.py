@@ -9,12 +9,12 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
-from app.engine.files import safetensors
-from app.engine.files.bounded_json import Bounds, read_json
-from app.engine.files.config_facts import PATH_MOST, read_config, refuse_fact, shorten
-from app.engine.files.regular_file import is_inside
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.bounded_json import Bounds, read_json
+from app.base.regular_file import is_inside
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.models import safetensors
+from app.engine.models.config_facts import PATH_MOST, read_config, refuse_fact, shorten
 
 SETTINGS: Final = frozenset({
     "model_index.json", "config.json", "scheduler_config.json", "tokenizer_config.json", "special_tokens_map.json", "preprocessor_config.json",

@@ -17,12 +17,12 @@ from pathlib import Path
 from stat import S_ISLNK, S_ISREG
 from typing import Final, NamedTuple
 
-from app.engine.files.path_checks import find_path
+from app.base.path_checks import find_path
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.models.detect import detect_model
 from app.engine.models.model import Companion, Model
-from app.engine.text.voice_limits import VoiceLimits, read_limits
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.models.voice_limits import VoiceLimits, read_limits
 
 WAIT_S: Final = 4.0
 """How long somebody waits for a path that is looked at. After that nobody does, until its disk has answered."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from app.base.sentence import Sentence, Value
 from app.compat.planning.types import ModelPart, Need, Quantised
-from app.engine.text.model_names import word_name
-from app.sentence import Sentence, Value
+from app.engine.models.model_names import word_name
 
 Kind = Literal["speech", "picture"]
 Family = Literal["dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]

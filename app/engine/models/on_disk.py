@@ -17,17 +17,17 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.file_download import repo_folder_name
 
+from app.base.bounded_json import read_json
+from app.base.path_checks import size_bytes
+from app.base.paths import Home
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.planning.types import Quantised
-from app.engine.files.bounded_json import read_json
-from app.engine.files.path_checks import size_bytes
 from app.engine.jobs.request import Asked, Request
 from app.engine.models import catalog
 from app.engine.models.detect import read_config_needs
 from app.engine.models.model import ConfigNeeds, Kind, Model, Source, list_sources
-from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
-from app.paths import Home
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
 
 _SHARD: Final = re.compile(r"(.+)-\d+-of-(\d+)(\..+)?\.safetensors")
 _WEIGHED: Final = ("text_encoder", "text_encoder_2", "text_encoder_3", "unet", "transformer", "vae")

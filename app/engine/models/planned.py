@@ -6,6 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import decide
@@ -16,9 +19,6 @@ from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import ConfigNeeds, Model, describe_need
 from app.engine.models.on_disk import read_needs
 from app.engine.models.pretended_device import list_impossible
-from app.paths import Home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 NOTHING_SEEN: Final = MappingProxyType[Subject, Verdict]({})
 

@@ -6,12 +6,12 @@ import importlib.util
 from dataclasses import replace
 from typing import get_args
 
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
 from app.compat.machine.hardware import Hardware
 from app.compat.planning.types import Plan, Quantised
 from app.engine.models import on_disk
 from app.engine.models.model import Model
-from app.paths import Home
-from app.sentence import Sentence, say
 
 
 def use_real_device(plan: Plan) -> Plan:

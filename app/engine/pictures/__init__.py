@@ -1,1 +1,1 @@
-"""Paint a request with a loaded diffusers pipeline: settings, prompt weights, steps, previews, checkpoints."""
+"""Pictures: prompts, the pipelines of each family, and their runs. Torch below run and families alone."""

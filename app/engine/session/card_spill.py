@@ -6,13 +6,13 @@ from typing import Final
 
 import torch
 
+from app.base.sentence import Sentence, say
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.types import Plan
 from app.engine.jobs.events import Step
 from app.engine.models.model import Model
-from app.sentence import Sentence, say
 
 BESIDE_BYTES: Final = 128 << 20
 """For what the driver and its libraries take beside torch's tensors: kernels, workspaces."""

@@ -8,6 +8,8 @@ from typing import Final
 
 import torch
 
+from app.base.paths import Home
+from app.base.trouble import Trouble
 from app.compat.attention.measure import is_short, quickest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, learn
@@ -19,8 +21,6 @@ from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model, describe_need
 from app.engine.models.planned import make_plan
 from app.engine.session.loaded_models import THREADS
-from app.paths import Home
-from app.trouble import Trouble
 
 KINDS: Final = ("cpu", "cuda", "rocm")
 """On Metal an unsupported shape ends the process, so nothing is tried there unasked."""

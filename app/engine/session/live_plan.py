@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from app.base.trouble import Trouble
 from app.compat.planning.types import Chunk, Plan
 from app.engine.jobs.control import Dial
 from app.engine.models.planned import note_refused_chunk
 from app.engine.session.release_memory import release
-from app.trouble import Trouble
 
 
 class LivePlan:

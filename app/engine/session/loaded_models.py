@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import psutil
 import torch
 
+from app.base.paths import Home
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
 from app.compat.planning.memory_formulas import held_bytes, peak_bytes
 from app.compat.planning.types import Need, Plan
-from app.engine.files.fingerprint import fingerprint
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
-from app.engine.loading.loaded import LoadedModel
 from app.engine.models import on_disk
+from app.engine.models.fingerprint import fingerprint
+from app.engine.models.loading.loaded import LoadedModel
 from app.engine.models.model import SMALL_PARAMETERS, Kind, Model
 from app.engine.session.release_memory import release
-from app.paths import Home
-from app.sentence import say
-from app.trouble import Trouble
 
 BESIDE = 0.8
 """A second model is loaded beside the first only if it takes less than this share of the free memory."""
@@ -83,12 +83,12 @@ class ModelHolder:
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.words))
         # Each family takes seconds to import; import only the one needed.
         if model.kind == "speech":
-            from app.engine.speech import loader
+            from app.engine.speech.run import loader
 
             name = fingerprint(found.folder) if model.is_local else ""  # every machine has it in another folder
             loaded: LoadedModel = loader.load(found.folder, plan, found.companions.get("codec"), name)
         else:
-            from app.engine.pictures import painter
+            from app.engine.pictures.run import painter
 
             loaded = painter.load(found.folder, model, plan, found.companions, self._home.scratch)
         self._held[model.kind] = Held(model, loaded, held_bytes(need, plan))

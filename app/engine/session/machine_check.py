@@ -7,13 +7,13 @@ import traceback
 from collections.abc import Iterator
 from typing import Final
 
+from app.base.paths import Home
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, learn
 from app.compat.selftest import run
 from app.compat.selftest.probes import Probe
 from app.engine.session.release_memory import release
-from app.paths import Home
-from app.trouble import Trouble
 
 SKIPPED: Final = "HEARTH_SKIP_CHECK"
 """An environment variable: with it nothing is checked in idle time. The tests start hundreds of engines."""

@@ -10,6 +10,8 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
+from app.base.paths import Home
+from app.base.sentence import say
 from app.compat.attention.seam import applied
 from app.compat.machine.chunk_curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
 from app.compat.machine.hardware import Hardware
@@ -24,8 +26,6 @@ from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
 from app.engine.session.machine_check import questions
-from app.paths import Home
-from app.sentence import say
 
 
 def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], control: Control) -> Iterator[Event]:

@@ -23,7 +23,7 @@ from app.compat.planning.types import Dtype, Quantised
 from app.compat.selftest.operations import Measured
 from app.compat.selftest.probes import TOLERANCE, Probe
 from app.compat.selftest.reference import error
-from app.engine.loading.packed_linears import BITS, GROUP, lines_dtype, pack_linear, round_to_4_bits, round_to_8_bits
+from app.engine.models.loading.packed_linears import BITS, GROUP, lines_dtype, pack_linear, round_to_4_bits, round_to_8_bits
 from app.engine.session.loaded_models import THREADS
 
 LINES: Final = (2, 80)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import torch
 
+from app.base.disk_faults import PLENTY_BYTES, is_disk_full, word_fault
+from app.base.sentence import say
+from app.base.trouble import DiskFull, NoMemory, QuotaMet
 from app.compat.machine.fault_words import is_out_of_memory
 from app.compat.machine.processor import OperatorRefused
 from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
-from app.disk_faults import PLENTY_BYTES, is_disk_full, word_fault
 from app.engine.jobs.events import Failed
-from app.engine.loading.numbers_broke import NumbersBroke
-from app.engine.speech.row_graph import CaptureFailed
-from app.sentence import say
-from app.trouble import DiskFull, NoMemory, QuotaMet
+from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.speech.dia.row_graph import CaptureFailed
 
 NO_ENGINE = "unable to find an engine to execute this computation"
 """cuDNN's words where memory lacks in the middle of a run; at its first small convolution it has none for the card."""

@@ -8,7 +8,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from app import notices
+from app.base import notices
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import read
@@ -25,18 +28,15 @@ from app.engine.models import catalog, on_disk
 from app.engine.models.forecast import weigh_step
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
-from app.engine.models.precheck import reject_unfit
 from app.engine.models.pretended_device import use_real_device
 from app.engine.session import card_spill, maintenance
 from app.engine.session.idle_measuring import measure_while_idle
 from app.engine.session.live_plan import LivePlan
 from app.engine.session.loaded_models import ModelHolder
 from app.engine.session.machine_check import MachineCheck
+from app.engine.session.precheck import reject_unfit
 from app.engine.session.release_memory import release
 from app.engine.session.run_errors import classify_fault, describe_failure, list_finished
-from app.paths import Home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 
 FALLBACKS_AFTER_DEATH = 2
 """A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that

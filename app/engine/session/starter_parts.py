@@ -24,9 +24,9 @@ from app.compat.selftest.operations import Measured
 from app.compat.selftest.probes import Probe, as_planned, careful_plan
 from app.compat.selftest.reference import Array, error
 from app.engine.models.catalog import BY_ID
-from app.engine.speech.codec import Codec
-from app.engine.speech.decoder import Decoding, DecodingState, PartInput
-from app.engine.speech.sampling import Sampling
+from app.engine.speech.dia.codec import Codec
+from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
+from app.engine.speech.dia.sampling import Sampling
 
 Module = Any
 Compute = Callable[[Module, str, torch.dtype], Tensor]

@@ -1,1 +1,1 @@
-"""Speak a request with Dia: load it, encode a voice recording, decode part by part. Knows nothing of queues."""
+"""Speech: scripts, sound as files, the voices of each family, and their runs. Torch below run and dia alone."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from distributed import Client
 
-from app.engine.process.disk_room import ROOM_BYTES
+from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.cluster import dask_settings, helper_comm
 from app.machines.cluster.pipe import Message, Pipe, take_foreign
 from app.machines.cluster.scheduler import MainScheduler

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from distributed import Reschedule, Worker
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed
 from app.machines.cluster.dask_settings import PIECE_BYTES, TASKS_MOST
 from app.machines.cluster.pipe import Listener, Message
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.tasks import event_json, fetched_files
-from app.trouble import Trouble
 
 ANSWER_S: Final = 120.0
 """For one answer of the main machine, which may be busy; then the task counts as lost there."""

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from app import atomic_write
+from app.base import atomic_write
 
 BEGINS: Final = datetime(2000, 1, 1, tzinfo=UTC)
 ENDS: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)

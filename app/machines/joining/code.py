@@ -9,8 +9,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Final
 
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import Trouble
 
 SECRET_BYTES: Final = 10
 """80 bits, written as 16 letters and digits."""

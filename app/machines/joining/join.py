@@ -15,7 +15,10 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from app import atomic_write
+from app.base import atomic_write
+from app.base.sentence import Sentence, say
+from app.base.stored_json import read_stored
+from app.base.trouble import Trouble
 from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity
 from app.machines.joining.code import PORT_MOST, Code, digest_secret
@@ -23,9 +26,6 @@ from app.machines.joining.frames import PATIENCE_S, Broken, Channel
 from app.machines.joining.proof import NONCE_BYTES, digest_transcript, is_proof, prove
 from app.machines.joining.register import clean_name
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
-from app.sentence import Sentence, say
-from app.stored_json import read_stored
-from app.trouble import Trouble
 
 _FILE: Final = "lends-to.json"
 REFUSALS: Final[Mapping[str, Sentence]] = {

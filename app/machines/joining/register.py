@@ -14,8 +14,8 @@ from typing import Any, Final, NotRequired
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from app import atomic_write
-from app.stored_json import read_stored
+from app.base import atomic_write
+from app.base.stored_json import read_stored
 
 NAME_LETTERS: Final = 40
 _ID: Final = re.compile(r"[0-9a-f]{32}")

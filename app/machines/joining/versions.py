@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Final
 
 from app import __version__
-from app.sentence import Sentence, say
+from app.base.sentence import Sentence, say
 
 COMPARED: Final = ("Hearth", "Python", "dask", "distributed")
 """dask needs the same Python but for its last number, and exactly its own version."""

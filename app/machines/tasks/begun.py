@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from app import atomic_write
-from app.engine.files import safetensors, spoken_parts
-from app.engine.files.bounded_json import Bounds, parse_json, read_json
+from app.base import atomic_write
+from app.base.bounded_json import Bounds, parse_json, read_json
+from app.base.trouble import Trouble
 from app.engine.jobs.request import PictureRequest, Request
+from app.engine.models import safetensors
+from app.engine.speech.sound import spoken_parts
 from app.machines.results import is_sound
 from app.machines.tasks.fetched_files import tidy
-from app.trouble import Trouble
 
 BYTES_MOST: Final = 32 << 20
 """Of one file: the latents of the largest picture with what its scheduler remembers take 16 MiB."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from app.base.sentence import Sentence
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Step, Stopped, Unloaded
-from app.sentence import Sentence
 
 SENT: Final[dict[str, type]] = {each.__name__: each for each in (Loading, Unloaded, Step, Adjusted, Note, Finished, Stopped, Failed)}
 """Events that travel. The others name files of the machine where they happen; results travel as files."""

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.process.disk_room import MB, ROOM_BYTES
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.keeper.disk_room import MB, ROOM_BYTES
 
 FILES_MOST: Final = 512
 """Of one task."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.files.model_folder import is_inside
+from app.engine.models.model_folder import is_inside
 from app.machines.tasks.fetched_files import odd_files
 
 SUFFIXES: Final = frozenset({".safetensors", ".json", ".txt", ".jinja"})

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.creation import read_words
 from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
-from app.engine.text import voices
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.speech.text import voices
 
 PREFIX: Final = "sha256:"
 _NAMED: Final = re.compile(r"sha256:(?P<sha256>[0-9a-f]{64})(?P<suffix>\.[a-z0-9]{1,12})?")

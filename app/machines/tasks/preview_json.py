@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from PIL import Image
 
-from app.engine.files.foreign_formats import decode, open_picture
+from app.base.foreign_formats import decode, open_picture
 from app.engine.jobs.events import Preview
 
 SIDE: Final = 256

@@ -8,9 +8,9 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.engine.files.bounded_json import Bounds
-from app.sentence import say
-from app.trouble import BadRequest
+from app.base.bounded_json import Bounds
+from app.base.sentence import say
+from app.base.trouble import BadRequest
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
 from app.ui.state.asked import parse_body

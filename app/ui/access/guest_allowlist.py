@@ -11,10 +11,10 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.engine.files.bounded_json import Bounds
+from app.base.bounded_json import Bounds
+from app.base.sentence import say_to_all
+from app.base.trouble import BadRequest
 from app.engine.jobs.owners import household_of
-from app.sentence import say_to_all
-from app.trouble import BadRequest
 from app.ui.access.gradio_fence import PAGE
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH

@@ -22,13 +22,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.duration import word_duration
+from app.base.duration import word_duration
+from app.base.languages import COOKIE, languages
+from app.base.palette import by_system
+from app.base.paths import assets
+from app.base.sentence import Sentence, say
+from app.base.trouble import ShareEnded, TooMany, WrongPassword
 from app.engine.jobs.owners import household_of, new_guest
-from app.languages import COOKIE, languages
-from app.palette import by_system
-from app.paths import assets
-from app.sentence import Sentence, say
-from app.trouble import ShareEnded, TooMany, WrongPassword
 from app.ui.access.address import find_address
 from app.ui.access.guesses import Guesses
 from app.ui.access.request_guard import is_loopback, parse_host, refusal

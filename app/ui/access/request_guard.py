@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.sentence import Sentence, say
+from app.base.sentence import Sentence, say
 from app.ui.page.translate import language, translate
 from app.ui.state.person import KEY, OWNER
 

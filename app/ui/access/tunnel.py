@@ -22,9 +22,9 @@ import httpx
 from gradio.networking import GRADIO_API_SERVER
 from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 
-from app import atomic_write
-from app.sentence import Sentence, say
-from app.trouble import Trouble
+from app.base import atomic_write
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 
 WAIT_S: Final = 30.0
 PROGRAM_BYTES: Final = 64 << 20

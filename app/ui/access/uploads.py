@@ -19,16 +19,16 @@ import soundfile
 from PIL import Image
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.disk_faults import is_disk_full
-from app.duration import word_duration
-from app.engine.files.bounded_json import parse_json
-from app.engine.files.convert_sound import can_convert
-from app.engine.files.foreign_formats import find_sound_kind, open_picture
-from app.engine.files.safetensors import HEADER
-from app.engine.files.sound import measure, require_usual
+from app.base.bounded_json import parse_json
+from app.base.disk_faults import is_disk_full
+from app.base.duration import word_duration
+from app.base.foreign_formats import find_sound_kind, open_picture
+from app.base.sentence import say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.owners import household_of
-from app.sentence import say_to_all
-from app.trouble import Trouble
+from app.engine.models.safetensors import HEADER
+from app.engine.speech.sound.convert_sound import can_convert
+from app.engine.speech.sound.sound import measure, require_usual
 from app.ui.access.request_guard import refusal
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import redact_for

@@ -12,13 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.files.outward import public_name
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
-from app.sentence import say
-from app.trouble import Trouble
 from app.ui.api.following import work
 from app.ui.api.openai import build_routes, find_model, no_such_model
 from app.ui.api.shared import decode_base64, encode_base64, run_job, save_mask, save_picture

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from app.engine.jobs.events import Event
 from app.engine.jobs.progress import Progress
-from app.engine.process.keeper import Keeper
+from app.engine.keeper.keeper import Keeper
 
 P = ParamSpec("P")
 T = TypeVar("T")

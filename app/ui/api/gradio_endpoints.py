@@ -14,14 +14,14 @@ from gradio.events import api
 from gradio.route_utils import get_fn
 from starlette.exceptions import HTTPException
 
+from app.base.extras import install_command
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, PartDone, Preview, Step
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models.catalog import name_model
-from app.extras import install_command
-from app.sentence import say
-from app.trouble import Trouble
 from app.ui.access.request_guard import is_loopback
 from app.ui.api.following import follow, news, work
 from app.ui.api.openai import add_speaker_tag, find_model, find_voice

@@ -18,16 +18,16 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.engine.files import sound, stream_encoding
-from app.engine.files.outward import public_name
+from app.base.sentence import say
+from app.base.trouble import NoSuchModel, Trouble
 from app.engine.jobs.events import Failed
+from app.engine.jobs.outward import public_name
 from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.models.model import Kind
 from app.engine.models.on_disk import locate
-from app.engine.text import voices
-from app.sentence import say
-from app.trouble import NoSuchModel, Trouble
+from app.engine.speech.sound import sound, stream_encoding
+from app.engine.speech.text import voices
 from app.ui.api.following import follow, work
 from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard
 from app.ui.state.asked import Asked, Whole, Word, fit, read_asked

@@ -12,12 +12,12 @@ from typing import Final
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse
 
-from app.engine.files.foreign_formats import decode, open_picture
+from app.base.foreign_formats import decode, open_picture
+from app.base.sentence import say
+from app.base.trouble import Closing, NeedsKey, Trouble
 from app.engine.jobs.events import Failed
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request
-from app.sentence import say
-from app.trouble import Closing, NeedsKey, Trouble
 from app.ui.access import uploads
 from app.ui.api import pacing
 from app.ui.api.following import WORKERS, stay, wait_for, work

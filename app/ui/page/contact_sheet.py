@@ -9,7 +9,7 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
-from app.engine.files.foreign_formats import decode, open_picture
+from app.base.foreign_formats import decode, open_picture
 
 CELL: Final = 256
 EDGE: Final = 120

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.sentence import say
+from app.base.sentence import say
 
 GRADIO_WORDS: Final = (
     say("upload_text.drop_file", "Drop a file here"),

@@ -1,4 +1,4 @@
-"""What the page's scripts and the server call each other by, in one table; tests/ui/test_protocol.py holds both sides to it."""
+"""What the page's scripts and the server call each other by, in one table; tests/ui/page/test_protocol.py holds both sides to it."""
 
 from __future__ import annotations
 

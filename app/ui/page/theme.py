@@ -6,7 +6,7 @@ from typing import Final
 
 import gradio as gr
 
-from app.palette import PALETTE
+from app.base.palette import PALETTE
 
 FONTS: Final = (
     "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", "sans-serif",

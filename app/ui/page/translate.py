@@ -8,19 +8,19 @@ from typing import Protocol
 import gradio as gr
 from gradio.i18n import I18nData
 
-from app.engine.text.model_names import word_name
-from app.languages import ENGLISH, choose, languages, templates
-from app.sentence import Sentence, Value, in_words, join_sentences
+from app.base.languages import ENGLISH, choose, languages, templates
+from app.base.sentence import Sentence, Value, in_words, join_sentences
+from app.engine.models.model_names import word_name
 from app.ui.page.gradio_words import GRADIO_WORDS
 
 Language = str
-"""The code of a language in app/locale/languages.json."""
+"""The code of a language in app/base/locale/languages.json."""
 
 _labels: dict[str, Sentence] = {}
 
 
 def word(key: str, english: str) -> I18nData:
-    """Return a label in the browser's language. Key and English must be literals; its translations are in app/locale."""
+    """Return a label in the browser's language. Key and English must be literals; its translations are in app/base/locale."""
     return label(Sentence(key, english))
 
 

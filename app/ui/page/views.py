@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from app.base.foreign_formats import open_sound
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
+from app.base.unknown_words import Unknown
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
-from app.engine.files.foreign_formats import open_sound
-from app.engine.files.foreign_settings import ADD_IMAGE
 from app.engine.jobs.creation import read_words
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
-from app.engine.process.state import EngineState, Sample
-from app.engine.text.unknown import Unknown
-from app.sentence import Sentence, say
-from app.trouble import Trouble
+from app.engine.keeper.state import EngineState, Sample
+from app.engine.pictures.files.foreign_settings import ADD_IMAGE
 from app.ui.page.translate import Language, join, text, translate
 
 View = dict[str, Any]

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
-from app.engine.files.bounded_json import Bounds, parse_json
-from app.sentence import Sentence, say_to_all
-from app.trouble import BadRequest
+from app.base.bounded_json import Bounds, parse_json
+from app.base.sentence import Sentence, say_to_all
+from app.base.trouble import BadRequest
 
 JSON: Final = Bounds(most_bytes=48 << 20)
 """48 MB carry a picture's file of 36 MB as base64; parsing more keeps the page waiting. Guests may send less: GuestAllowlist."""

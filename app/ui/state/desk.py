@@ -7,16 +7,16 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.engine.files import spoken_parts
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import SpeechRequest
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.chosen import parse_choice
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
-from app.engine.process.keeper import Keeper
-from app.engine.text import script, voices
-from app.engine.text.known_voices import list_known, name_voices
-from app.engine.text.spoken_words import list_heard
-from app.engine.text.voice_limits import DIA
+from app.engine.models.voice_limits import DIA
+from app.engine.speech.sound import spoken_parts
+from app.engine.speech.text import script, voices
+from app.engine.speech.text.known_voices import list_known, name_voices
+from app.engine.speech.text.spoken_words import list_heard
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk

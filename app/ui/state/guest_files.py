@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from app.engine.process.job_folder import UPLOADS_S
-from app.sentence import say_to_all
-from app.trouble import TooMany, Trouble
+from app.base.sentence import say_to_all
+from app.base.trouble import TooMany, Trouble
+from app.engine.keeper.job_folder import UPLOADS_S
 
 HOUSEHOLD_BYTES: Final = 256 << 20
 HOUSEHOLD_FILES: Final = 200

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.sentence import Sentence, Value, say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.journal import HOUR_S
 from app.engine.jobs.owners import household_of, is_guest
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
-from app.engine.process.keeper import Keeper
-from app.engine.text import voices
-from app.sentence import Sentence, Value, say_to_all
-from app.trouble import Trouble
+from app.engine.speech.text import voices
 from app.ui.state.person import Person
 
 SAVED: Final = "visitors"

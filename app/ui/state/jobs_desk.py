@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import QueueFull, Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
@@ -20,13 +22,11 @@ from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
+from app.engine.keeper.finished_parts import match_takes
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.on_disk import find_model
-from app.engine.process.finished_parts import match_takes
-from app.engine.process.keeper import Keeper
-from app.engine.text import script
-from app.engine.text.turns import ScriptPart
-from app.sentence import Sentence, say, say_to_all
-from app.trouble import QueueFull, Trouble
+from app.engine.speech.text import script
+from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
 from app.ui.state import retry_smaller
 from app.ui.state.guest_files import GuestFiles

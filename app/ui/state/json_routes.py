@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.disk_faults import is_access_refused, is_disk_full, word_fault
-from app.sentence import say
-from app.trouble import NotStored, Trouble
+from app.base.disk_faults import is_access_refused, is_disk_full, word_fault
+from app.base.sentence import say
+from app.base.trouble import NotStored, Trouble
 from app.ui.page.translate import join, language
 from app.ui.state.asked import Asked, read_asked
 from app.ui.state.guest_limits import redact_for

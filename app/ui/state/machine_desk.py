@@ -6,20 +6,20 @@ import dataclasses
 import threading
 from dataclasses import dataclass, field
 
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES, find_machine, machine, name_given
 from app.compat.machine.verdicts import Subject, Verdict, forget, load
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import Choice, Chunk, Plan
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.chosen import keep_known_fields, parse_choice
 from app.engine.models.fit import Offer, make_offer
 from app.engine.models.model import Model
 from app.engine.models.planned import explain_stand_in, make_plan
-from app.engine.process.keeper import Keeper
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest
-from app.engine.process.keeper import Keeper
+from app.engine.keeper.keeper import Keeper
 
 
 @dataclass(slots=True)

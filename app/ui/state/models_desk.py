@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app import notices
+from app.base import notices
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.catalog import BY_ID, CATALOG
 from app.engine.models.local_models import Seen
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate, read_voice_limits
-from app.engine.process.keeper import Keeper
-from app.engine.text.voice_limits import DIA, VoiceLimits
-from app.sentence import Sentence, say
-from app.trouble import Trouble
+from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.ui.state.guest_limits import model_for
 from app.ui.state.person import Person
 from app.ui.state.settings import Settings

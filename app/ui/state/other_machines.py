@@ -8,14 +8,14 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from app.disk_faults import word_fault
+from app.base.disk_faults import word_fault
+from app.base.extras import require_machines
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs.events import Step
 from app.engine.jobs.request import Request
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import Downloads
-from app.engine.process.keeper import Keeper
-from app.extras import require_machines
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 from app.ui.state.settings import Settings
 
 if TYPE_CHECKING:

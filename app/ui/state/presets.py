@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from gradio.i18n import I18nData
 
-from app.sentence import Sentence, say
-from app.trouble import Trouble
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.ui.page.translate import label
 from app.ui.state.settings import Settings
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models.model import Model
-from app.engine.text import script
-from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import Sentence, say, say_to_all
-from app.trouble import Trouble
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.text import script
 
 STEP_PIXELS = 64
 SMALLEST_PIXELS = 128

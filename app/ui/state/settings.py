@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from app import atomic_write
-from app.disk_faults import word_fault
-from app.sentence import say
-from app.stored_json import read_stored
-from app.trouble import NotStored, Trouble
+from app.base import atomic_write
+from app.base.disk_faults import word_fault
+from app.base.sentence import say
+from app.base.stored_json import read_stored
+from app.base.trouble import NotStored, Trouble
 from app.ui.state.settings_schema import SETTINGS
 
 AGAIN_S: Final = 1.0

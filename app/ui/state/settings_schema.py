@@ -58,7 +58,7 @@ class Presets(TypedDict, total=False):
 
 
 class WindowValues(TypedDict, total=False):
-    """Where Hearth's own window stood, as app/launcher/window/geometry.py has it, and the page's colour."""
+    """Where Hearth's own window stood, as app/window/geometry.py has it, and the page's colour."""
 
     x: int | None
     y: int | None

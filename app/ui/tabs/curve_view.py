@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from app.base.sentence import say
 from app.compat.machine.chunk_curve import SIZES, Curve
 from app.compat.planning.fallbacks import running
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
 from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
 from app.engine.models.planned import chunk_differs
-from app.sentence import say
 from app.ui.page.translate import Language, text, translate
 from app.ui.page.views import View
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.sentence import say
-from app.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import Trouble
 
 
 def reveal(path: Path) -> None:

@@ -11,9 +11,9 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.engine.files import heard_part, join_sound
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.sound import heard_part, join_sound
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import who

@@ -7,12 +7,12 @@ from typing import Any
 
 import gradio as gr
 
+from app.base.trouble import Trouble
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
-from app.trouble import Trouble
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER

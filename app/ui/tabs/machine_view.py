@@ -7,6 +7,9 @@ import html
 import math
 from collections.abc import Mapping
 
+from app.base.private_words import hide_private
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report import describe_report
 from app.compat.machine.report_file import lay_out
@@ -19,10 +22,7 @@ from app.engine.models import catalog
 from app.engine.models.fit import find_largest_picture
 from app.engine.models.forecast import GIB
 from app.engine.models.model import describe_need
-from app.engine.text.model_names import word_name
-from app.private_words import hide_private
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.models.model_names import word_name
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, notes_html, remarks_view
 from app.ui.state.desk import Desk

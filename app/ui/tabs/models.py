@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.keeper.disk_room import read_free_bytes
 from app.engine.models import catalog, hub_child, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, list_sources
-from app.engine.process.disk_room import read_free_bytes
-from app.sentence import say
-from app.trouble import Trouble
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word

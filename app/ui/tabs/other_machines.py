@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.extras import has_machines, install_command
-from app.sentence import Sentence, say
+from app.base.extras import has_machines, install_command
+from app.base.sentence import Sentence, say
 from app.ui.page.qr import draw_qr
 from app.ui.page.translate import Language, language, translate
 from app.ui.page.views import View, step_rate

@@ -11,12 +11,12 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.engine.files import picture_settings
-from app.engine.files.foreign_settings import list_by_hand
-from app.engine.files.made_from import read_request
+from app.base.sentence import Sentence, say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
-from app.sentence import Sentence, say_to_all
-from app.trouble import Trouble
+from app.engine.keeper.made_from import read_request
+from app.engine.pictures.files import picture_settings
+from app.engine.pictures.files.foreign_settings import list_by_hand
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import Lora
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 from app.ui.page.translate import label
 from app.ui.state.desk import Desk
 

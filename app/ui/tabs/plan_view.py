@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from app.base.sentence import Sentence, say
 from app.compat.planning.options import LEARNED_HERE
 from app.compat.planning.plan_words import FIELDS, word_option, word_value
 from app.compat.planning.types import Plan, Reason
-from app.sentence import Sentence, say
 from app.ui.page.translate import Language, translate
 from app.ui.page.views import View
 

@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.sentence import say
+from app.base.trouble import Trouble
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.owners import is_guest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.models.catalog import name_model
-from app.engine.text.model_names import word_name
-from app.sentence import say
-from app.trouble import Trouble
+from app.engine.models.model_names import word_name
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.state.asked import Asked, Id, Word

@@ -11,12 +11,12 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.engine.files.made_from import read_request
+from app.base.sentence import say, say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
-from app.engine.text import voices
-from app.engine.text.voice_limits import DIA
-from app.sentence import say, say_to_all
-from app.trouble import Trouble
+from app.engine.keeper.made_from import read_request
+from app.engine.models.voice_limits import DIA
+from app.engine.speech.text import voices
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value

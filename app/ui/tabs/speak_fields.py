@@ -11,7 +11,7 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from app.engine.jobs.request import FORMATS
-from app.engine.text import voices
+from app.engine.speech.text import voices
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, say_to_all
+from app.base.trouble import Trouble
+from app.base.unknown_words import Unknown
 from app.compat.planning.types import Plan
-from app.duration import word_duration
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search
+from app.engine.keeper.delivery import format_ranges
 from app.engine.models.forecast import estimate_seconds, list_alike
 from app.engine.models.model import Model
-from app.engine.process.delivery import format_ranges
-from app.engine.text import script
-from app.engine.text.named_speakers import NamedSpeakers, find_named
-from app.engine.text.script import ParsedScript
-from app.engine.text.script_characters import is_strange
-from app.engine.text.turns import ScriptPart
-from app.engine.text.unknown import Unknown, find_in_script
-from app.engine.text.voice_limits import VoiceLimits
-from app.sentence import Sentence, say_to_all
-from app.trouble import Trouble
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.text import script
+from app.engine.speech.text.named_speakers import NamedSpeakers, find_named
+from app.engine.speech.text.script import ParsedScript
+from app.engine.speech.text.script_characters import is_strange
+from app.engine.speech.text.turns import ScriptPart
+from app.engine.speech.text.unknown import find_in_script
 from app.ui.page.translate import Language, join, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk

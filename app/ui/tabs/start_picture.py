@@ -14,10 +14,10 @@ from gradio.component_meta import ComponentMeta
 from gradio.components.image_editor import EditorData
 from PIL import Image
 
-from app.engine.files.foreign_formats import decode, open_picture
+from app.base.foreign_formats import decode, open_picture
+from app.base.sentence import say_to_all
+from app.base.trouble import Trouble
 from app.engine.jobs.owners import household_of
-from app.sentence import say_to_all
-from app.trouble import Trouble
 from app.ui.access import uploads
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
+from app.base.paths import Home
 from app.compat.machine.chunk_curve import SIZES, Curve, Point, keep_curve
 from app.compat.planning.types import AUTO
 from app.engine.models.catalog import BY_ID
-from app.paths import Home
 from app.ui.state.desk import Desk
 from app.ui.tabs.curve_view import find_place
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageChops
 from playwright.sync_api import Browser, Page, expect
 
-from app.palette import PALETTE
+from app.base.palette import PALETTE
 from app.ui.state.desk import Desk
 from tests.support.window import SETTLED, go, needs_chromium, open_page, unfold
 

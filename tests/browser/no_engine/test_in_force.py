@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from app.engine.files import picture_settings
 from app.engine.jobs.request import Lora, PictureRequest, Request
+from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
 from tests.support.waiting import until

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Finished, PartDone
 from app.engine.jobs.request import PictureRequest
-from app.engine.process.job_folder import move_to_shelf
+from app.engine.keeper.job_folder import move_to_shelf
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.window import WAIT_MS, go, needs_chromium

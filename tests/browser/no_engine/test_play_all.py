@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from app.compat.machine.meter import Reading
-from app.engine.files import join_sound, sound
-from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.events import PartDone, Step
 from app.engine.jobs.events import Sound as SoundPiece
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.sound import join_sound, sound
+from app.engine.speech.sound.join_sound import Finish, Piece
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.window import go, needs_chromium, open_page, shut_out

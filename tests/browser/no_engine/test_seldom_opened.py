@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, Route, expect
 
-from app.engine.files import sound
+from app.engine.speech.sound import sound
 from app.ui.state.desk import Desk
 from tests.support.window import choose, go, needs_chromium, open_page, shut_out, unfold
 

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from app.engine.files import sound
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.sound import sound
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support import light_engine

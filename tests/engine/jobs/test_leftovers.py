@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import home
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
@@ -18,9 +19,8 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
-from app.engine.process import ended_folders, engine_loop, job_folder
-from app.engine.process.job_folder import drop_all_passing, move_to_shelf, remove_old_folders, take_over
-from app.paths import home
+from app.engine.keeper import ended_folders, engine_loop, job_folder
+from app.engine.keeper.job_folder import drop_all_passing, move_to_shelf, remove_old_folders, take_over
 from tests.support.waiting import Idle
 
 

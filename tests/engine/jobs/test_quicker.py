@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.base.trouble import Trouble
 from app.engine.jobs.quicker import LEAST_STEPS, QUICKER, applies, estimate_share, reuses
 from app.engine.jobs.request import PictureRequest, from_json, to_json
-from app.trouble import Trouble
 
 
 def test_every_second_step_reuses_the_one_before_it() -> None:

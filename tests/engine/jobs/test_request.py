@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from app.base.trouble import Trouble
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.trouble import Trouble
 
 SPEECH_ENDS: dict[str, tuple[Any, Any, float]] = {
     "guidance": (1.0, 10.0, 0.01), "temperature": (0.0, 5.0, 0.01), "top_p": (0.01, 1.0, 0.01), "speed": (0.5, 2.0, 0.01),

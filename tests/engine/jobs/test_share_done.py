@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.base.sentence import say
 from app.compat.machine.meter import Reading
 from app.engine.jobs.events import RESTART, Adjusted, Event, PartDone, Step
 from app.engine.jobs.progress import Progress
-from app.sentence import say
 
 
 def step(done: int, total: int, unit: str, part: int = 0, parts: int = 1, at_once: int = 1) -> Step:

@@ -20,14 +20,14 @@ from typing import Any
 import pytest
 
 import app.ui.tabs.file_manager
-from app import atomic_write
+from app.base import atomic_write
+from app.base.trouble import Trouble
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.creation import RunSummary, make_file_name
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.trouble import Trouble
 from tests.support.places import TOP
 
 MADE = RunSummary("starter-voice", seconds=2.5, rate=40.0, unit="frames", elapsed_s=1.0, highest_bytes=1 << 20)

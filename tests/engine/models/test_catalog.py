@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from app.base.trouble import Trouble
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice
-from app.engine.files import safetensors
-from app.engine.models import catalog, detect, model
+from app.engine.models import catalog, detect, model, safetensors
 from app.engine.models.model import Model, describe_need
-from app.trouble import Trouble
 from tests.support.places import TOP
 
 PICTURES = [each for each in catalog.CATALOG if each.kind == "picture"]
@@ -95,7 +94,7 @@ def test_the_best_is_what_is_there() -> None:
 
 def test_the_window_may_import_it() -> None:
     code = (
-        "import sys, app.engine.models.catalog, app.engine.files.picture_settings, app.engine.jobs.schedulers\n"
+        "import sys, app.engine.models.catalog, app.engine.pictures.files.picture_settings, app.engine.jobs.schedulers\n"
         "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)

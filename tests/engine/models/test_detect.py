@@ -13,12 +13,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from app.base.trouble import Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog, model
-from app.engine.pictures import painter
-from app.trouble import Trouble
+from app.engine.pictures.run import painter
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 

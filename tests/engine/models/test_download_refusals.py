@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
+from app.base.paths import Home
+from app.base.trouble import Trouble
 from app.engine.models import hub as client
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
 from app.engine.models.hub import list_files
 from app.engine.models.model import Source
-from app.paths import Home
-from app.trouble import Trouble
 from tests.support import downloaded
 from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
 from tests.support.hub import Fault, Hub, etag, serving

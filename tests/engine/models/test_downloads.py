@@ -15,10 +15,10 @@ import huggingface_hub
 import psutil
 import pytest
 
+from app.base.paths import Home
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads, _Download
 from app.engine.models.model import Source
-from app.paths import Home
 from tests.support import downloaded
 from tests.support.downloaded import ASKED, FILES, INDEX, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
 from tests.support.hub import Fault, Hub, etag
@@ -136,7 +136,7 @@ def test_another_precision_does_not_count_by_the_files_of_the_first(fetching: Do
 CHILD = """
 import sys, dataclasses, time
 from app.engine.models.downloads import Downloads, _Download
-from app.paths import home
+from app.base.paths import home
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Companion, Source
 MODEL = dataclasses.replace(

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from app.base.paths import home
+from app.base.sentence import say
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import Reading
@@ -27,8 +29,6 @@ from app.engine.models import catalog, fit
 from app.engine.models.forecast import Forecast, _vary_size, compare_few_steps, estimate_seconds, list_alike, make_forecast
 from app.engine.models.model import Model, describe_need
 from app.engine.session.session import Session
-from app.paths import home
-from app.sentence import say
 from app.ui.tabs.paint_view import fit_html
 
 GIB = 1 << 30

@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.base.paths import Home
+from app.base.trouble import Trouble
+from app.engine.keeper import no_network
 from app.engine.models import hub_child, hub_token
 from app.engine.models.downloads import Downloads
-from app.engine.process import no_network
-from app.paths import Home
-from app.trouble import Trouble
 from tests.support import downloaded
 from tests.support.downloaded import MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, until
 from tests.support.hub import Hub, etag
@@ -34,7 +34,7 @@ import os, psutil
 from app.engine.models import downloads, on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Companion, Source
-from app.paths import home
+from app.base.paths import home
 MODEL = dataclasses.replace(
     BY_ID["sd15"], id="pictures", source=Source(sys.argv[2], ("model_index.json", "*/*.json", "*/*.fp16.safetensors"), 1),
     companions=(Companion("few-steps", Source(sys.argv[3], ("lora.safetensors",), 1)),),

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from huggingface_hub import constants, get_token, hf_api
 
+from app.base.trouble import Trouble
 from app.engine.models import hub, hub_token
 from app.engine.models.model import Source
-from app.trouble import Trouble
 from tests.support.hub import Hub, serving
 
 REPO = "maker/gated"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app.base.trouble import Trouble
 from app.engine.models import judged_files
 from app.engine.models.detect import detect_model
-from app.trouble import Trouble
 
 
 def make_model(folder: Path, parts: int, files: dict[str, str]) -> list[str]:

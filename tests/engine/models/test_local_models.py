@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from app.engine.files import safetensors
-from app.engine.models import catalog, local_models
-from app.paths import home
-from app.trouble import Trouble
+from app.base.paths import home
+from app.base.trouble import Trouble
+from app.engine.models import catalog, local_models, safetensors
 from app.ui.state.models_desk import ModelsDesk
 from tests.support import tiny_pictures, tiny_voices
 from tests.support.waiting import until

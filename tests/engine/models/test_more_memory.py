@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.base.paths import Home
 from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.memory_formulas import GIB, free_bytes, gib, peak_bytes, too_much
@@ -14,7 +15,6 @@ from app.engine.models.catalog import CATALOG
 from app.engine.models.forecast import judge
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
-from app.paths import Home
 
 WORSE = ("fits", "tight", "no")
 STEP = 0.06

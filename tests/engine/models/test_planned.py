@@ -16,6 +16,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from app.__main__ import main
+from app.base.paths import Home, home
 from app.cli import doctor
 from app.cli import job as cli_job
 from app.compat.machine.hardware import Hardware
@@ -29,15 +30,14 @@ from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.messages import Run
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.tasks import SelfTest
+from app.engine.keeper.engine_life import EngineLife
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID, CATALOG, find
 from app.engine.models.chosen import read_choice
 from app.engine.models.forecast import judge
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
-from app.engine.process.engine_life import EngineLife
-from app.engine.process.keeper import Keeper
 from app.engine.session.session import Session
-from app.paths import Home, home
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, paint_view
 from tests.support.guests import desk_at
@@ -56,7 +56,7 @@ def test_only_one_place_outside_of_compat_decides() -> None:
             # "from ....decide import" names the module, for what else is in it.
             if any(name == "decide" and after != "import" for name, after in pairwise(names)):
                 found.add(path.relative_to(TOP).as_posix())
-    checks = {"app/cli/bench/attention.py", "app/engine/session/row_graph_check.py"}  # which run no request of a person
+    checks = {"app/engine/session/row_graph_check.py"}  # which runs no request of a person
     assert found == {"app/engine/models/planned.py", *checks}
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from app.base.paths import Home
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
 from app.engine.models.model import Source
-from app.paths import Home
 from tests.support import downloaded
 from tests.support.downloaded import ASKED, INDEX, MODEL, MORE, REPO, SIZE, fetched, until
 from tests.support.hub import Hub

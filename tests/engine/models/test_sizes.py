@@ -16,10 +16,10 @@ from app.compat.planning.memory_formulas import part_bytes
 from app.compat.planning.types import ModelPart, Precision
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
-from app.engine.pictures import painter
-from app.engine.pipelines import placement
-from app.engine.pipelines.parts_on_disk import _list_tensors
-from app.engine.speech import loader
+from app.engine.pictures.families import placement
+from app.engine.pictures.families.parts_on_disk import _list_tensors
+from app.engine.pictures.run import painter
+from app.engine.speech.run import loader
 from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.tiny_voices import save_voice

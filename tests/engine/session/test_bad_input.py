@@ -18,8 +18,9 @@ import pytest
 import soundfile
 from PIL import Image
 
+from app.base.paths import home
+from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
-from app.engine.files import sound
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished
@@ -27,13 +28,12 @@ from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.models import catalog
-from app.engine.pictures import input_images
-from app.engine.pictures.final_settings import resolve_settings
-from app.engine.text import voices
-from app.engine.text.script import parse_script
-from app.engine.text.voice_limits import DIA
-from app.paths import home
-from app.trouble import Trouble
+from app.engine.models.voice_limits import DIA
+from app.engine.pictures.run import input_images
+from app.engine.pictures.run.final_settings import resolve_settings
+from app.engine.speech.sound import sound
+from app.engine.speech.text import voices
+from app.engine.speech.text.script import parse_script
 from tests.support.waiting import Idle
 
 LONG = "x" * 100_000

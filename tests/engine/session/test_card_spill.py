@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from app.base.paths import home
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
@@ -20,10 +21,9 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Note, Step
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.catalog import BY_ID
-from app.engine.pictures.painter import Painter
+from app.engine.pictures.run.painter import Painter
 from app.engine.session import card_spill
 from app.engine.session.session import Session
-from app.paths import home
 from tests.support.tiny_pictures import save
 
 GIB = 1 << 30

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from app.base.paths import home
 from app.compat.attention.seam import applied, read_split_sums
 from app.compat.machine import verdicts as stored
 from app.compat.machine.hardware import Hardware
@@ -31,7 +32,6 @@ from app.engine.models.forecast import make_forecast
 from app.engine.models.model import describe_need
 from app.engine.session import machine_check
 from app.engine.session.session import Session
-from app.paths import home
 from tests.support.odd_questions import failing, hanging, hanging_before, losing_its_context, make_probe, right, slow, terminated
 from tests.support.separate_memory import separate_memory
 

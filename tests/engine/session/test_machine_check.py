@@ -10,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
+from app.base.paths import home
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict, load
@@ -23,7 +24,6 @@ from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 from app.engine.session import machine_check, packed_weights_check, starter_parts
 from app.engine.session.session import Session
-from app.paths import home
 from tests.support.separate_memory import separate_memory
 
 MAC = replace(MACHINES["m3-max-64gb"], pretended="")

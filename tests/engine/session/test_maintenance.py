@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from app.base.paths import home
+from app.base.sentence import Sentence, say
 from app.compat.attention.seam import applied
 from app.compat.machine.chunk_curve import Curve, Point, read_curve
 from app.compat.machine.pretended import machine
@@ -21,8 +23,6 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
 from app.engine.models import catalog
 from app.engine.session import maintenance
-from app.paths import home
-from app.sentence import Sentence, say
 
 ASKED = 3
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from app.base.paths import home
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import END, Finished, Preview, Step, Stopped
 from app.engine.jobs.messages import Beat, Free, JobEvent, Quit, Run
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.process import worker
+from app.engine.keeper import worker
 from app.engine.session.session import Session
-from app.paths import home
 from tests.support import tiny_pictures
 from tests.support.separate_memory import SeparateMemory, separate_memory
 from tests.support.tiny_voices import STARTER, save_voice

@@ -17,8 +17,8 @@ from app.compat.selftest.operations import Measured
 from app.compat.selftest.probes import careful_plan
 from app.engine.session import machine_check, row_graph_check
 from app.engine.session.row_graph_check import QUICKER, WITHIN, compare, time_beside_calls
-from app.engine.speech.decoder_layers import DecoderLayers
-from app.engine.speech.row_graph import GraphedRows
+from app.engine.speech.dia.decoder_layers import DecoderLayers
+from app.engine.speech.dia.row_graph import GraphedRows
 from tests.support import recorded_graph, speech_fixtures
 
 folders = speech_fixtures.folders

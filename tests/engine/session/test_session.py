@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from app.base.paths import home
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
 from app.compat.machine.processor import find_refusal
@@ -27,17 +28,16 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, N
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
-from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
+from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.model import describe_need
 from app.engine.models.pretended_device import use_real_device
+from app.engine.models.voice_limits import DIA
 from app.engine.session import run_errors
 from app.engine.session.live_plan import LivePlan
 from app.engine.session.run_errors import classify_fault, describe_failure
 from app.engine.session.session import Session
-from app.engine.text.voice_limits import DIA
-from app.engine.text.voices import keep_voice
-from app.paths import home
+from app.engine.speech.text.voices import keep_voice
 from tests.support import refused
 from tests.support.picture_fixtures import make_lora
 from tests.support.refused import take_away
@@ -85,7 +85,7 @@ def picture(models: dict[str, str], **more: Any) -> PictureRequest:
 
 def broken(session: Session, monkeypatch: pytest.MonkeyPatch, faults: list[BaseException]) -> None:
     """What a machine without room or with a broken kernel would do: raise in the middle of a run, as often as there are faults."""
-    from app.engine.speech.loader import Speaker
+    from app.engine.speech.run.loader import Speaker
 
     real = Speaker.run
 
@@ -163,7 +163,7 @@ def test_an_operator_that_refuses_in_the_middle_of_a_run_is_told_once_and_the_ru
     if told == "processor.plain-order" and (why := find_refusal("linear" if model == "voice" else "convolution", torch.float32)):
         pytest.skip(f"on this processor: {why}")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr("app.engine.speech.loader.is_quicker_here", lambda compute: True)
+    monkeypatch.setattr("app.engine.speech.run.loader.is_quicker_here", lambda compute: True)
     choice = Choice(quantised=quantised, dtype="float32")
     asked = speech(models) if model == "voice" else picture(models)
     events = list[Event]()
@@ -236,7 +236,7 @@ def test_a_fault_that_is_not_the_machines_is_not_answered_by_a_fallback(
 def test_what_was_finished_before_a_failure_is_kept(
     run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from app.engine.speech.loader import Speaker
+    from app.engine.speech.run.loader import Speaker
 
     real = Speaker.run
 

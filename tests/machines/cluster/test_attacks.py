@@ -25,6 +25,7 @@ import psutil
 from distributed.comm import CommClosedError, connect
 from distributed.protocol.serialize import Serialize, ToPickle
 
+from app.base.paths import home
 from app.machines.cluster import dask_settings
 from app.machines.cluster.dask_bounds import HANDSHAKE_S
 from app.machines.cluster.dask_settings import name_address
@@ -35,7 +36,6 @@ from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity
 from app.machines.joining.register import Register
 from app.machines.joining.versions import read_versions
-from app.paths import home
 from tests.support.bad_helper import ANSWERED, REGISTER, Peak, ask, let_in, takes_a_task, talk, works
 from tests.support.waiting import WAIT_S, until
 

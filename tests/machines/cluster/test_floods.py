@@ -17,12 +17,12 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 import psutil
 from distributed.comm import connect
 
+from app.base.paths import home
 from app.machines.cluster.dask_bounds import HANDSHAKES_MOST
 from app.machines.cluster.dask_settings import name_address
 from app.machines.cluster.helper_comm import CONNECTIONS_MOST
 from app.machines.hub import Hub
 from app.machines.joining.certificates import Identity
-from app.paths import home
 from tests.support.bad_helper import METRICS, REGISTER, Peak, let_in, takes_a_task, works
 from tests.support.waiting import WAIT_S
 

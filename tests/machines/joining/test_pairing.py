@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from app.base.trouble import Trouble
 from app.machines.joining import certificates, endpoint, join
 from app.machines.joining.code import Code, draw_secret, parse_code
 from app.machines.joining.endpoint import AT_ONCE, WRONG_MOST, Pairing
 from app.machines.joining.frames import MESSAGE_BYTES, Channel
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.register import Register
-from app.trouble import Trouble
 from tests.support.waiting import until
 
 VERSIONS = {"Hearth": "1.0", "Python": "3.11", "dask": "2026.8.0", "distributed": "2026.8.0"}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from app.engine.files import spoken_parts
-from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.speech.sound import spoken_parts
+from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.machines.tasks import begun
 from app.machines.tasks.begun import is_name, keep, list_begun, measure, put_into, set_aside
 from app.machines.tasks.portable import pack

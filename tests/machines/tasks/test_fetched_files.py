@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from app.engine.process.disk_room import ROOM_BYTES
+from app.base.trouble import Trouble
+from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.tasks import fetched_files
 from app.machines.tasks.event_json import from_json
 from app.machines.tasks.fetched_files import choose_missing, tidy
-from app.trouble import Trouble
 
 ONE, TWO = "1" * 64, "2" * 64
 DATA = b"what a task needs"

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.base.paths import home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.compat.machine.meter import Reading
-from app.engine.files import sound
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Step, Stopped, Unloaded
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.models.on_disk import find_limits
-from app.engine.text import voices
+from app.engine.speech.sound import sound
+from app.engine.speech.text import voices
 from app.machines.lent_tasks import LentTasks
 from app.machines.tasks.event_json import SENT, from_json, to_json
 from app.machines.tasks.portable import note_speaker, pack, unpack
-from app.paths import home
-from app.sentence import Sentence, say
-from app.trouble import Trouble
 from tests.support.waiting import WAIT_S
 
 WORDS = say("test.words", "{name} waits for {inner}.", name="x", inner=say("test.inner", "{count} {count:other|others}", count=3))

@@ -3,7 +3,7 @@
   const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false, away: false }); // away: the server does not answer
   const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
 
-  // A sentence in the page's language; {n:picture|pictures} is the first word for 1, and no space stands between Chinese, as in app/sentence.py.
+  // A sentence in the page's language; {n:picture|pictures} is the first word for 1, and no space stands between Chinese, as in app/base/sentence.py.
   const CHINESE = "[\\u3000-\\u303f\\u4e00-\\u9fff\\uff00-\\uff5e]", APART = new RegExp(`(${CHINESE}) (?=${CHINESE})`, "g");
   Hearth.t = (key, english, values = {}) =>
     (Hearth.words[key] ?? english).replace(/\{(\w+)(?::([^{|}]*)\|([^{|}]*))?\}/g, (_, name, one, many) => (many == null ? values[name] ?? "" : Number(values[name]) === 1 ? one : many)).replace(APART, "$1");
@@ -77,10 +77,10 @@
   Hearth.size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`); // disks and downloads are counted in powers of ten
   Hearth.gb = (bytes) => (bytes / 2 ** 30).toFixed(bytes < 10 * 2 ** 30 ? 1 : 0);
 
-  // Sentences one after the other: Chinese ones stand without a space, as in app/sentence.py.
+  // Sentences one after the other: Chinese ones stand without a space, as in app/base/sentence.py.
   Hearth.sentences = (all) => all.filter(Boolean).reduce((text, each) => text + (!text || new RegExp(`${CHINESE}$`).test(text) ? "" : " ") + each, "");
 
-  // A duration in words, as app/duration.py has it. `exact`: measured, so that tenths count below 10 s.
+  // A duration in words, as app/base/duration.py has it. `exact`: measured, so that tenths count below 10 s.
   Hearth.time = (seconds, exact = false) => {
     if (seconds == null) return "";
     const { t } = Hearth;

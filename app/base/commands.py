@@ -1,0 +1,33 @@
+"""Hearth's commands, each with its module and what it does. The launcher reads it before there is an environment."""
+
+from __future__ import annotations
+
+from typing import Final
+
+COMMANDS: Final = {
+    "open": ("app.cli.open", "open the window (the default)"),
+    "speak": ("app.cli.speak", "speak a script into a sound file"),
+    "paint": ("app.cli.paint", "paint a prompt into a picture"),
+    "models": ("app.cli.models", "list, download and remove models"),
+    "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
+    "bench": ("app.cli.bench", "measure Hearth on this machine, in turn with the plain libraries"),
+    "lend": ("app.cli.lend", "let another computer's Hearth use this one"),
+    "machines": ("app.cli.machines", "list, add and remove the computers that help this one"),
+    "backup": ("app.cli.backup", "copy the database of jobs and creations to its backups"),
+    "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
+    "remove-app": ("app.launcher.desktop_entry", "remove Hearth from your apps, and show where your files are"),
+    "update": ("app.launcher.update", "install the newest version, after testing it"),
+}
+"""Each module has `add_arguments(parser)` and `main(args) -> exit code`, and is imported only when its command is used."""
+
+STARTS: Final = {
+    "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs",
+    "back": "one step back, to what was there before the last update",
+    "lint": "check the checkout's style, format and house rules",
+    "repair": "make the environment anew",
+    "style": "check the checkout's style and format alone, before a commit",
+    "test": "add what the tests need and run them: all, fast, those of a room (test keeper); other words go to pytest",
+    "types": "check the checkout's types",
+    "update": "newer code and its environment beside the old one, swapped in once proven",
+}
+"""What start.py does itself, under any Python; `update` is a command of Hearth's too, for those who installed it with pip."""

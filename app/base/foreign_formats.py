@@ -1,0 +1,128 @@
+"""The formats that a picture or a sound from elsewhere may have. Nothing else opens one: a reader that guesses reads more than was checked."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+import soundfile
+from PIL import Image
+
+from app.base.picture_header import BoundedReads, refuse_bomb
+
+PICTURES: Final = ("PNG", "JPEG", "WEBP")
+"""Pillow's names of what the page, other programs and guests may send."""
+OWN_PICTURES: Final = (*PICTURES, "BMP", "TIFF", "GIF")
+"""What the owner may name on the command line."""
+UNRECOGNISED: Final = 1
+"""libsndfile's number for a format that it does not know."""
+START_BYTES: Final = 16
+TAGS_MOST, PADDING_MOST_BYTES = 4, 4096
+"""ID3 tags in a row, and the zeros that some programs leave after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoundKind:
+    name: str
+    start: re.Pattern[bytes]
+    """The first bytes of such a file, behind an ID3 tag if it has one. They alone decide who reads it, never its name."""
+    readers: frozenset[str]
+    """What libsndfile calls it; empty if it cannot read it."""
+    demuxer: str = ""
+    """The only reader of ffmpeg's that may look at it; empty if no other program may."""
+    ending: str = ""
+    """By which afconvert knows it."""
+    guests: bool = False
+    """Whether guests may send it."""
+
+
+SOUNDS: Final = (
+    SoundKind("WAV", re.compile(rb"RIF[FX]....WAVE", re.DOTALL), frozenset({"WAV", "WAVEX"}), guests=True),
+    SoundKind("FLAC", re.compile(rb"fLaC"), frozenset({"FLAC"}), guests=True),
+    SoundKind("MP3", re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]"), frozenset({"MP3"}), guests=True),
+    SoundKind("OGG", re.compile(rb"OggS"), frozenset({"OGG"}), guests=True),
+    SoundKind("AIFF", re.compile(rb"FORM....AIF[FC]", re.DOTALL), frozenset({"AIFF"})),
+    SoundKind("AU", re.compile(rb"\.snd|dns\."), frozenset({"AU"})),
+    SoundKind("W64", re.compile(rb"riff\x2e\x91\xcf\x11"), frozenset({"W64"})),
+    SoundKind("RF64", re.compile(rb"RF64....WAVE", re.DOTALL), frozenset({"RF64"})),
+    SoundKind("CAF", re.compile(rb"caff"), frozenset({"CAF"}), demuxer="caf", ending=".caf"),
+    SoundKind("M4A", re.compile(rb"....ftyp", re.DOTALL), frozenset(), demuxer="mov", ending=".m4a"),
+    SoundKind("AAC", re.compile(rb"\xff[\xf0\xf1\xf8\xf9]"), frozenset(), demuxer="aac", ending=".aac"),
+    SoundKind("AMR", re.compile(rb"#!AMR"), frozenset(), demuxer="amr", ending=".amr"),
+    SoundKind("WebM", re.compile(rb"\x1a\x45\xdf\xa3"), frozenset(), demuxer="matroska", ending=".webm"),
+    SoundKind("WMA", re.compile(rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11"), frozenset(), demuxer="asf", ending=".wma"),
+)
+
+
+def find_sound_kind(path: Path) -> SoundKind | None:
+    """Return the row of a sound by its first bytes; None for anything else."""
+    with path.open("rb") as file:
+        return _find_kind(file)
+
+
+def _find_kind(file: IO[bytes]) -> SoundKind | None:
+    start = file.read(START_BYTES)
+    for _ in range(TAGS_MOST):
+        if start[:3] != b"ID3" or len(start) < 10:
+            break
+        size = sum((byte & 0x7F) << shift for byte, shift in zip(start[6:10], (21, 14, 7, 0), strict=True))
+        file.seek(size + 10 + (10 if start[5] & 0x10 else 0) - len(start), io.SEEK_CUR)
+        padded = file.read(PADDING_MOST_BYTES + START_BYTES).lstrip(b"\0")
+        file.seek(-len(padded), io.SEEK_CUR)
+        start = file.read(START_BYTES)
+    return next((kind for kind in SOUNDS if kind.start.match(start)), None)
+
+
+@contextmanager
+def open_sound(source: Path | IO[bytes]) -> Iterator[soundfile.SoundFile]:
+    """Open a sound for reading; raise libsndfile's own error for what is in no row, or if libsndfile takes it for another format.
+
+    libsndfile finds MP3 frames behind 64 KB of anything, and falls back on a name's ending."""
+    holding: AbstractContextManager[IO[bytes]] = source.open("rb") if isinstance(source, Path) else nullcontext(source)
+    with holding as file:
+        kind = _find_kind(file)
+        file.seek(0)
+    if kind is None or not kind.readers:
+        raise soundfile.LibsndfileError(UNRECOGNISED)
+    with soundfile.SoundFile(source) as opened:
+        if opened.format not in kind.readers:
+            raise soundfile.LibsndfileError(UNRECOGNISED)
+        yield opened
+
+
+@contextmanager
+def open_picture(source: Path | bytes, formats: Collection[str] = PICTURES) -> Iterator[Image.Image]:
+    """Open a picture without decoding it; raise an OSError for whatever is none.
+
+    What bounds it: the chunks, reads, folders and scans that `picture_header` looks at, and Pillow's own limits of 1 MB for a compressed text
+    and 64 MB for all texts."""
+    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as plain:
+        refuse_bomb(plain)
+        plain.seek(0)
+        with BoundedReads(plain) as file:
+            try:
+                picture = Image.open(file, formats=tuple(formats))
+            except (MemoryError, Image.DecompressionBombError):
+                raise
+            except Exception as fault:  # a parser of other people's bytes may stumble in any way
+                raise OSError(f"not a picture: {fault}") from fault
+            file.end_of_header()
+            with picture:
+                yield picture
+
+
+def decode(picture: Image.Image, mode: str | None = None) -> Image.Image:
+    """Decode the pixels of a picture that `open_picture` opened, into another mode if one is given; raise an OSError if they are damaged.
+    Whoever calls it has looked at the size."""
+    try:
+        picture.load()
+        return picture.convert(mode) if mode else picture
+    except MemoryError:
+        raise
+    except Exception as fault:  # as above
+        raise OSError(f"not a whole picture: {fault}") from fault

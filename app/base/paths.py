@@ -1,0 +1,121 @@
+"""Where everything lives: models, creations, settings, logs, verdicts. Names folders; makes none until asked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from app.base.disk_faults import word_fault
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One root that everything Hearth writes goes under; only the hub's shared cache lies elsewhere, unless a root was named."""
+
+    root: Path
+    models: Path
+
+    @property
+    def creations(self) -> Path:
+        return self.root / "creations"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "hearth.sqlite3"
+
+    @property
+    def backups(self) -> Path:
+        """Copies of the database; made when the first one is."""
+        return self.root / "backups"
+
+    @property
+    def voices(self) -> Path:
+        return self.root / "voices"
+
+    @property
+    def settings(self) -> Path:
+        return self.root / "settings.json"
+
+    @property
+    def verdicts(self) -> Path:
+        return self.root / "verdicts"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def open_lock(self) -> Path:
+        """Held by the window as long as it is open."""
+        return self.root / "open.lock"
+
+    @property
+    def scratch(self) -> Path:
+        """Uploads and half-done work; may be emptied when nothing runs."""
+        return self.root / "scratch"
+
+    def create(self) -> Home:
+        """Make what is missing; only its owner may look into a new one. A Trouble where it cannot be used."""
+        if not is_utf8(self.root):
+            raise Trouble(
+                say(
+                    "home.letters",
+                    "Hearth cannot use the folder {folder}: its name is not in UTF-8. Rename it, or choose another folder with --home.",
+                    folder=os.fsencode(self.root).decode("utf-8", "replace"),
+                )
+            )
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.models, self.creations, self.voices, self.verdicts, self.logs, self.scratch):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise Trouble(self.word_unusable(fault)) from fault
+        return self
+
+    def word_unusable(self, fault: OSError) -> Sentence:
+        return say(
+            "start.folder",
+            "Hearth cannot use {file} ({fault}). If something else stands in its place, move that away. See that its disk works and is not read-only, and "
+            "that your account may write in {folder}; or choose another folder with --home.",
+            file=str(fault.filename),
+            fault=word_fault(fault),
+            folder=str(self.root),
+        )
+
+
+def is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:  # a name in another encoding, which neither a database nor a page can hold
+        return False
+    return True
+
+
+def home(named: str | os.PathLike[str] | None = None) -> Home:
+    """The named root, else $HEARTH_HOME, else the system's place for an app's data."""
+    chosen = named or os.environ.get("HEARTH_HOME")
+    if chosen:
+        try:
+            root = Path(chosen).expanduser().resolve()
+        except RuntimeError as fault:
+            raise Trouble(
+                say(
+                    "home.nobody",
+                    "There is no folder {folder}: this computer has no such account. Choose another one with --home.",
+                    folder=str(chosen),
+                )
+            ) from fault
+        return Home(root, root / "models")
+    hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub"
+    return Home(platformdirs.user_data_path("Hearth", appauthor=False), Path(hub).expanduser())
+
+
+def assets() -> Path:
+    """Icons and starter models: inside the installed package, or at the checkout's top."""
+    inside = Path(__file__).parents[1] / "assets"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "assets"

@@ -1,1 +1,0 @@
-"""Read and write users' files: sound, picture settings, paths, safetensors headers. Loads no model."""

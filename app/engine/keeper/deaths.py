@@ -1,0 +1,87 @@
+"""Count the engine's deaths during one job: it is given up only after several deaths without new results in between. No
+torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from safetensors import SafetensorError, safe_open
+
+from app.engine.jobs.messages import Died
+from app.engine.speech.sound import spoken_parts
+
+DEATHS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DeathRecord:
+    """`deaths`: in a row, with nothing new finished in between. `reached`: the furthest state of each file, so that
+    repeated work does not count as new."""
+
+    deaths: int = 0
+    reached: Mapping[str, int] = field(default_factory=dict)
+    avoid: Died | None = None
+    """What the next attempt has to avoid."""
+    fell_back: bool = False
+
+    @property
+    def over(self) -> bool:
+        return self.deaths >= DEATHS
+
+    def add_death(self, reached: Mapping[str, int], died: Died | None) -> DeathRecord:
+        """Add one more death. The first of a row falls back only if no fallback was taken yet: a plan that made
+        progress is kept."""
+        moved = any(far > self.reached.get(name, 0) for name, far in reached.items())
+        deaths = 1 if moved or not self.deaths else self.deaths + 1
+        furthest = {name: max(far, self.reached.get(name, 0)) for name, far in {**self.reached, **reached}.items()}
+        avoids = died is not None and (deaths > 1 or not self.fell_back)
+        return DeathRecord(deaths, furthest, died if avoids else None, self.fell_back or avoids)
+
+
+class DeathRecords:
+    """The records of all jobs that engines died of and that did not end yet."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, DeathRecord] = {}
+
+    def find_avoided(self, job: str) -> Died | None:
+        return self._records[job].avoid if job in self._records else None
+
+    def count(self, job: str, folder: Path, died: Died | None) -> DeathRecord:
+        """Return the record with one more death, to be kept once the job is queued again; `folder` shows how far it is."""
+        return self._records.get(job, DeathRecord()).add_death(measure_progress(folder), died)
+
+    def keep(self, job: str, record: DeathRecord) -> None:
+        self._records[job] = record
+
+    def forget(self, job: str) -> None:
+        self._records.pop(job, None)
+
+
+def measure_progress(folder: Path) -> dict[str, int]:
+    """Measure how far each part or picture is: finished ones, saved steps, saved rows of sound."""
+    far = {about.stem: 1 for about in folder.glob("part-*.json") if about.with_suffix(".wav").is_file()}
+    far |= {picture.stem: 1 for picture in folder.glob("picture-*.png")}
+    far |= {kept.stem: _count_rows(kept) for kept in folder.glob("unfinished-*.json")}
+    return far | {kept.stem: _count_steps(kept) for kept in folder.glob("latent-*.safetensors")}
+
+
+def _count_rows(kept: Path) -> int:
+    try:
+        return spoken_parts.count_rows(json.loads(kept.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def _count_steps(kept: Path) -> int:
+    """Count the steps done, plus one if only decoding is left."""
+    try:
+        with safe_open(kept, "np") as file:
+            about = file.metadata() or {}
+        return int(about["done"]) + int(about["whole"])
+    except (OSError, SafetensorError, ValueError, KeyError):
+        return 0

@@ -1,0 +1,327 @@
+"""The keeper is what all other code calls to queue, follow, stop and resume jobs; its loop runs them on the engine."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from app.base.paths import Home
+from app.base.sentence import Sentence
+from app.base.trouble import NotStored
+from app.compat.planning.types import AUTO, Choice, Chunk
+from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
+from app.engine.jobs.journal import ENDED, Job, Journal
+from app.engine.jobs.messages import Free, Run
+from app.engine.jobs.owners import OWNER
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import Request, SpeechRequest, to_json
+from app.engine.jobs.shelf import Search, Shelf
+from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
+from app.engine.keeper import kept_parts
+from app.engine.keeper.deaths import measure_progress
+from app.engine.keeper.delivery import DELIVERED
+from app.engine.keeper.engine_life import NO_BEAT_S, EngineLife
+from app.engine.keeper.engine_loop import QUIET_S, EngineLoop
+from app.engine.keeper.finished_parts import list_finished, list_kept
+from app.engine.keeper.job_folder import LENT_OUT, drop_all_passing, show_preview, take_over, take_over_all, tidy_uploads
+from app.engine.keeper.kept_parts import KeptParts
+from app.engine.keeper.open_database import open_database, relist
+from app.engine.keeper.progress_board import ProgressBoard
+from app.engine.keeper.recovery import explain_database_fault, recall_progress
+from app.engine.keeper.state import EngineState, Sample
+from app.engine.keeper.stores import Stores
+from app.engine.keeper.work_queue import WorkQueue
+from app.engine.models.chosen import read_choice
+from app.engine.models.on_disk import resolve
+from app.engine.session.precheck import admit
+
+
+class Keeper:
+    """Hold the stores, the engine and its queue. Any thread may call; the work is done in the loop's own."""
+
+    def __init__(
+        self,
+        home: Home,
+        pretended: str = "",
+        quiet_s: float = QUIET_S,
+        no_beat_s: float = NO_BEAT_S,
+        rest_s: float = 0.0,
+        patient: bool = True,
+    ) -> None:
+        """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine
+        cannot start; a command cannot be repaired meanwhile, so its job fails."""
+        self.home, self.pretended = home.create(), pretended
+        self.database = open_database(self.home, alone=patient)
+        self.journal = Journal(self.database)
+        self.shelf = Shelf(self.database, home.creations)
+        self._stores = Stores(home, self.journal, self.shelf)
+        self._engine = EngineLife(home, pretended, no_beat_s)
+        self._queue = WorkQueue(self.journal, self.folder, lambda job: self.leaves(job))
+        self.leaves: Callable[[Job], bool] = lambda job: False
+        """Whether a waiting job is passed over, as another machine is to do it. Called in the loop's thread."""
+        self._board = ProgressBoard()
+        self._lent_out: dict[str, Callable[[], None]] = {}
+        """Jobs that other machines do, and what stops each."""
+        self._loop = EngineLoop(self._stores, self._engine, self._queue, self._board, quiet_s=quiet_s, rest_s=rest_s, patient=patient)
+        if not self.database.stands_in:
+            self._tidy()
+        self._loop.start()
+
+    def _tidy(self) -> None:
+        """Finish what a killed process left, and remove what no job needs."""
+        with contextlib.suppress(OSError, sqlite3.Error):
+            self.shelf.find_moved()
+        for job in self.interrupted:
+            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # an id of a damaged row names no folder
+                self.shelf.finish_moves(job.id, (self.folder(job.id) / DELIVERED, self.folder(job.id)))
+        live = self.journal.list_live()
+        if not any(job.state == "running" for job in live):  # here or in another process: its file comes before its row
+            with contextlib.suppress(OSError, sqlite3.Error):
+                relist(self.home, self.database)
+        kept_parts.tidy(self._stores, self._list_to_come())
+        drop_all_passing(self.folder(""), {job.id for job in live})
+        tidy_uploads(self.home.scratch / "uploads", self.describe_to_come() + " ".join(kept_parts.list_clips(self._stores)))
+
+    def _list_to_come(self) -> set[str]:
+        return {job.id for job in (*self.journal.list_live(), *self.interrupted)}
+
+    def describe_to_come(self) -> str:
+        """Return what jobs that may still run ask for, as text; it names the files they need."""
+        return json.dumps([to_json(job.request) for job in (*self.journal.list_live(), *self.interrupted)])
+
+    @property
+    def state(self) -> EngineState:
+        return self._loop.status.state
+
+    @property
+    def history(self) -> deque[Sample]:
+        return self._loop.status.charts.points
+
+    @property
+    def interrupted(self) -> list[Job]:
+        return self._loop.ends.interrupted
+
+    @property
+    def running(self) -> list[str]:
+        """The engine's job, then those that other machines do, in the order in which they were given."""
+        return [*([self.state.job] if self.state.job else []), *self._lent_out]
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk size in force, for every job."""
+        return self._engine.chunk
+
+    def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
+        """Queue a job, with its model's id, which is what all later stations ask for. The chunk is not part of it: all jobs use the
+        one in force (`set_chunk`)."""
+        request = admit(request, self.home)
+        try:
+            job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
+        except sqlite3.Error as fault:
+            told, known = explain_database_fault(self.home.database, fault).sentence, self.state.obstacle
+            raise NotStored(told, *([known] if known not in (None, told) else [])) from fault
+        self._board.open(job.id)
+        self._loop.wake()
+        return job
+
+    def start_task(self, task: MaintenanceTask) -> str:
+        """Queue a maintenance task ahead of the jobs; its events are followed like a job's."""
+        id_ = new_task_id()
+        self._board.open(id_)
+        self._queue.add_task(id_, task)
+        self._loop.wake()
+        return id_
+
+    def run_lent(self, task: str, request: Request) -> str:
+        """Run a request for another machine, while nothing of this one's own waits; nothing of it comes to the journal or the
+        shelf. Its events are followed like a job's, and its results lie in its folder."""
+        id_ = name_lent(task)
+        choice = dataclasses.replace(read_choice(self.home), chunk=AUTO)
+        self._board.reopen(id_)
+        self._loop.ends.settle(id_)
+        self._queue.add_lent(Run(id_, request, choice, str(self.folder(id_)), yields=True))
+        self._loop.wake()
+        return id_
+
+    def follow(self, job: str) -> Iterator[Event]:
+        """Yield what happened so far, in short, then every event as it happens, until the end."""
+        return self._board.follow(job, lambda: self._recall(job))
+
+    def watch(self, job: str, tell: Callable[[Event], None]) -> AbstractContextManager[None]:
+        """Call `tell` after every event of a job, from another thread; `get_progress` then says how far it is."""
+        return self._board.watch(job, tell)
+
+    def get_progress(self, job: str) -> Progress:
+        return self._board.find(job) or self._recall(job)
+
+    def _recall(self, job: str) -> Progress:
+        """Rebuild the progress of a job that only journal, shelf and its folder still know."""
+        known = self.journal.find(job)
+        request = known.request if known is not None and known.state in ENDED else None
+        parts = list_kept(self.home, request, self.folder(job)) if isinstance(request, SpeechRequest) else ()
+        progress = recall_progress(known, self.shelf.list_of_job(job), parts)
+        if parts:
+            self._board.open(job, progress)  # a page asks every second
+        return progress
+
+    def find_last_script(self) -> str:
+        """Return the owner's newest script on the shelf whose parts are still there; empty if there is none."""
+        spoken = self.shelf.find(Search(kind="speech", owner=OWNER, most=1))
+        return next((each.job for each in spoken if each.job and self.has_parts(each.job)), "")
+
+    def has_parts(self, job: str) -> bool:
+        """Tell whether the parts of a script that ended can still be heard and redone."""
+        return bool(job) and kept_parts.has_parts(self.folder(job)) and self.journal.find(job) is not None
+
+    def measure_parts(self) -> KeptParts:
+        """Measure what the parts of all scripts that ended take."""
+        return kept_parts.measure(self._stores)
+
+    def empty_bin(self) -> tuple[int, set[str]]:
+        """Delete the bin for good, and with a job's last creation its parts. Return how many stay, being open in another program, and
+        the jobs of which nothing is left."""
+        binned = {each.job for each in self.shelf.find(Search(binned=True, most=-1))}
+        stayed = self.shelf.empty_bin()
+        gone = kept_parts.drop(self._stores, binned, self._list_to_come())
+        for job in gone:
+            self._board.forget(job)
+        return stayed, gone
+
+    def lend_out(self, job: str, model: str, stop: Callable[[], None]) -> Job | None:
+        """Give a waiting job to another machine; None if it no longer waits. It runs from now on, until `end_lent_out`; `stop` is
+        called where somebody stops it before."""
+        taken = self.journal.take_waiting(job)
+        if taken is not None:
+            self._lent_out[job] = stop
+            self.folder(job).mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):  # on a full disk the person resumes it
+                (self.folder(job) / LENT_OUT).touch()
+            self._board.name_model(job, model)
+            if self._stop_if_asked(job):
+                return None
+        return taken
+
+    def tell_waiting(self, job: str, sentence: Sentence) -> None:
+        """Say, once, why a job waits."""
+        if not any(each.sentence == sentence for each in self._board.get(job).said):
+            self._board.post(job, Note(sentence))
+
+    def tell_lent_out(self, job: str, event: Event) -> None:
+        """Show how far another machine is with a job. The file of a preview is moved to the job's folder, in place of the one before."""
+        if job in self._lent_out:
+            with contextlib.suppress(OSError):
+                self._board.post(job, show_preview(self.folder(job), event) if isinstance(event, Preview) else event)
+
+    def end_lent_out(self, job: str, end: Finished, files: Mapping[str, Path], machine: str) -> None:
+        """Keep what another machine made of a job, and close it. Where that fails, it is queued again. Without `files` the end's own are
+        in the job's folder already."""
+        if self._lent_out.pop(job, None) is None:
+            return
+        try:
+            end = dataclasses.replace(end, files=take_over_all(self.folder(job), files, machine)) if files else end
+            self._board.post(job, self._loop.ends.end(job, end))
+        except (OSError, sqlite3.Error):
+            self._put_back(job)
+
+    def give_up_lent_out(self, job: str) -> None:
+        """Put a job that another machine could not do back to its place in the queue."""
+        if self._lent_out.pop(job, None) is not None:
+            self._put_back(job)
+
+    def resume_lent_out(self) -> None:
+        """Queue again what other machines were at when the last process ended; once, as what fails here must not come back by itself."""
+        for job in self.interrupted:
+            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # then the person is asked
+                if (self.folder(job.id) / LENT_OUT).is_file():
+                    (self.folder(job.id) / LENT_OUT).unlink()
+                    self.resume(job.id)
+
+    def _put_back(self, job: str) -> None:
+        self._board.reopen(job)
+        with contextlib.suppress(OSError, sqlite3.Error):  # the next start offers to resume it
+            self.journal.put_back(job)
+            (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
+        if not self._stop_if_asked(job):
+            self._loop.wake()
+
+    def _stop_if_asked(self, job: str) -> bool:
+        """Stop a job that somebody stopped while it went to another machine, or came back: it neither waited nor ran then."""
+        asked = job in self._loop.ends.stopping
+        if asked:
+            self.stop(job)
+        return asked
+
+    def take_over(self, job: str, part: PartDone, files: Mapping[str, Path], machine: str) -> None:
+        """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. `files`: under their
+        names there, the one to show first. Raise OSError if they cannot be put there."""
+        path, *_ = [take_over(self.folder(job), file, name, machine) for name, file in files.items()]
+        self._board.post(job, dataclasses.replace(part, path=str(path)))
+
+    def stop(self, job: str) -> None:
+        """Stop within one step and keep what is finished. A waiting job leaves the queue."""
+        if (stop := self._lent_out.pop(job, None)) is not None:
+            stop()
+            self._board.post(job, self._loop.ends.end(job, Stopped((), 0.0)))
+            return
+        self._loop.stop(job)
+
+    def set_chunk(self, chunk: Chunk) -> None:
+        """Apply to a running job and to all later ones."""
+        self._engine.set_chunk(chunk)
+
+    def free(self) -> None:
+        self._engine.send(Free())
+
+    def resume(self, job: str) -> None:
+        """Resume an interrupted, failed or stopped job after the last finished part."""
+        self.journal.mark_interrupted()  # a full disk may have prevented it at the start
+        known = self.journal.find(job)
+        if known is not None and known.state in ("interrupted", "failed", "stopped"):
+            with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
+                (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
+            self._board.reopen(job)
+            for part in list_finished(self.home, known.request, self.folder(job)):  # seen before the model has loaded
+                self._board.post(job, part)
+            try:
+                self.journal.resume(job, self._complete(known.request))
+            except sqlite3.Error:
+                self._board.forget(job)
+                raise
+        self._loop.ends.settle(job)
+        self._loop.wake()
+
+    def _complete(self, request: Request) -> Request:
+        """Return the request of a job that is resumed: with the parts that it left out, and with a model, which earlier versions left open."""
+        wider = request.with_left_out() if isinstance(request, SpeechRequest) else None
+        return resolve(self.home, wider or request)
+
+    def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
+        """Find the owner's latest unfinished job with exactly this request that left something to resume from. Jobs of earlier versions
+        may name no model."""
+        asked = dict.fromkeys((resolve(self.home, request), request))
+        unfinished = [job for each in asked for job in self.journal.list_unfinished(each, choice)]
+        return next((job for job in unfinished if measure_progress(self.folder(job.id))), None)
+
+    def retry_start(self) -> None:
+        """Start the engine again now, after failed starts."""
+        self._engine.retry_now()
+        self._loop.wake()
+
+    def discard(self, job: str) -> None:
+        """Give up an interrupted job; move its finished parts to the shelf."""
+        self._loop.ends.end(job, Stopped((), 0.0))
+        self._loop.ends.settle(job)
+
+    def folder(self, job: str) -> Path:
+        return self._stores.job_folder(job)
+
+    def close(self) -> None:
+        """End the engine as well; a running job is interrupted and can be resumed."""
+        self._loop.close()
+        self.database.close()

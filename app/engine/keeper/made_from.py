@@ -1,0 +1,31 @@
+"""What a creation was made from: its row's request, completed by what its file says the run drew and the model recommended."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from app.base.trouble import Trouble
+from app.engine.jobs.creation import Creation
+from app.engine.jobs.request import Request, from_json
+from app.engine.pictures.files import picture_settings
+from app.engine.speech.sound import sound
+
+
+def read_request(creation: Creation) -> Request:
+    """Return the request that makes this creation again: of a batch, this picture alone."""
+    asked = creation.request
+    made = None if creation.condition else _read_file(creation)
+    if type(made) is not type(asked):
+        return asked
+    left_open = {each.name for each in fields(asked) if getattr(asked, each.name) is None}
+    own = {"seed", "batch"} if asked.kind == "picture" else {"seed"}
+    return replace(asked, **{name: getattr(made, name) for name in left_open | own})
+
+
+def _read_file(creation: Creation) -> Request | None:
+    try:
+        if creation.kind == "picture":
+            return picture_settings.read(creation.path).request
+        return from_json(sound.read_settings(creation.path) or {})
+    except (Trouble, OSError, ValueError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
+        return None

@@ -1,0 +1,172 @@
+"""What a model's settings may say: each number, list and word by the name of its field, with the least and the most that models have.
+
+Whatever reads a config that others wrote reads it here, so that nothing behind it ever meets a number out of range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.base.bounded_json import Bounds, read_json
+from app.base.sentence import say
+from app.base.trouble import Trouble
+
+CONFIG: Final = Bounds(depth=16, unique=True, infinite=True)
+NUMBER_MOST: Final = 1e31
+"""Of a field that is not listed. Tokenizers without a limit write 1e30 as theirs."""
+WORD_MOST: Final = 200
+SHOWN_MOST: Final = 40
+PATH_MOST: Final = 120
+"""Letters of a value, and of a file's name, that a sentence shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a field may hold besides null."""
+
+    kind: type[int] | type[float] | type[str]
+    least: float = 0
+    """Of a word: its letters."""
+    most: float = WORD_MOST
+    listed: int = 0
+    """Most values where it may be a list; 0: a single value."""
+    lists: int = 1
+    """How deep lists may lie in lists."""
+
+
+def _whole(least: int, most: int, listed: int = 0, lists: int = 1) -> Fact:
+    return Fact(int, least, most, listed, lists)
+
+
+def _number(least: float, most: float, listed: int = 0) -> Fact:
+    return Fact(float, least, most, listed)
+
+
+_LEVELS: Final = 16
+"""Most levels of a UNet, a VAE or a codec."""
+_WIDTH: Final = _whole(1, 1 << 20, _LEVELS)
+_COUNT: Final = _whole(0, 1024, 64)
+_HEADS: Final = _whole(1, 1024, _LEVELS)
+_HEAD: Final = _whole(1, 4096, _LEVELS)
+_TOKEN: Final = _whole(-1, 1 << 24, 64)
+_ORDER: Final = _whole(0, 16)
+"""Earlier steps that a scheduler keeps."""
+_SECONDS: Final = _number(0.1, 600)
+_WORD: Final = Fact(str)
+_WORDS: Final = Fact(str, listed=256)
+
+FACTS: Final[dict[str, Fact]] = {
+    # Denoisers and VAEs
+    "sample_size": _whole(1, 16_384, 4), "block_out_channels": _whole(1, 65_536, _LEVELS), "layers_per_block": _whole(1, 64, _LEVELS),
+    "transformer_layers_per_block": _whole(0, 64, 64, 2), "reverse_transformer_layers_per_block": _whole(0, 64, 64, 2),
+    "down_block_types": Fact(str, listed=_LEVELS), "up_block_types": Fact(str, listed=_LEVELS), "patch_size": _whole(1, 256, 4),
+    "in_channels": _whole(1, 65_536), "out_channels": _whole(1, 65_536), "latent_channels": _whole(1, 65_536), "norm_num_groups": _whole(1, 4096),
+    "cross_attention_dim": _WIDTH, "joint_attention_dim": _WIDTH, "pooled_projection_dim": _WIDTH, "caption_projection_dim": _WIDTH,
+    "caption_channels": _WIDTH, "cap_feat_dim": _WIDTH, "addition_time_embed_dim": _WIDTH, "projection_class_embeddings_input_dim": _WIDTH,
+    "timestep_guidance_channels": _WIDTH, "pos_embed_max_size": _whole(1, 65_536), "axes_dims": _whole(0, 4096, 8),
+    "axes_dims_rope": _whole(0, 4096, 8), "axes_lens": _whole(1, 1 << 24, 8), "scaling_factor": _number(1e-6, 1e6), "shift_factor": _number(-1e6, 1e6),
+    # Layers, heads and widths of any of them
+    "num_layers": _COUNT, "num_single_layers": _COUNT, "n_layers": _COUNT, "n_refiner_layers": _COUNT, "num_hidden_layers": _COUNT,
+    "num_decoder_layers": _COUNT, "num_attention_heads": _HEADS, "num_key_value_heads": _HEADS, "cross_num_attention_heads": _HEADS,
+    "cross_num_key_value_heads": _HEADS, "num_heads": _HEADS, "n_heads": _HEADS, "n_kv_heads": _HEADS, "attention_head_dim": _HEAD,
+    "head_dim": _HEAD, "cross_head_dim": _HEAD, "d_kv": _HEAD, "dim": _WIDTH, "d_model": _WIDTH, "d_ff": _WIDTH, "hidden_size": _WIDTH,
+    "cross_hidden_size": _WIDTH, "intermediate_size": _WIDTH, "encoder_hidden_size": _WIDTH, "decoder_hidden_size": _WIDTH,
+    # Text
+    "vocab_size": _whole(1, 1 << 24), "max_position_embeddings": _whole(1, 1 << 24), "relative_attention_num_buckets": _whole(1, 65_536),
+    "relative_attention_max_distance": _whole(1, 1 << 24), "model_max_length": _number(1, NUMBER_MOST), "eos_token_id": _TOKEN,
+    "bos_token_id": _TOKEN, "pad_token_id": _TOKEN, "decoder_start_token_id": _TOKEN, "num_labels": _whole(0, 10_000), "extra_ids": _whole(0, 10_000),
+    # Voices and their codecs
+    "delay_pattern": _whole(0, 4096, 64), "num_channels": _whole(1, 64), "sampling_rate": _whole(1000, 768_000), "hop_length": _whole(1, 1 << 20),
+    "downsampling_ratios": _whole(1, 256, _LEVELS), "upsampling_ratios": _whole(1, 256, _LEVELS), "n_codebooks": _whole(1, 64),
+    "codebook_size": _whole(1, 1 << 20), "codebook_dim": _WIDTH,
+    # Schedulers and generation
+    "num_train_timesteps": _whole(1, 100_000), "steps_offset": _whole(0, 1000), "solver_order": _ORDER, "predictor_order": _ORDER, "corrector_order": _ORDER,
+    "beta_start": _number(0, 1), "beta_end": _number(0, 1),
+    "shift": _number(1e-3, 1000), "guidance_scale": _number(0, 1000), "temperature": _number(0, 1000), "top_p": _number(0, 1),
+    "top_k": _number(0, 1 << 24), "lambda_min_clipped": _number(-math.inf, NUMBER_MOST),
+    # starter.json of a voice
+    "longest_s": _SECONDS, "part_least_s": _number(0, 600), "part_aim_s": _SECONDS, "part_most_s": _SECONDS, "clip_most_s": _SECONDS,
+    "bytes_per_s": _number(1, 1000), "signs_per_s_most": _number(1, 1000), "signs_per_s": _number(1, 1000),
+    "silence_s": _number(0, 600), "outgrown": _number(1, 1000), "name": _WORD, "edition": _WORD, "letters": _WORD, "nonverbals": _WORDS,
+    "usual": _WORDS, "own_voices": _WORDS,
+}  # fmt: skip
+
+
+class StrangeFactError(ValueError):
+    """A value that no model has."""
+
+    def __init__(self, field: str, value: Any) -> None:
+        super().__init__(f"{field} {value}")
+        self.field, self.value = shorten(field), shorten(f'"{value}"' if isinstance(value, str) else value)
+
+
+def judge(values: Any, facts: Mapping[str, Fact] = FACTS) -> None:
+    """Raise StrangeFactError for the first value that is out of its range, by the name of its field. The values are as `read_json` returns
+    them: no NaN, and not deep."""
+    waiting = [("", values)]
+    while waiting:
+        field, value = waiting.pop()
+        fact = facts.get(field)
+        if fact is not None:
+            judge_fact(field, value, fact)
+        elif isinstance(value, dict):
+            waiting += value.items()
+        elif isinstance(value, list):
+            waiting += [("" if isinstance(each, dict) else field, each) for each in value]
+        elif isinstance(value, int | float) and abs(value) > NUMBER_MOST:
+            raise StrangeFactError(field, value)
+
+
+def judge_fact(field: str, value: Any, fact: Fact) -> None:
+    """Raise StrangeFactError if a value is out of its range."""
+    flat = [value]
+    for _ in range(fact.lists if fact.listed else 0):
+        if [] in flat or sum(len(each) for each in flat if isinstance(each, list)) > fact.listed:
+            raise StrangeFactError(field, value)
+        flat = [inner for each in flat for inner in (each if isinstance(each, list) else [each])]
+    for each in flat:
+        if each is not None and not _is_in_range(each, fact):
+            raise StrangeFactError(field, each)
+
+
+def _is_in_range(value: Any, fact: Fact) -> bool:
+    if fact.kind is str:
+        return isinstance(value, str) and len(value) <= fact.most
+    if isinstance(value, bool) or not isinstance(value, int if fact.kind is int else int | float):
+        return False
+    return fact.least <= value <= fact.most
+
+
+def shorten(value: Any, most: int = SHOWN_MOST) -> str:
+    """Return a value in the few printable letters that a sentence has room for."""
+    words = "".join(each if each.isprintable() else "?" for each in value) if isinstance(value, str) else ascii(value)
+    return words if len(words) <= most else f"{words[:most]}…"
+
+
+def read_config(folder: Path, name: str) -> dict[str, Any]:
+    """Return the judged settings in a model's folder; {} for what is no object. Raise a Trouble for a value that no model has, OSError or
+    ValueError for what cannot be read."""
+    values = read_json(folder / name, CONFIG)
+    try:
+        judge(values)
+    except StrangeFactError as strange:
+        raise refuse_fact(folder, name, strange.field, strange.value) from strange
+    return values if isinstance(values, dict) else {}
+
+
+def refuse_fact(folder: Path, name: str, field: str, value: Any, cure: str = "") -> Trouble:
+    return Trouble(
+        say(
+            "detect.fact",
+            "The model in {path} cannot be used: its {file} says {field} {value}, which no such model has. "
+            "Download it again, or remove it from the list.",
+            path=str(folder),
+            file=shorten(name, PATH_MOST),
+            field=field,
+            value=shorten(value),
+        ),
+        cure=cure,
+    )

@@ -1,0 +1,47 @@
+"""Load a tokenizer from its own folder alone: settings that name files elsewhere are left out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from app.base.bounded_json import read_json
+from app.engine.models.safetensors import HEADER
+
+_READ: Final = ("tokenizer_config.json", "special_tokens_map.json")
+"""What transformers takes a tokenizer's arguments from, paths among them."""
+_NOT_ITS_OWN: Final = ("config.json", "model_index.json")
+"""They describe what may lie beside a tokenizer."""
+_STEERING: Final = frozenset({"auto_map", "init_inputs", "trust_remote_code"})
+
+
+def load_tokenizer(kind: Any, folder: Path) -> Any:
+    """Load the tokenizer in `folder`, whose files were checked (model_folder.py)."""
+    found = {name: read_json(folder / name, HEADER) for name in _READ if (folder / name).is_file()}
+    kept = {name: {key: value for key, value in values.items() if not _leads_away(key, value)} for name, values in found.items()}
+    if kept == found:
+        return _load(kind, folder)
+    with TemporaryDirectory(prefix="hearth-") as copy:
+        for file in folder.iterdir():
+            if file.suffix in (".json", ".txt", ".model", ".jinja") and file.name not in (*_NOT_ITS_OWN, *kept) and file.is_file():
+                shutil.copyfile(file, Path(copy, file.name))
+        for name, values in kept.items():
+            Path(copy, name).write_text(json.dumps(values), "utf-8")
+        return _load(kind, Path(copy))
+
+
+def _load(kind: Any, folder: Path) -> Any:
+    """Load it; raise a ValueError for the library's own faults: a panic, which is no Exception and would end the engine, or a bare Exception."""
+    try:
+        return kind.from_pretrained(folder, local_files_only=True)
+    except BaseException as fault:
+        if type(fault).__name__ not in ("PanicException", "Exception"):
+            raise
+        raise ValueError(f"its tokenizer is damaged ({fault})") from fault
+
+
+def _leads_away(key: str, value: object) -> bool:
+    return value is not None and (key.endswith(("_file", "_files")) or key in _STEERING)

@@ -1,0 +1,86 @@
+"""What belongs to a model's folder: a file that a link or an index leads out of it is refused before any library opens it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from app.base.bounded_json import read_json
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.models import safetensors
+
+_SETTINGS: Final = (".json", ".txt", ".model", ".jinja")
+
+
+def find_homes(folder: Path) -> tuple[Path, ...]:
+    """Return where a model's files may lie: in its folder; in the hub's cache also among the blobs of its repository, or those that
+    repositories share."""
+    own = folder.resolve()
+    repository = own.parent.parent
+    if own.parent.name == "snapshots" and repository.name.startswith("models--"):
+        return own, repository / "blobs", repository.parent / "blobs"
+    return (own,)
+
+
+def is_inside(file: Path, folder: Path) -> bool:
+    """Tell whether `file` is a regular one of the model in `folder`, wherever its links lead."""
+    try:
+        target = file.resolve(strict=True)
+    except (OSError, RuntimeError):  # Python up to 3.12 raises a RuntimeError for links in a circle
+        return False
+    return target.is_file() and any(target.is_relative_to(home) for home in find_homes(folder))
+
+
+def require_inside(file: Path, folder: Path) -> None:
+    if not is_inside(file, folder):
+        raise Trouble(
+            say(
+                "model.outside",
+                "{file} is not a file of the model in {folder}, but leads elsewhere. Put the file itself there, or download the model again.",
+                file=str(file),
+                folder=str(folder),
+            )
+        )
+
+
+def check_part(part: Path, folder: Path) -> None:
+    """Check all that a library may open of one part of the model in `folder`: settings, words, weights, and what indexes name."""
+    listed = sorted(each for each in (*part.glob("*"), *part.glob("*/*.jinja")) if each.suffix in (*_SETTINGS, ".safetensors"))
+    for file in listed:
+        require_inside(file, folder)
+    for index in (each for each in listed if is_index(each)):
+        for name in read_index(index):
+            require_inside(part / name, folder)
+
+
+def is_index(file: Path) -> bool:
+    return file.suffix == ".json" and ".safetensors." in file.name
+
+
+def read_index(index: Path) -> list[str]:
+    """Return the names of the files over which weights are spread; each must be one beside the index."""
+    try:
+        names = sorted({str(name) for name in read_json(index, safetensors.HEADER)["weight_map"].values()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise Trouble(
+            say("model.unread", "{index} cannot be read, so the model is incomplete. Download it again.", index=str(index)), cure="models"
+        ) from fault
+    for name in names:
+        if not name.endswith(".safetensors") or any(sign in name for sign in "/\\:"):
+            raise Trouble(
+                say(
+                    "model.index",
+                    "{index} looks for weights in {name}, which is not a .safetensors file beside it. Download the model again, or choose another one.",
+                    index=str(index),
+                    name=name,
+                )
+            )
+    return names
+
+
+def choose_weights(part: Path, stem: str = "model") -> list[Path]:
+    """Return the files that hold a part's weights: one, or those of its index; in one precision if there are two."""
+    variant = ".fp16" if all(".fp16" in each.name for each in safetensors.list_weights(part)) else ""
+    whole, index = part / f"{stem}{variant}.safetensors", part / f"{stem}.safetensors.index{variant}.json"
+    return [whole] if whole.is_file() or not index.is_file() else [part / name for name in read_index(index)]

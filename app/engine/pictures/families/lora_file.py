@@ -1,0 +1,102 @@
+"""Read a LoRA's file: its tensors and its scales. Nothing else of what a stranger wrote there reaches a library."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import safe_open
+
+from app.base.bounded_json import Bounds, parse_json
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.models.config_facts import shorten
+
+SETTINGS: Final = "lora_adapter_metadata"
+"""Where diffusers keeps what it builds a LoRA from: by part of the pipeline, then by the names that peft has for settings."""
+BOUNDS: Final = Bounds(most_bytes=4 << 20, depth=8, values=100_000, unique=True)
+SCALE_MOST: Final = 1e6
+TENSORS_MOST: Final = 12_000
+"""Three for each layer of the largest model are 9,000."""
+_NAME: Final = re.compile(r"[\w./:-]{1,400}+")
+"""Of a tensor: peft takes the names of layers for regular expressions, and these are none."""
+_LAYER: Final = re.compile(r"\^?[\w.]{1,400}+")
+"""peft begins a whole name with a sign; others are a name's end."""
+_NOT_LORAS: Final = ("lora_controlnet", ".lokr_")
+"""What is in the name of a tensor for which diffusers changes more of a model than it takes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """Of the layers of one part of a pipeline: an alpha is divided by the layer's rank, or by the root of that."""
+
+    alpha: float
+    by_layer: Mapping[str, float]
+    rooted: bool
+
+    def find(self, layer: str, rank: int) -> float:
+        """Return the alpha of a layer, for a library that divides it by the rank."""
+        pieces = layer.split(".")
+        names = [f"^{layer}", *(".".join(pieces[index:]) for index in range(len(pieces)))]
+        alpha = next((self.by_layer[name] for name in names if name in self.by_layer), self.alpha)
+        return alpha * math.sqrt(rank) if self.rooted else alpha
+
+
+def read_lora(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, Scales]]:
+    """Return a LoRA's tensors, and the scales of each part of a pipeline for which its settings have any. Raise a Trouble for a number or a
+    name that no LoRA has, ValueError for another kind of adapter."""
+    with safe_open(file, "pt") as opened:
+        names = list(opened.keys())
+        if len(names) > TENSORS_MOST:
+            raise _refuse(file, "number of tensors", len(names))
+        tensors = {name: opened.get_tensor(name) for name in names}
+        words = (opened.metadata() or {}).get(SETTINGS)
+    for name, tensor in tensors.items():
+        if not _NAME.fullmatch(name):
+            raise _refuse(file, "name of a tensor", name)
+        if any(each in name for each in _NOT_LORAS):
+            raise ValueError(name)
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise _refuse(file, name, "not finite")
+    try:
+        settings = parse_json(words, BOUNDS) if words else {}
+    except ValueError as fault:
+        raise _refuse(file, SETTINGS, str(fault)) from fault
+    return tensors, _read_scales(file, settings if isinstance(settings, dict) else {})
+
+
+def _read_scales(file: Path, settings: Mapping[str, Any]) -> dict[str, Scales]:
+    found = {}
+    for field, alpha in settings.items():
+        part, _, name = field.rpartition(".")
+        if name != "lora_alpha":
+            continue
+        patterns, rooted = settings.get(f"{part}.alpha_pattern") or {}, settings.get(f"{part}.use_rslora") or False
+        if not isinstance(patterns, dict):
+            raise _refuse(file, f"{part}.alpha_pattern", patterns)
+        if not isinstance(rooted, bool):
+            raise _refuse(file, f"{part}.use_rslora", rooted)
+        for layer, each in [(name, alpha), *patterns.items()]:
+            if not _LAYER.fullmatch(layer):
+                raise _refuse(file, f"{part}.alpha_pattern", layer)
+            if isinstance(each, bool) or not isinstance(each, int | float) or not abs(each) <= SCALE_MOST:
+                raise _refuse(file, f"{part}.{layer}", each)
+        found[part] = Scales(alpha, patterns, rooted)
+    return found
+
+
+def _refuse(file: Path, field: str, value: Any) -> Trouble:
+    return Trouble(
+        say(
+            "lora.fact",
+            "The LoRA {path} cannot be used: its {field} is {value}, which no LoRA has. Remove it, or download it again.",
+            path=str(file),
+            field=shorten(field),
+            value=shorten(value),
+        )
+    )

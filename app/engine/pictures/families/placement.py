@@ -1,0 +1,137 @@
+"""Place a pipeline's parts as planned: devices, offload, storage and compute dtypes, VAE slices and tiles."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from accelerate import cpu_offload
+from diffusers.hooks.layerwise_casting import apply_layerwise_casting
+
+from app.compat.planning.types import Plan, Precision
+from app.engine.models.loading import quantise
+from app.engine.pictures.families import mixed_precision, packed_convolutions
+from app.engine.pictures.families.parts_on_disk import DiskParts
+
+SHARED_MEMORY: Final = ("cpu", "mps")
+"""Devices that use the computer's memory: only moving an idle part to disk frees any."""
+
+
+def find_precision(plan: Plan, name: str) -> Precision:
+    """Look up a part's precision by name, else by role: a local folder may hold parts that its catalog row lacks."""
+    for part in plan.precision:
+        if part.part == name:
+            return part
+    role = {"vae": "vae", "unet": "denoiser", "transformer": "denoiser"}.get(name, "text")
+    found = next((part for part in plan.precision if part.role == role), None)
+    return found or Precision(name, "denoiser", plan.dtype, plan.dtype, plan.device)
+
+
+def make_disk_parts(plan: Plan, scratch: Path) -> DiskParts | None:
+    """Return the store for idle parts if the plan offloads them and the device shares the computer's memory."""
+    return DiskParts(scratch / "waiting") if plan.offload == "model" and plan.device in SHARED_MEMORY else None
+
+
+def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | None) -> None:
+    """Cast, move and register one part as soon as it is loaded."""
+    how = find_precision(plan, name)
+    if how.storage != how.compute and not quantise.has_quantised_weights(part):
+        _store_narrow(part, getattr(torch, how.storage), getattr(torch, how.compute))
+    if plan.offload == "none" or turns is not None:
+        _move(part, "cpu" if plan.runs_on == "cpu" else how.device)
+    if turns is not None:
+        turns.add(name, part)
+
+
+def place_pipeline(pipe: Any, plan: Plan) -> None:
+    """Set up offload and casts once all parts are loaded. On a pretended machine the CPU stands in for the card, with the same hooks."""
+    configure_vae(pipe.vae, plan)
+    # SDXL's pipelines would upcast the VAE for a start picture and then leave it in the denoiser's dtype, against the plan.
+    pipe.vae.register_to_config(force_upcast=False)
+    device = plan.runs_on
+    if plan.offload == "model" and plan.device not in SHARED_MEMORY:
+        pipe.enable_model_cpu_offload(device=device)
+    elif plan.offload == "group":
+        # low_cpu_mem_usage: without it all weights are pinned, and many systems allow only half of their memory to be.
+        pipe.enable_group_offload(torch.device(device), offload_type="leaf_level", use_stream=device == "cuda", low_cpu_mem_usage=True)
+    elif plan.offload == "sequential":
+        for part in list_modules(pipe).values():
+            cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
+    computes = {name: getattr(torch, find_precision(plan, name).compute) for name in list_modules(pipe)}
+    denoiser = "unet" if "unet" in computes else "transformer"
+    mixed_precision.bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
+    if computes[denoiser] == torch.float16:
+        mixed_precision.clip_streams(list_modules(pipe)[denoiser])
+    if denoiser == "unet":
+        packed_convolutions.pack_convolutions(pipe.unet, plan, find_precision(plan, denoiser))
+
+
+def widen_loras(part: torch.nn.Module) -> None:
+    """Cast LoRAs to the compute dtype. peft creates them in the layer's storage dtype, where no hook casts them."""
+    from diffusers.hooks.group_offloading import _maybe_remove_and_reapply_group_offloading
+
+    changed = False
+    for layer in part.modules():
+        hooks = getattr(getattr(layer, "base_layer", None), "_diffusers_hook", None)
+        casting = hooks.get_hook("layerwise_casting") if hooks is not None else None
+        if casting is not None:
+            changed = True
+            for name, weight in layer.named_parameters():
+                if not name.startswith("base_layer."):
+                    weight.data = weight.data.to(casting.compute_dtype)
+    if changed:
+        _maybe_remove_and_reapply_group_offloading(part)  # it holds copies of the old weights
+
+
+def list_modules(pipe: Any) -> dict[str, torch.nn.Module]:
+    return {name: part for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)}
+
+
+def _move(part: torch.nn.Module, device: str) -> None:
+    if not quantise.is_fixed_on_device(part):
+        part.to(device)
+
+
+def find_device(part: Any) -> torch.device:
+    """Return the device a part computes on; offloaded weights are stored on another."""
+    from diffusers.hooks.group_offloading import _get_group_onload_device, _is_group_offload_enabled
+
+    if _is_group_offload_enabled(part):
+        return _get_group_onload_device(part)
+    hooks = (getattr(module, "_hf_hook", None) for module in part.modules())
+    places = (getattr(hook, "execution_device", None) for hook in hooks)
+    place = next((each for each in places if each is not None), None)
+    return torch.device(place if place is not None else part.device)
+
+
+def configure_vae(vae: Any, plan: Plan) -> None:
+    """Set slices and tiles; may be called again while the model is loaded."""
+    if plan.vae.slicing:
+        vae.enable_slicing()
+    else:
+        vae.disable_slicing()
+    if plan.vae.tile_pixels:
+        vae.enable_tiling()
+        scale = 2 ** (len(vae.config.block_out_channels) - 1)
+        vae.tile_sample_min_size = plan.vae.tile_pixels
+        vae.tile_latent_min_size = max(1, plan.vae.tile_pixels // scale)
+    else:
+        vae.disable_tiling()
+
+
+_LARGE_LAYERS: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+_KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
+"""Names of norms, and of layers whose parent casts their input to the dtype of their weight (in T5 and Z-Image)."""
+
+
+def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
+    """Store the weights of large layers in `storage` and cast each while it computes. Cast all others once: nearly all are small,
+    and diffusers reads a text encoder's dtype from its embedding."""
+    for name, module in part.named_modules():
+        if any(re.search(each, name) for each in _KEEP_WIDE) or not isinstance(module, _LARGE_LAYERS):
+            for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
+                if tensor.is_floating_point():
+                    tensor.data = tensor.data.to(compute)
+    apply_layerwise_casting(part, storage, compute, _KEEP_WIDE, (torch.nn.Embedding,))

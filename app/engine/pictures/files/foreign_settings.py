@@ -1,0 +1,207 @@
+"""Read the settings that A1111 and ComfyUI store in their pictures; note what cannot be restored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.base.bounded_json import Bounds, parse_json
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import Trouble
+from app.engine.jobs import schedulers
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.setting_names import NAMES
+
+ADD_IMAGE: Final = say_to_all("restore.image", "This picture was made from another picture. Add that one yourself.")
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredSettings:
+    request: PictureRequest
+    notes: tuple[Sentence, ...] = ()
+    """Notes on what could not be restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The settings a program stored in its picture: numbers as it wrote them, None where it has none."""
+
+    prompt: str
+    negative: str
+    loras: tuple[str, ...]
+    steps: Any
+    guidance: Any
+    seed: Any
+    width: Any
+    height: Any
+    sampler: str
+    model: str
+    strength: Any
+    from_picture: bool
+
+
+def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
+    """List what the settings of a picture cannot restore."""
+    notes = []
+    if request.loras:
+        names = tuple(Path(each.path).stem for each in request.loras)
+        notes.append(say("owner.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=names))
+    if request.image:
+        notes.append(ADD_IMAGE)
+    return tuple(notes)
+
+
+TEXT_MOST: Final = 200_000
+"""Letters of A1111's text that are read: no prompt is longer."""
+GRAPH: Final = Bounds(most_bytes=8 << 20, depth=32, values=200_000)
+"""The largest graph of ComfyUI that is read."""
+VISITS_MOST: Final = 1000
+"""Nodes looked at on the way to a prompt."""
+# Linear: every quantifier is possessive, so that no letter is tried in two ways.
+_SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
+_LORA: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:<>]++)(?::[^<>]*+)?+>")
+_STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
+_SAMPLERS: Final[Mapping[str, str]] = {
+    "euler": "Euler", "euler a": "Euler a", "euler_ancestral": "Euler a", "heun": "Heun", "dpm++ 2m": "DPM++ 2M",
+    "dpmpp_2m": "DPM++ 2M", "dpm++ 2m karras": "DPM++ 2M Karras", "dpm++ 2m sde": "DPM++ 2M SDE",
+    "dpm++ 2m sde karras": "DPM++ 2M SDE", "dpmpp_2m_sde": "DPM++ 2M SDE", "dpm++ 2s a": "DPM++ 2S",
+    "dpmpp_2s_ancestral": "DPM++ 2S", "ddim": "DDIM", "plms": "PNDM", "unipc": "UniPC", "uni_pc": "UniPC",
+    "uni_pc_bh2": "UniPC", "lcm": "LCM", "deis": "DEIS", "euler karras": "Euler Karras",
+}  # fmt: skip
+"""Map A1111's and ComfyUI's sampler names to Hearth's."""
+
+
+def read_a1111(text: str) -> RestoredSettings:
+    """Parse A1111's format: the prompt, "Negative prompt:" with its lines, and a last line that begins with Steps."""
+    *lines, last = text[:TEXT_MOST].strip().split("\n")
+    if not _STEPS.match(last):
+        lines, last = [*lines, last], ""
+    body = "\n".join(lines)
+    prompt, _, negative = body.partition("\nNegative prompt:") if "\nNegative prompt:" in body else (body, "", "")
+    if prompt.startswith("Negative prompt:"):
+        prompt, negative = "", prompt.removeprefix("Negative prompt:")
+    settings = {name.strip().lower(): value.strip().strip('"') for name, value in _SETTING.findall(last)}
+    width, _, height = settings.get("size", "").partition("x")
+    sampler = settings.get("sampler", "")
+    if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
+        sampler = f"{sampler} {settings['schedule type']}"
+    return _restore(Found(
+        _LORA.sub("", prompt).strip(), negative.strip(), loras=tuple(_LORA.findall(prompt)), steps=settings.get("steps"),
+        guidance=settings.get("cfg scale"), seed=settings.get("seed"), width=width, height=height, sampler=sampler,
+        model=settings.get("model", ""), strength=settings.get("denoising strength"),
+        from_picture="denoising strength" in settings and "hires upscale" not in settings,
+    ))  # fmt: skip
+
+
+def read_comfyui(text: str) -> RestoredSettings:
+    """Read a graph of nodes: the sampler holds the settings, and its two conditionings lead to the prompts."""
+    graph: dict[str, Any] = parse_json(text, GRAPH)
+    sampler = next(_inputs(each) for each in graph.values() if "KSampler" in _class_of(each))
+    latent = _inputs(_find_node(graph, sampler.get("latent_image")))
+    loaders = [_inputs(each) for each in graph.values() if "Loader" in _class_of(each)]
+    named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
+    name = str(sampler.get("sampler_name", ""))
+    if sampler.get("scheduler") == "karras":
+        name = f"{_SAMPLERS.get(name, name)} Karras"
+    denoise = sampler.get("denoise", 1)
+    return _restore(Found(
+        _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")),
+        loras=tuple(str(each["lora_name"]) for each in loaders if "lora_name" in each),
+        steps=_read_plain(sampler.get("steps")), guidance=_read_plain(sampler.get("cfg")),
+        seed=_read_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_read_plain(latent.get("width")),
+        height=_read_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
+        from_picture=isinstance(denoise, int | float) and denoise < 1,
+    ))  # fmt: skip
+
+
+def _read_plain(value: Any) -> Any:
+    """Return a plain value; a link to another node counts as none."""
+    return None if isinstance(value, list | dict) else value
+
+
+def _find_node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
+    found = graph.get(str(link[0])) if isinstance(link, list) and link else None
+    return found if isinstance(found, dict) else {}
+
+
+def _class_of(node: Any) -> str:
+    kind = node.get("class_type") if isinstance(node, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _inputs(node: Any) -> dict[str, Any]:
+    inputs = node.get("inputs") if isinstance(node, dict) else None
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def _find_text(graph: Mapping[str, Any], link: Any) -> str:
+    """Find the first text upstream; conditionings pass through other nodes (ControlNet, combine, zero out).
+
+    Depth first, each node once and VISITS_MOST of them at most: a graph may link to itself."""
+    waiting, visited = [link], set[str]()
+    while waiting and len(visited) < VISITS_MOST:
+        found = waiting.pop()
+        name = str(found[0]) if isinstance(found, list) and found and isinstance(found[0], str | int) else ""
+        if not name or name in visited:
+            continue
+        visited.add(name)
+        inputs = _inputs(graph.get(name))
+        links = []
+        for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
+            value = inputs.get(key)
+            if isinstance(value, str):
+                return value
+            if isinstance(value, list):
+                links = [value]
+                break
+        waiting += reversed(links or [each for each in inputs.values() if isinstance(each, list)])
+    return ""
+
+
+def _restore(found: Found) -> RestoredSettings:
+    """Build the request, with a note for each setting that could not be restored."""
+    if not found.prompt:
+        raise Trouble(say_to_all("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored."))
+    scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
+    known = scheduler in schedulers.SCHEDULERS
+    numbers = {
+        "steps": _read_number(found.steps, int, 1, 200), "guidance": _read_number(found.guidance, float, 0, 50),
+        "seed": _read_number(found.seed, int, 0, SEED_LIMIT - 1), "width": _read_side(found.width), "height": _read_side(found.height),
+    }  # fmt: skip
+    strength = _read_number(found.strength, float, 0.01, 1) if found.from_picture else None
+    request = PictureRequest(
+        found.prompt, negative=found.negative, scheduler=scheduler if known else None,
+        strength=0.6 if strength is None else strength, **numbers,
+    )  # fmt: skip
+    unused = [name for name, value in numbers.items() if value is None and getattr(found, name) not in (None, "")]
+    return RestoredSettings(request, tuple(_list_notes(found, known, unused)))
+
+
+def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
+    if found.loras:
+        yield say("owner.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=tuple(found.loras))
+    if found.model:
+        yield say("owner.model", "This was made with {model}. Choose the model to use.", model=found.model)
+    if found.from_picture:
+        yield ADD_IMAGE
+    if found.sampler and not sampler_known:
+        yield say_to_all("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
+    for name in unused:
+        value = str(getattr(found, name))[:40]
+        yield say_to_all("restore.number", "{name} {value} cannot be used here and was left out.", name=NAMES[name], value=value)
+
+
+def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:
+    try:
+        number = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if low <= number <= high else None
+
+
+def _read_side(value: Any) -> int | None:
+    side: int | None = _read_number(value, int, 64, 4096)
+    return side if side is None or side % 8 == 0 else None

@@ -1,0 +1,94 @@
+"""Store a picture's settings in its file: Hearth's JSON, and A1111's lines for other programs. Atomic; paths become
+names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePath
+from typing import Final
+
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from app import __version__
+from app.base import atomic_write
+from app.base.bounded_json import parse_json
+from app.base.foreign_formats import open_picture
+from app.base.picture_header import read_user_comment
+from app.base.sentence import say_to_all
+from app.base.trouble import Trouble
+from app.engine.jobs.outward import public_name, strip_paths
+from app.engine.jobs.request import PictureRequest, from_json, to_json
+from app.engine.pictures.files.foreign_settings import RestoredSettings, list_by_hand, read_a1111, read_comfyui
+
+OURS: Final = "hearth"
+PARAMETERS: Final = "parameters"
+
+
+def write(picture: Image.Image, path: Path, request: PictureRequest, model: str, read_as: str | None = None) -> None:
+    """Write the picture with its settings; `read_as`: the caption that a starter painted for the prompt, if it is another."""
+    info, ours = PngInfo(), {"version": __version__, "request": strip_paths(to_json(request))}
+    info.add_itxt(PARAMETERS, format_a1111(request, model, read_as))
+    info.add_itxt(OURS, json.dumps(ours | ({"read_as": read_as} if read_as else {}), ensure_ascii=False))
+    with atomic_write.replacing(path) as unfinished:
+        picture.save(unfinished, "PNG", pnginfo=info)
+
+
+def format_a1111(request: PictureRequest, model: str, read_as: str | None = None) -> str:
+    """Format the settings as A1111 does: the prompt, the negative prompt, one line of settings."""
+    settings = {
+        "Steps": request.steps, "Sampler": request.scheduler, "CFG scale": request.guidance,
+        "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
+        "Denoising strength": request.strength if request.image else None, "Read as": json.dumps(read_as, ensure_ascii=False) if read_as else None,
+        "Version": f"Hearth {__version__}",
+    }  # fmt: skip
+    loras = "".join(f" <lora:{PurePath(public_name(each.path)).stem}:{each.weight:g}>" for each in request.loras)
+    lines = [request.prompt + loras]
+    if request.negative:
+        lines.append(f"Negative prompt: {request.negative}")
+    lines.append(", ".join(f"{name}: {value}" for name, value in settings.items() if value is not None))
+    return "\n".join(lines)
+
+
+def read(path: Path) -> RestoredSettings:
+    """Read a picture's settings; raise a Trouble if it is no picture or has no valid settings. Values from other
+    programs are limited to what a request allows."""
+    try:
+        with open_picture(path) as picture:
+            text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
+            exif = picture.info.get("exif", b"")
+    except (OSError, ValueError, Image.DecompressionBombError) as fault:
+        raise Trouble(
+            say_to_all(
+                "restore.no-picture", "{path} is not a picture that Hearth can read. Choose a PNG, JPEG or WebP file.", path=path.name
+            )
+        ) from fault
+    if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_user_comment(exif)):
+        text[PARAMETERS] = _decode_comment(comment)
+    for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):
+        if key in text:
+            try:
+                return reader(text[key])
+            except (ValueError, TypeError, KeyError, AttributeError, StopIteration):
+                continue  # another program's text under the same name
+    raise Trouble(
+        say_to_all(
+            "restore.nothing",
+            "{path} has no settings that Hearth can read. Choose the file as Hearth, A1111 or ComfyUI saved it: messengers and editors remove them.",
+            path=path.name,
+        )
+    )
+
+
+def _read_ours(text: str) -> RestoredSettings:
+    request = from_json(parse_json(text)["request"])
+    if not isinstance(request, PictureRequest):
+        raise ValueError("not a picture's settings")
+    return RestoredSettings(request, list_by_hand(request))
+
+
+def _decode_comment(exif: bytes) -> str:
+    """Decode the EXIF user comment in which A1111 stores its lines in JPEG and WebP, with a prefix that names the
+    encoding."""
+    kind, body = exif[:8], exif[8:]
+    return body.decode("utf-16-be" if kind.startswith(b"UNICODE") else "utf-8", errors="replace")

@@ -1,0 +1,247 @@
+"""Resolve a picture request: fill in the model's recommendations, open and size the pictures, report what has no effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from PIL import Image
+
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import Trouble
+from app.engine.jobs import quicker, schedulers
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.seed import draw_seed
+from app.engine.models.forecast import count_steps
+from app.engine.models.model import Model, ModelSettings, is_guided
+from app.engine.pictures.families.families import FAMILIES, Family
+from app.engine.pictures.prompts import starter_words
+from app.engine.pictures.prompts.wordless import note_wordless
+from app.engine.pictures.run import input_images, prompt_embeddings
+
+STEPS_FOR_ONE: Final = 50
+"""Of the steps planned for one that is computed; LCM cannot plan more."""
+OTHERS: Final = say("owner.other-painters", "SD 1.5 and SDXL can.")
+_SOME_GUIDANCE: Final = 2.0
+"""Enough to double the rows, in the models where guidance does."""
+RESCALE: Final = 1.05
+"""Of six captions of the starter's, 9% of the values lie at either end at guidance 6, 4% at 1.5, and 48% without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureSettings:
+    request: PictureRequest
+    """Complete: any Hearth makes the same picture from it. Its words are the person's."""
+    prompts: tuple[str, ...]
+    """What the text encoder gets for each picture of the batch: a starter reads the words first, and chooses by the seed what they leave open."""
+    negative: str
+    image: Image.Image | None
+    mask: Image.Image | None
+    few_steps: bool
+    """Whether the model's few-steps LoRA is used."""
+    guidance_rescale: float
+    """How far each step's spread is brought back to what it is without guidance: strong guidance would wash the colours out."""
+    notes: tuple[Sentence, ...]
+
+    def read_as(self, index: int) -> str | None:
+        """The caption that the prompt was read as for this picture, if it is another."""
+        return self.prompts[index] if self.prompts[index] != self.request.prompt else None
+
+    def request_for(self, index: int) -> PictureRequest:
+        """Return the request for one picture of the batch alone."""
+        return replace(self.request, batch=1, seed=self.seed_for(index))
+
+    def seed_for(self, index: int) -> int:
+        return seed_for(self.request, index)
+
+
+def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae: Path | None = None) -> PictureSettings:
+    """Make every choice that the request leaves open; raise a Trouble for what the model cannot do. `tiny_vae`: the model's, if any."""
+    family = FAMILIES[model.family]
+    _refuse_unsupported(request, model, family)
+    notes, words = _describe_ignored(request, model, family), (request.prompt, request.negative)
+    if model.starter:
+        match = starter_words.match_prompt(Path(model.path), request.prompt, request.negative)
+        words = match.caption, ""
+        notes += [match.note, *match.reasons] if match.note else []
+    elif wordless := note_wordless(request.prompt):
+        notes.append(wordless)
+    if not family.prompt_weights:
+        stripped = (prompt_embeddings.strip_weights(text)[1] for text in words)
+        notes += [note for note in stripped if note][:1]
+    scheduler = _choose_scheduler(request, family)
+    settings = model.recommended(scheduler)
+    image = input_images.open_image(request.image) if request.image else None
+    width, height = input_images.choose_size(request.width, request.height, settings, image)
+    notes += _describe_size(request, model, settings, width, height)
+    guidance = settings.guidance if request.guidance is None else request.guidance
+    if image is not None and 0 < settings.most_guidance < guidance:
+        guidance = settings.most_guidance
+        notes.append(
+            say(
+                "paint.most-guidance",
+                "From a picture {model} paints with guidance {most} at most: more would wash its colours out.",
+                model=model.words,
+                most=guidance,
+            )
+        )
+    asked = settings.steps if request.steps is None else request.steps, request.strength
+    starts = image is not None and (family.uses_strength or bool(request.mask))
+    steps, strength = leave_a_step(*asked) if starts else asked
+    if (steps, strength) != asked:
+        notes.append(
+            say(
+                "paint.no-step-left",
+                "With so few steps and so little to change, no step would be left, so {steps} are planned, of which one is computed.",
+                steps=steps,
+            )
+        )
+    resolved = replace(
+        request,
+        model=request.model or model.id,
+        width=width,
+        height=height,
+        steps=steps,
+        strength=strength,
+        guidance=guidance,
+        scheduler=scheduler or settings.scheduler or None,
+        seed=draw_seed(request, job),
+    )
+    if resolved.quicker == "much" and tiny_vae is not None:
+        notes.append(
+            say(
+                "quicker.tiny-vae",
+                "Quicker: the tiny VAE in {folder} decodes the picture. Fine detail is lost; how much was not measured here.",
+                folder=str(tiny_vae),
+            )
+        )
+    else:
+        notes += _describe_quicker(resolved, model)
+    return PictureSettings(
+        resolved,
+        _list_prompts(resolved, model, words[0]),
+        words[1],
+        input_images.crop_to(image, width, height) if image else None,
+        input_images.open_mask(request.mask, width, height) if request.mask else None,
+        _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
+        choose_rescale(settings, guidance) if image is None else 0.0,
+        tuple(notes),
+    )
+
+
+def choose_rescale(settings: ModelSettings, guidance: float) -> float:
+    """As much more as guidance is above what is recommended: with it the starter's colours spread as far at 6 as at 1.5."""
+    return max(0.0, RESCALE * (1 - settings.guidance / guidance)) if settings.most_guidance and guidance else 0.0
+
+
+def seed_for(request: PictureRequest, index: int) -> int:
+    return ((request.seed or 0) + index) % SEED_LIMIT
+
+
+def _list_prompts(resolved: PictureRequest, model: Model, read: str) -> tuple[str, ...]:
+    """Return what is encoded for each picture; a picture to start from says itself what the words leave open."""
+    if not model.starter or resolved.image:
+        return (read,) * resolved.batch
+    words = Path(model.path), resolved.prompt, resolved.negative
+    return tuple(starter_words.choose_caption(*words, seed_for(resolved, index)) for index in range(resolved.batch))
+
+
+def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
+    """Say so if the request's "quicker" setting has nothing to reuse."""
+    guided, steps = is_guided(model, resolved.guidance or 0.0), count_steps(resolved, model)
+    if resolved.quicker == "off" or quicker.applies(resolved.quicker, model.family, guided, steps):
+        return []
+    least = quicker.LEAST_STEPS
+    if steps < least:
+        return [
+            say(
+                "quicker.few-steps",
+                "Quicker changes nothing here: it needs at least {least} {least:step|steps}, and {steps} {steps:is|are} computed.",
+                least=least,
+                steps=steps,
+            )
+        ]
+    if model.family in quicker.OUTER_SHARE:
+        return [say("quicker.unguided", 'Without guidance only "Much" is quicker. Choose that, or guidance above 1.')]
+    if is_guided(model, _SOME_GUIDANCE) and quicker.applies(resolved.quicker, model.family, True, steps):
+        return [say("quicker.needs-guidance", "Quicker changes nothing here without guidance. Set guidance above 1.")]
+    return [
+        say("quicker.nothing", "Quicker changes nothing here: in {model} a step has nothing to reuse of the one before.", model=model.words)
+    ]
+
+
+def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
+    """Plan more steps, or more to change, if a starting picture would leave no step to compute: diffusers rounds their product down."""
+    while int(steps * strength) < 1 and steps < STEPS_FOR_ONE:
+        steps += 1
+    return steps, strength if int(steps * strength) else 1 / steps
+
+
+def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:
+    if request.image and not family.image_class:
+        raise Trouble(
+            say_to_all(
+                "paint.no-image", "{model} cannot start from a picture. Remove the picture. {advice}", model=model.words, advice=OTHERS
+            )
+        )
+    if request.mask and not family.inpaint_class:
+        raise Trouble(say_to_all("paint.no-mask", "{model} cannot use a mask. Remove the mask. {advice}", model=model.words, advice=OTHERS))
+
+
+def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> list[Sentence]:
+    """Return a sentence for each setting that has no effect with this family."""
+    edits_by_prompt = bool(request.image) and not request.mask and not family.uses_strength
+    ignored = (
+        (
+            family.flow_matching and request.scheduler is not None,
+            say("paint.flow", "{model} works with its own scheduler only; your choice was ignored.", model=model.words),
+        ),
+        (
+            edits_by_prompt,
+            say("paint.no-strength", "{model} edits the picture as the prompt says; the strength has no effect.", model=model.words),
+        ),
+        (
+            bool(request.negative) and not family.negative_prompts,
+            say("paint.no-negative", "{model} takes no negative prompt; yours was ignored.", model=model.words),
+        ),
+    )
+    return [sentence for applies, sentence in ignored if applies]
+
+
+def _choose_scheduler(request: PictureRequest, family: Family) -> str | None:
+    """Return the request's scheduler under the name that Hearth gives it; None leaves it to the model."""
+    if request.scheduler is None or family.flow_matching:
+        return None
+    wanted = schedulers.find_scheduler(request.scheduler)
+    return next(name for name in schedulers.NAMES if schedulers.SCHEDULERS[name] is wanted)
+
+
+def _describe_size(request: PictureRequest, model: Model, settings: ModelSettings, width: int, height: int) -> list[Sentence]:
+    notes = []
+    size = request.width or width, request.height or height
+    if settings.least == settings.most and size != (width, height):
+        notes.append(
+            say(
+                "paint.one-size",
+                "{model} paints {width} x {height} only; {asked} was ignored.",
+                model=model.words,
+                width=width,
+                height=height,
+                asked=f"{size[0]} x {size[1]}",
+            )
+        )
+    if max(width, height) > settings.most:
+        notes.append(
+            say(
+                "paint.large",
+                "{model} was trained on pictures of up to {most} {most:pixel|pixels} a side; larger ones tend to repeat the subject.",
+                model=model.words,
+                most=settings.most,
+            )
+        )
+    return notes
+
+
+def _has_few_steps(model: Model) -> bool:
+    return any(each.name == "few-steps" for each in model.companions)

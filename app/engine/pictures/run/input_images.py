@@ -1,0 +1,125 @@
+"""Open the user's pictures safely, turn them upright and fit them to the size that is painted."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Final
+
+from PIL import Image, ImageOps
+
+from app.base.foreign_formats import OWN_PICTURES, decode, open_picture
+from app.base.path_checks import is_file
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.jobs.setting_names import NAMES
+from app.engine.models.model import ModelSettings
+
+LEAST_PIXELS_A_SIDE: Final = 16
+EXIF_MOST: Final = 1 << 16
+"""JPEG's own limit; a PNG may bring a megabyte, whose entries would fill the memory."""
+MOST_PIXELS: Final = 100_000_000
+"""Allows a photo of 12,000 x 8,000; a decompression bomb is refused by its header."""
+
+
+def open_image(path: str) -> Image.Image:
+    """Return the picture in RGB, upright; raise a Trouble if it is unreadable, too small or too large."""
+    file = Path(path)
+    if not is_file(file):
+        raise Trouble(say("image.missing", "The picture {path} was not found. Choose it again.", path=path))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
+            with open_picture(file, OWN_PICTURES) as picture:
+                _check_size(path, *picture.size)
+                decode(picture)
+                for name in ("exif", "Raw profile type exif"):  # Pillow copies every entry, however large and many
+                    if len(picture.info.get(name, "")) > EXIF_MOST:
+                        del picture.info[name]
+                upright = ImageOps.exif_transpose(picture)
+                if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
+                    rgba = upright.convert("RGBA")
+                    white = Image.new("RGBA", rgba.size, "white")
+                    return Image.alpha_composite(white, rgba).convert("RGB")
+                return upright.convert("RGB")
+    except Image.DecompressionBombError as fault:
+        raise _too_large(path) from fault
+    except (OSError, SyntaxError, ValueError) as fault:
+        raise Trouble(
+            say(
+                "image.not-a-picture",
+                "{path} cannot be read as a picture; it may be damaged. Choose another one ({formats}).",
+                path=path,
+                formats=OWN_PICTURES,
+            )
+        ) from fault
+
+
+def _check_size(path: str, width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise _too_large(path)
+    if min(width, height) < LEAST_PIXELS_A_SIDE:
+        raise Trouble(
+            say(
+                "image.too-small",
+                "{path} is only {width} x {height} pixels. Choose a picture of at least {least} {least:pixel|pixels} a side.",
+                path=path,
+                width=width,
+                height=height,
+                least=LEAST_PIXELS_A_SIDE,
+            )
+        )
+
+
+def _too_large(path: str) -> Trouble:
+    return Trouble(
+        say(
+            "image.too-large",
+            "{path} has more than {most} million pixels, too many to open safely. Scale it down first.",
+            path=path,
+            most=MOST_PIXELS // 1_000_000,
+        )
+    )
+
+
+def choose_size(width: int | None, height: int | None, settings: ModelSettings, image: Image.Image | None) -> tuple[int, int]:
+    """Choose the size: the one asked for, else the shape of the start picture, else the model's default. Some models have only one."""
+    if settings.least == settings.most:
+        return settings.width, settings.height
+    if image is not None and width is None and height is None:
+        area = settings.width * settings.height
+        shape = image.width / image.height
+        width = _round_to_multiple((area * shape) ** 0.5, settings)
+        height = _round_to_multiple((area / shape) ** 0.5, settings)
+    width, height = width or settings.width, height or settings.height
+    for name, value in (("width", width), ("height", height)):
+        if value % settings.multiple or value < settings.least:
+            raise Trouble(
+                say(
+                    "image.multiple",
+                    "{name} is {value}, but this model needs a multiple of {multiple}, at least {least}. Try {near}.",
+                    name=NAMES[name],
+                    value=value,
+                    multiple=settings.multiple,
+                    least=settings.least,
+                    near=_round_to_multiple(value, settings),
+                )
+            )
+    return width, height
+
+
+def _round_to_multiple(value: float, settings: ModelSettings) -> int:
+    return max(settings.least, round(value / settings.multiple) * settings.multiple)
+
+
+def crop_to(image: Image.Image, width: int, height: int) -> Image.Image:
+    """Crop to the shape and scale, without distortion."""
+    return ImageOps.fit(image, (width, height), Image.Resampling.LANCZOS)
+
+
+def open_mask(path: str, width: int, height: int) -> Image.Image:
+    """Return the mask, white where the picture is repainted; raise a Trouble if nothing is white."""
+    drawn = crop_to(open_image(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
+    if drawn.getextrema() == (0, 0):
+        raise Trouble(say("image.empty-mask", "Nothing is marked in the mask. Mark the area to repaint in white."))
+    return drawn

@@ -1,0 +1,307 @@
+"""Paint: run a request on a loaded diffusers pipeline and yield events."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from app.base.sentence import say
+from app.compat.machine.fault_words import is_out_of_memory
+from app.compat.machine.meter import Meter
+from app.compat.planning.types import Plan
+from app.engine.jobs import quicker
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
+from app.engine.jobs.request import PictureRequest
+from app.engine.models.at_once import count_at_once
+from app.engine.models.forecast import count_steps
+from app.engine.models.loading.loaded import same_placement
+from app.engine.models.model import Model
+from app.engine.pictures.families import loader, placement
+from app.engine.pictures.families.families import FAMILIES
+from app.engine.pictures.families.packed_convolutions import is_plain
+from app.engine.pictures.files import picture_settings
+from app.engine.pictures.run import batch, checkpoint, per_request, preview, steps, tiny_vae
+from app.engine.pictures.run.active_loras import ActiveLoras
+from app.engine.pictures.run.batch import Loop, Picture
+from app.engine.pictures.run.checkpoint import Checkpoint
+from app.engine.pictures.run.final_settings import PictureSettings, resolve_settings
+from app.engine.pictures.run.prompt_embeddings import KeptEmbeddings
+from app.engine.pictures.run.reuse import Reuse, list_inner_blocks
+from app.engine.pictures.run.worker_thread import iterate_reports
+
+if TYPE_CHECKING:
+    from app.compat.attention.seam import Seam
+
+
+def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None) -> Painter:
+    """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it."""
+    pipeline = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
+    return Painter(pipeline, model, plan, tiny_vae.find(folder))
+
+
+Tell = Callable[[Event], None]
+FINISH_STEPS = 1.5
+"""Decoding and saving a picture, in steps, until it was measured: 1.3 for SD 1.5 on a processor, 2 for the starter painter."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What all pictures of one request share."""
+
+    settings: PictureSettings
+    control: Control
+    seam: Seam | None
+    tell: Tell
+    """Sends an event out of the painting thread; it holds nothing of the device."""
+
+
+class Painter:
+    def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan, tiny: Path | None = None) -> None:
+        self.notes = pipeline.notes
+        self._pipe, self._disk_parts = pipeline.pipe, pipeline.disk_parts
+        self._tiny_vae = tiny_vae.TinyVae(tiny) if tiny is not None else None
+        self._model = model
+        self._plan = plan
+        self._family = FAMILIES[model.family]
+        denoiser = self._family.denoiser
+        how = placement.find_precision(plan, denoiser)
+        # In half precision adding a LoRA and taking it off again would leave its rounding in the weights.
+        self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
+        self._embeddings = KeptEmbeddings()
+        self._colours: preview.LatentColours | None = None
+        self._finish_s_a_pixel: float | None = None
+        """Measured from a picture's last step until it was saved."""
+        self._meter = Meter()
+
+    def run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
+        """Paint the pictures that `job` lacks; an interrupted one resumes from its last good step. Everything happens in one thread
+        of its own, which alone touches the device until the iterator ends: Metal must not be used by two threads at once (pytorch
+        #197805), and torch keeps a thread pool for every thread that calls it."""
+        return iterate_reports(lambda tell: self._run_or_doubt(request, control, seam, job, tell))
+
+    def _run_or_doubt(self, *run: Any) -> None:
+        try:
+            self._run(*run)
+        except BaseException:
+            self._loras.doubt()
+            raise
+
+    def _run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path, tell: Tell) -> None:
+        started_s = time.monotonic()
+        job.mkdir(parents=True, exist_ok=True)
+        run = _Run(resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None), control, seam, tell)
+        for sentence in run.settings.notes:
+            tell(Note(sentence))
+        if self._loras.activate(self._pipe, run.settings):
+            self._embeddings.forget()
+        files: list[str] = []
+        steps_done, reused, stopped = 0, 0, False
+
+        def land(picture: Picture) -> None:
+            if picture.path.is_file():
+                files.append(str(picture.path))
+                tell(PartDone(picture.index, request.batch, files[-1], request.prompt, run.settings.seed_for(picture.index)))
+
+        waiting = batch.list_pictures(run.settings, self._model, job)
+        most = count_at_once(run.settings.request, self._model, self._plan.device, self._plan.chunk_q, self._meter.read().free_bytes)
+        while waiting and not stopped:
+            if waiting[0].path.is_file():
+                land(waiting.pop(0))
+                continue
+            loop = batch.choose_next(waiting, most)
+            count = len(loop.pictures)
+            try:
+                self._paint(run, loop, land)
+            except (RuntimeError, MemoryError) as fault:
+                if count == 1 or not _lacks_memory(fault):
+                    raise
+                tell(
+                    Note(
+                        say(
+                            "paint.one-by-one",
+                            "Memory did not suffice for {count} {count:picture|pictures} at once, so they are painted one by one.",
+                            count=count,
+                        )
+                    )
+                )
+                most, waiting = 1, [each for each in waiting if str(each.path) not in files]
+                continue
+            del waiting[:count]
+            steps_done, reused = steps_done + len(loop.elapsed_s) * count, reused + loop.reused
+            stopped = loop.stopped
+        if reused:
+            tell(
+                Note(
+                    say(
+                        "quicker.ran",
+                        "Quicker: {reused} of {steps} {steps:step|steps} reused what the step before computed.",
+                        reused=reused,
+                        steps=steps_done,
+                    )
+                )
+            )
+        elapsed_s = time.monotonic() - started_s
+        if stopped:
+            tell(Stopped(tuple(files), elapsed_s))
+        else:
+            rate = steps_done / max(elapsed_s, 1e-9)
+            tell(Finished(tuple(files), elapsed_s, rate, "steps", self._meter.read().highest_bytes))
+
+    def adapt(self, plan: Plan) -> bool:
+        """Switch to a plan that differs only in the VAE's slices and tiles; False: the model has to be loaded again."""
+        if self._loras.doubtful or not same_placement(self._plan, plan):
+            return False
+        if plan != self._plan:  # the other plan may be there because the text encoder broke under this one
+            self._embeddings.forget()
+        placement.configure_vae(self._pipe.vae, plan)
+        self._plan = plan
+        return True
+
+    def close(self) -> None:
+        """Release the weights; the memory is free once nothing else refers to them."""
+        self._pipe.remove_all_hooks()
+        if self._disk_parts is not None:
+            self._disk_parts.close()
+        self._pipe = self._disk_parts = None
+        self._embeddings.forget()
+        self._colours = self._tiny_vae = None
+
+    def _paint(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
+        try:
+            try:
+                self._paint_through(run, loop, land)
+            except Exception as fault:
+                if not checkpoint.is_to_blame(loop.start, fault, len(loop.elapsed_s)):
+                    raise
+                loop.begin_anew()
+                self._paint_through(run, loop, land)
+        finally:
+            self._pipe.maybe_free_model_hooks()
+
+    def _paint_through(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
+        latents = self._compute(run, loop)
+        # Stop keeps the first as predicted so far; the others resume from what is kept of them.
+        for row, picture in enumerate(loop.pictures[:1] if loop.stopped else loop.pictures):
+            if latents is not None and not picture.path.is_file():
+                self._finish(run, loop, picture, latents[row : row + 1])
+            if picture.path.is_file():
+                picture.checkpoint_path.unlink(missing_ok=True)
+            land(picture)
+
+    def _finish(self, run: _Run, loop: Loop, picture: Picture, latents: torch.Tensor) -> None:
+        """Decode a picture and save it, unless another machine's comes while it is decoded."""
+        step = loop.start.done if loop.start else run.settings.request.steps or 0
+        painted = per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step, self._tiny_vae)
+        if picture.path.is_file():
+            return
+        finished = per_request.finish_picture(painted, run.settings)
+        asked = run.settings.request_for(picture.index)
+        picture_settings.write(finished, picture.path, asked, self._model.title, run.settings.read_as(picture.index))
+        if loop.stepped_s:
+            now_s = time.perf_counter()
+            self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s
+
+    @property
+    def _exact(self) -> bool:
+        """Whether every part computes in full precision, so that a black picture is no rounding error."""
+        return all(part.compute in ("float32", "float64") for part in self._plan.precision)
+
+    def _compute(self, run: _Run, loop: Loop) -> torch.Tensor | None:
+        """Return the latents of the pictures; after Stop those predicted so far, if any."""
+        if run.settings.request.preview_every and self._colours is None:
+            self._colours = preview.fit_colours(self._pipe.vae, placement.find_device(self._pipe.vae))
+            self._pipe.maybe_free_model_hooks()  # with model offload the VAE is used last, so nothing else would evict it
+        return loop.start.latents if loop.start and loop.start.complete else self._denoise(run, loop)
+
+    def _denoise(self, run: _Run, loop: Loop) -> torch.Tensor | None:
+        """Run the pipeline's own loop and return the final latents; after Stop the clean ones predicted so far, if any; None if another
+        machine was faster."""
+        generators = [torch.Generator("cpu").manual_seed(run.settings.seed_for(each.index)) for each in loop.pictures]
+        pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)
+        last_prediction: Callable[[], torch.Tensor] | None = None
+        denoiser = getattr(pipe, self._family.denoiser)
+        due, reuse = self._plan_reuse(run.settings.request, denoiser)
+        loop.alternates = reuse is not None
+
+        def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoints: Callable[[], list[Checkpoint]]) -> None:
+            nonlocal last_prediction
+            before_s, loop.stepped_s, last_prediction = loop.stepped_s or watcher.began_s, time.perf_counter(), predict
+            if not due(done):  # what the next step would reuse is not stored
+                save(make_checkpoints())
+            loop.elapsed_s.append(loop.stepped_s - before_s)
+            total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
+            run.tell(self._make_step(run, done, total, loop))
+            every = run.settings.request.preview_every
+            if every and done % every == 0 and done != total:
+                run.tell(self._make_preview(done, predict(), run.settings, loop))
+            if loop.is_overtaken:
+                raise steps.Overtaken
+
+        def save(checkpoints: list[Checkpoint]) -> None:
+            for picture, each in zip(loop.pictures, checkpoints, strict=True):
+                checkpoint.save(picture.checkpoint_path, each, picture.fingerprint)
+
+        try:
+            with steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher:
+                pictures = [each.index for each in loop.pictures]
+                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures)
+                generator = generators if len(generators) > 1 else generators[0]
+                latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
+                watcher.check_end()
+        except steps.StopRequested:
+            loop.stopped = True
+            return last_prediction() if last_prediction else None
+        except steps.Overtaken:
+            return None
+        finally:
+            loop.reused = reuse.count if reuse else 0
+        last = run.settings.request.steps or 0
+        save([Checkpoint(last, latents[row : row + 1], {}, each.get_state(), complete=True) for row, each in enumerate(generators)])
+        return latents
+
+    def _plan_reuse(self, request: PictureRequest, denoiser: torch.nn.Module) -> tuple[Callable[[int], bool], Reuse | None]:
+        """Return which steps reuse the one before, and what does it if any may."""
+        total = count_steps(request, self._model)
+
+        def due(index: int) -> bool:
+            return quicker.reuses(request.quicker, index, total)
+
+        return due, Reuse(due, list_inner_blocks(denoiser) if request.quicker == "much" else []) if due(1) else None
+
+    def _make_step(self, run: _Run, done: int, total: int, loop: Loop) -> Step:
+        # The first step is often slower; it counts only while it is the only one.
+        # Of steps that alternate between full and reusing, as many of each count.
+        recent = loop.elapsed_s[-4:] if loop.alternates else loop.elapsed_s[1:][-5:] or loop.elapsed_s
+        count = len(loop.pictures)
+        each_s = sum(recent) / len(recent) / count
+        measured = self._finish_s_a_pixel
+        finish_s = FINISH_STEPS * each_s if measured is None else measured * _count_pixels(run)
+        eta_s = ((total - done) * count + total * loop.later) * each_s + (count + loop.later) * finish_s
+        ran = run.seam.take_largest() if run.seam else None
+        return Step(
+            done, total, 1 / max(each_s, 1e-9), "steps", eta_s, self._meter.read(), part=loop.pictures[0].index,
+            parts=run.settings.request.batch, at_once=count, ran=ran,
+        )  # fmt: skip
+
+    def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, loop: Loop) -> Preview:
+        assert self._colours is not None
+        latents = torch.cat([per_request.unpack_latents(self._pipe, self._family, each, settings) for each in torch.split(predicted, 1)])
+        first = loop.pictures[0]
+        path = first.path.with_name(f"preview-{first.index}-{done}.jpg")
+        preview.write(self._colours.draw(latents), path)
+        return Preview(done, str(path))
+
+
+def _lacks_memory(fault: BaseException) -> bool:
+    return isinstance(fault, torch.OutOfMemoryError | MemoryError) or is_out_of_memory(str(fault))
+
+
+def _count_pixels(run: _Run) -> int:
+    return (run.settings.request.width or 1) * (run.settings.request.height or 1)

@@ -1,0 +1,1 @@
+"""Speak a request part by part with a loaded voice. Knows nothing of queues."""

@@ -1,0 +1,200 @@
+"""Speak a request: its parts in order, each heard while it is made, joined into one file at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
+from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
+from app.engine.jobs.seed import draw_seed
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.dia.decoder import is_code_of
+from app.engine.speech.dia.dia import Dia
+from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.dia.voice_prompt import VoiceContext, choose_context
+from app.engine.speech.run.pace import Pace
+from app.engine.speech.run.part import PartRun, PartTask
+from app.engine.speech.run.sounding import open_beside
+from app.engine.speech.sound import join_sound, sound, spoken_parts
+from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound.spoken_parts import SpokenPart
+from app.engine.speech.text import script, turns, voices
+from app.engine.speech.text.known_voices import name_voices
+
+if TYPE_CHECKING:
+    from app.compat.attention.seam import Seam
+
+
+class SpeechRun:
+    """One request while it is spoken; `job` holds what earlier runs of it finished."""
+
+    def __init__(self, dia: Dia, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> None:
+        self._dia, self._request, self._control, self._seam, self._job = dia, request, control, seam, job
+        self._script = script.require_speakable(request.text, dia.limits)
+        known = voices.find_known(Path(request.voice.path)) if request.voice else ()
+        self._named = name_voices(self._script.parts[0].turns[0].speaker, known, dia.limits)
+        self._spoken: dict[int, SpokenPart] = {}
+        self._beside: ThreadPoolExecutor | None = None
+
+    def events(self) -> Iterator[Event]:
+        with open_beside(self._dia.device) as self._beside:
+            yield from self._events()
+
+    def _events(self) -> Iterator[Event]:
+        began_s = time.monotonic()
+        limits, parts = self._dia.limits, self._script.parts
+        yield from (Note(problem.sentence) for problem in self._script.problems)
+        clip = yield from self._encode_clip()
+        self._job.mkdir(parents=True, exist_ok=True)
+        seed = draw_seed(self._request, self._job)
+        wanted = self._choose_parts(parts)
+        if self._request.keep:
+            self._spoken = {
+                index: self._keep(index, part) for index, part in enumerate(parts) if index not in wanted and self._request.keep[index]
+            }
+            yield from (self._tell(index) for index in self._spoken)
+        pace = Pace(limits.frame_rate, [part.seconds * limits.frame_rate * (index in wanted) for index, part in enumerate(parts)])
+        for index in wanted:
+            if self._control.stopped:
+                break
+            saved = yield from self._speak(index, clip, (seed + index) % SEED_LIMIT, pace)
+            if saved is None:
+                break
+            self._spoken[index] = saved
+            pace.record_finished(index, saved.frames)
+            yield self._tell(index)
+        due = range(len(parts)) if self._request.keep else wanted
+        finished = all(index in self._spoken and self._spoken[index].whole for index in due)
+        if self._request.keep:  # a part that was to be redone stays as it was where a stop came before its first sound
+            for index in (each for each in wanted if each not in self._spoken and self._request.keep[each]):
+                self._spoken[index] = self._keep(index, parts[index])
+                yield self._tell(index)
+        if not self._spoken:
+            yield Stopped((), time.monotonic() - began_s)
+            return
+        target, seconds = yield from self._join(seed)
+        elapsed_s = time.monotonic() - began_s
+        if finished:
+            rate = pace.made / pace.worked_s if pace.worked_s else 0.0
+            yield Finished((str(target),), elapsed_s, rate, "frames", pace.meter.read().highest_bytes, seconds)
+        else:
+            yield Stopped((str(target),), elapsed_s, seconds)
+
+    def _encode_clip(self) -> Generator[Event, None, VoiceContext | None]:
+        """Encode the request's recording of a voice, if there is one and the model does not know the voice by name."""
+        if self._request.voice is None or self._named:
+            return None
+        prompt = voices.prepare_prompt(self._request.voice, self._dia.limits)
+        yield from map(Note, prompt.notes)
+        return VoiceContext(self._dia.codec.encode(prompt.samples), prompt.turns)
+
+    def _choose_parts(self, parts: tuple[turns.ScriptPart, ...]) -> tuple[int, ...]:
+        """Return the indices of the parts to speak; the others are kept as they are."""
+        indices = self._request.choose_parts(len(parts))
+        if not set(indices) <= set(range(len(parts))) or len(self._request.keep) not in (0, len(parts)):
+            raise Trouble(
+                say(
+                    "speech.other-parts",
+                    "The script has changed and now has {count} {count:part|parts}, so single parts cannot be redone. Speak the whole script again.",
+                    count=len(parts),
+                )
+            )
+        return indices
+
+    def _keep(self, index: int, part: turns.ScriptPart) -> SpokenPart:
+        """Take over a part that was spoken before; raise a Trouble if it is gone or its text has changed."""
+        path, own = Path(self._request.keep[index]), spoken_parts.sound_path(self._job, index)
+        if not path.is_file() and own.is_file():
+            path = own  # taken over before this job was interrupted, and the earlier job's parts are gone since
+        if not path.is_file():
+            raise Trouble(
+                say("speech.kept-gone", "The sound of part {part} is missing: {path} was not found. Redo this part too.", part=index + 1, path=str(path))
+            )  # fmt: skip
+        saved = spoken_parts.adopt(path, self._job, index)
+        if saved.text and saved.text != part.text:
+            raise Trouble(
+                say("speech.kept-other", "The text of part {part} has changed since it was spoken. Redo this part too.", part=index + 1)
+            )
+        return saved
+
+    def _tell(self, index: int) -> PartDone:
+        part, parts = self._spoken[index], self._script.parts
+        return PartDone(index, len(parts), str(part.path), parts[index].text, part.seed, part.seconds, part.whole, part.doubt)
+
+    def _speak(self, index: int, clip: VoiceContext | None, seed: int, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
+        """Speak one part, unless an earlier run finished it; None if it was stopped before it made any sound."""
+        began_s = time.monotonic()
+        request, part = self._request, self._script.parts[index]
+        sampling = choose_sampling(request, self._dia.limits)
+        context = choose_context(part, clip, self._list_contexts(index))
+        made_from = (self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist())
+        key = spoken_parts.hash_inputs(*made_from, *self._named, *filter(None, [self._dia.limits.edition]))
+        saved = spoken_parts.find(spoken_parts.sound_path(self._job, index))
+        if saved is not None and saved.key == key and saved.whole:
+            return saved
+        task = PartTask(index, part, context, sampling, seed, request.max_frames, self._named, key)
+        run = PartRun(self._dia, task, self._job, self._beside)
+        pace.record_prepared(time.monotonic() - began_s)
+        return (yield from run.events(self._control, self._seam, pace))
+
+    def _list_contexts(self, index: int) -> Iterator[VoiceContext]:
+        """Yield the parts that come before this one, nearest first, then those after it that were taken over, so that a new first part
+        has their voice; those that are likely wrong last, without those too long to leave room for it."""
+        limits, parts = self._dia.limits, self._script.parts
+        if not (self._request.carry_voice and limits.carries):
+            return
+        others = (each for each in self._spoken if each != index)
+        for earlier in sorted(others, key=lambda each: (self._spoken[each].doubt != "", each > index, abs(each - index))):
+            codes = self._read_codes(self._spoken[earlier], limits.rows_most // 2)
+            if codes is not None:
+                yield VoiceContext(codes, parts[earlier].turns)
+
+    def _read_codes(self, part: SpokenPart, most: int) -> torch.Tensor | None:
+        """Return the codes of a spoken part, None if they are none or more than `most`. What is no code of this model, as another program or
+        machine may leave it, is encoded from the sound."""
+        codec = self._dia.codec
+        if part.codes is not None and is_code_of(self._dia.model.config, part.codes):
+            return torch.from_numpy(part.codes.astype(np.int64)) if 0 < len(part.codes) <= most else None
+        if sound.measure_seconds(part.path) * codec.frame_rate > most:
+            return None
+        samples, rate = sound.read(part.path)
+        return codec.encode(sound.resample(samples, rate, codec.rate))
+
+    def _join(self, seed: int) -> Generator[Event, None, tuple[Path, float]]:
+        """Join all parts into the result; return its path and its seconds."""
+        request = self._request
+        target = self._job / f"speech.{request.format}"
+        pieces = [Piece(self._spoken[index].path, self._script.parts[index].pause_before_s) for index in sorted(self._spoken)]
+        tail_s = request.tail_s + self._script.pause_after_s
+        settings = to_json(replace(request, seed=seed))
+        if not sound.has_room_for(settings, request.format):
+            yield Note(
+                say(
+                    "speech.no-room",
+                    "The settings are too long for an Opus file; they are only kept on the shelf. To store them in the file, choose WAV, FLAC, MP3 or OGG.",
+                )
+            )
+        finish = Finish(request.format, request.speed, request.loudness_lufs, tail_s)
+        return target, join_sound.join(pieces, target, finish, settings)
+
+
+def choose_sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:
+    """Return the request's settings, with the model's where it has none."""
+    own = limits.settings
+    return Sampling(
+        guidance=own["guidance"] if request.guidance is None else request.guidance,
+        temperature=own["temperature"] if request.temperature is None else request.temperature,
+        top_p=own["top_p"] if request.top_p is None else request.top_p,
+        cfg_filter=int(own["cfg_filter"]) if request.cfg_filter is None else request.cfg_filter,
+    )

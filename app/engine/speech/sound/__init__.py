@@ -1,0 +1,1 @@
+"""Sound as files and streams: read, converted, joined, encoded. No torch."""

@@ -1,0 +1,56 @@
+"""A part as the joined file will have it, for whoever hears the script while it is still spoken: trimmed, at its speed and loudness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from app.engine.speech.sound import join_sound, sound
+from app.engine.speech.sound.join_sound import FADE_S, Loudness
+from app.engine.speech.sound.sound import Samples
+
+
+@dataclass(frozen=True, slots=True)
+class HeardPart:
+    samples: Samples
+    rate: int
+    until_s: float
+    """How far that is, in the part as it was spoken: what comes next begins there."""
+
+
+def read_part(files: Sequence[Path]) -> tuple[Samples, int]:
+    """Read a finished part's file, or the pieces that there are of one that is being spoken."""
+    pieces = [sound.read(file) for file in files]
+    return np.concatenate([samples for samples, _ in pieces]), pieces[0][1]
+
+
+def cut_next(spoken: Samples, rate: int, done: bool, after_s: float, speed: float, gain: float) -> HeardPart:
+    """Return what comes after `after_s`. Of a part that is not done yet, the silence at its end waits, and so does all of it
+    where the speed is changed, which cannot be done piece by piece."""
+    first, last = sound.find_spoken_span(spoken, rate)
+    if done and not last:
+        last = len(spoken)  # silence is joined unchanged
+    fade = int(FADE_S * rate)
+    begin, end = max(first, round(after_s * rate)), last if done else last - fade
+    if end <= begin or not (done or speed == 1.0):
+        return HeardPart(spoken[:0], rate, after_s)
+    samples = join_sound.stretch(spoken[begin:end], rate, speed) * np.float32(gain)
+    return HeardPart(np.clip(join_sound.fade_edges(samples, fade, begins=not after_s, ends=done), -1, 1), rate, end / rate)
+
+
+def lower_gain(gain: float, spoken: Samples) -> float:
+    """Lower a gain, chosen before this part was known, so far that its peak does not clip; the joined file's gain is as low."""
+    return min(gain, join_sound.PEAK / max(float(np.abs(spoken).max(initial=0)), 1e-9))
+
+
+def measure_file(file: Path) -> Loudness:
+    return _measure_file(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=512)
+def _measure_file(file: Path, _written_ns: int) -> Loudness:
+    return join_sound.measure_loudness(*join_sound.read_spoken(file))

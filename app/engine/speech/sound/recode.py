@@ -1,0 +1,34 @@
+"""Convert a finished sound to another format and keep its settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from app.base.sentence import say_to_all
+from app.base.trouble import Trouble
+from app.engine.jobs.creation import Creation
+from app.engine.jobs.request import FORMATS
+from app.engine.speech.sound import sound
+
+
+def recode(kept: Creation, wanted: str, folder: Path) -> Path:
+    """Return the sound in this format; the same file if it already has it."""
+    if wanted not in FORMATS:
+        raise Trouble(
+            say_to_all(
+                "request.format", "Hearth cannot save sound as {format}. Choose one of {formats}.", format=wanted, formats=tuple(FORMATS)
+            )
+        )
+    if kept.path.suffix == f".{wanted}":
+        return kept.path
+    samples, rate = sound.read(kept.path)
+    target_rate = sound.choose_rate(wanted, rate)
+    settings = {**kept.settings, "format": wanted}
+    target = folder / f"{kept.path.stem}.{wanted}"
+    with sound.replacing(target) as unfinished, sound.open_writer(unfinished, wanted, target_rate, settings) as file:
+        file.write(np.clip(sound.resample(samples, rate, target_rate), -1, 1))
+    if wanted == "wav":
+        sound.tag_wav(target, settings)
+    return target

@@ -1,0 +1,139 @@
+"""Save and find the spoken parts of a script, each atomically in the job's folder, so that a job resumes after the last one."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Final, NotRequired
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
+
+from app.base.stored_json import is_right
+from app.engine.jobs.events import Doubt
+from app.engine.speech.sound import sound
+from app.engine.speech.sound.sound import Samples
+
+Codes = NDArray[np.int16]
+ATTEMPTS: Final = 4
+"""A part that comes out wrong is begun anew three times."""
+ROWS_MOST: Final = 10_000
+"""More than an attempt has."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenPart:
+    text: str
+    seed: int
+    key: str
+    """Hash of all inputs: a take with another key does not match this part."""
+    seconds: float
+    whole: bool
+    """False: stopped before its end."""
+    codes: Codes | None
+    """(frames, channels), exactly as the model made them: the voice prompt of the next part."""
+    path: Path
+    doubt: Doubt = ""
+
+    @property
+    def frames(self) -> int:
+        return 0 if self.codes is None else len(self.codes)
+
+
+class StoredPart(TypedDict):
+    text: str
+    seed: int
+    key: str
+    seconds: float
+    frames: int
+    whole: bool
+    channels: Annotated[int, Field(ge=1)]
+    codes: str
+    doubt: NotRequired[Doubt]
+
+
+STORED: Final = TypeAdapter(StoredPart)
+
+
+def sound_path(job: Path, index: int) -> Path:
+    return job / f"part-{index:03d}.wav"
+
+
+def name_unfinished(index: int) -> str:
+    """Name the file that holds the state of a part which is being spoken."""
+    return f"unfinished-{index:03d}.json"
+
+
+def count_rows(unfinished: Mapping[str, Any]) -> int:
+    """Count the rows of such a state; a later attempt is further than any before."""
+    return len(unfinished["rows"]) + ROWS_MOST * min(int(unfinished.get("attempt", 0)), ATTEMPTS)
+
+
+def hash_inputs(*made_from: Any) -> str:
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True, default=str).encode()).hexdigest()[:24]
+
+
+def save(part: SpokenPart, samples: Samples, rate: int) -> None:
+    """Save the sound first and its metadata last, because the metadata marks the part as saved."""
+    assert part.codes is not None
+    about = part.path.with_suffix(".json")
+    about.unlink(missing_ok=True)
+    sound.write(part.path, samples, rate)
+    packed = base64.b64encode(np.ascontiguousarray(part.codes, "<i2").tobytes()).decode()
+    values = {
+        "text": part.text, "seed": part.seed, "key": part.key, "whole": part.whole, "seconds": part.seconds,
+        "frames": part.frames, "channels": part.codes.shape[1], "codes": packed, "doubt": part.doubt,
+    }  # fmt: skip
+    with sound.replacing(about) as unfinished:
+        unfinished.write_text(json.dumps(values), "utf-8")
+
+
+def find(path: Path) -> SpokenPart | None:
+    """Return the take of this sound; None if it was never finished. Raise OSError if it cannot be read now: it is not made
+    anew."""
+    about = path.with_suffix(".json")
+    if not (path.is_file() and about.is_file()):
+        return None
+    try:
+        values = json.loads(about.read_text("utf-8"))
+        if not is_right(STORED, values):
+            return None
+        codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
+        return SpokenPart(
+            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path,
+            values.get("doubt", ""),
+        )  # fmt: skip
+    except (FileNotFoundError, ValueError, RecursionError):
+        return None
+
+
+def measure(job: Path, index: int, text: str) -> float:
+    """Return how long a finished part of this text lasts; 0 if there is none that can be read."""
+    with contextlib.suppress(OSError):
+        saved = find(sound_path(job, index))
+        return saved.seconds if saved is not None and saved.whole and saved.text == text else 0.0
+    return 0.0
+
+
+def adopt(path: Path, job: Path, index: int) -> SpokenPart:
+    """Copy a take into this job as one of its parts; one that another program edited keeps its sound but loses its
+    codes."""
+    target = sound_path(job, index)
+    take = find(path)
+    if path.resolve() != target.resolve():
+        with sound.replacing(target) as unfinished:
+            shutil.copyfile(path, unfinished)
+        if take is not None:
+            with sound.replacing(target.with_suffix(".json")) as unfinished:
+                shutil.copyfile(path.with_suffix(".json"), unfinished)
+    if take is not None:
+        return replace(take, path=target)
+    return SpokenPart("", 0, "", sound.measure_seconds(target), True, None, target)

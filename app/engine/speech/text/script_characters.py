@@ -1,0 +1,74 @@
+"""Clean the characters of a script: plain quotes and dashes, no control characters but line ends, and a word on those that a voice cannot read."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from app.base.sentence import Sentence, say_to_all
+from app.engine.models.model_names import word_name
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.text.script_problem import Problem
+from app.engine.speech.text.written_out import can_read
+
+ACCENTS_MOST = 30
+PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―", " - "), "−": "-", "‐": "-", "‑": "-",
+        "…": "...", "\u00a0": " ", "\u202f": " ", "\u200b": "", "\u200d": "", "\ufeff": "", "\u00ad": "",
+    }
+)  # fmt: skip
+
+
+def _limit_accents(text: str) -> str:
+    """Keep at most ACCENTS_MOST combining characters in a row: Python sorts them in quadratic time when it normalises."""
+    if text.isascii():
+        return text
+    kept, run = [], 0
+    for letter in text:
+        run = run + 1 if unicodedata.combining(letter) else 0
+        if run <= ACCENTS_MOST:
+            kept.append(letter)
+    return "".join(kept)
+
+
+def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
+    plain = unicodedata.normalize("NFC", _limit_accents(text)).translate(PLAIN)
+    replaced = sum(text.count(chr(code)) for code in PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
+    if replaced and limits.letters is None:
+        problems.append(
+            Problem(
+                "note",
+                say_to_all(
+                    "script.typographic",
+                    "Curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better: {count}.",
+                    count=replaced,
+                ),
+            )
+        )
+    for line_end in ("\r\n", "\r", "\u2028"):
+        plain = plain.replace(line_end, "\n")
+    for paragraph_end in ("\u2029", "\f"):
+        plain = plain.replace(paragraph_end, "\n\n")
+    visible = "".join(each if each == "\n" or unicodedata.category(each)[0] != "C" else " " for each in plain)
+    if strange := list_strange(visible, limits):
+        problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
+    return visible
+
+
+def list_strange(text: str, limits: VoiceLimits) -> list[str]:
+    return sorted({each for each in text if not each.isascii() and is_strange(each, limits)})
+
+
+def is_strange(sign: str, limits: VoiceLimits) -> bool:
+    """Tell whether a voice skips a character, or makes noise of it."""
+    if unicodedata.category(sign).startswith("Z"):
+        return False
+    return ord(sign) > 0x24F if limits.letters is None else not can_read(sign)
+
+
+def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
+    if limits.letters is not None:
+        return say_to_all(
+            "script.skipped", "{name} only reads English. It skips these characters: {signs}", name=word_name(limits.name), signs=signs
+        )
+    return say_to_all("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)

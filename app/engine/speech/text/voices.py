@@ -1,0 +1,281 @@
+"""Prepare a voice clip with its words as a prompt, and save voices under a name. No torch."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from app.base.bounded_json import read_json
+from app.base.disk_faults import word_fault
+from app.base.duration import word_duration
+from app.base.paths import Home, assets
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.stored_json import is_right, read_stored
+from app.base.trouble import Trouble
+from app.engine.jobs.request import VoicePrompt
+from app.engine.models.model_names import word_name
+from app.engine.models.voice_limits import VoiceLimits, clip_key
+from app.engine.speech.sound import sound
+from app.engine.speech.sound.sound import Samples
+from app.engine.speech.text import script
+from app.engine.speech.text.clip_cut import LEAST_S, cut_clip
+from app.engine.speech.text.turns import Turn
+
+GOOD_S = (5.0, 10.0)
+RECORDING: Final = say_to_all("voice.recording", "The recording")
+RESULT: Final = say_to_all("voice.result", "The sound kept from one of your results")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    samples: Samples
+    rate: int
+    turns: tuple[Turn, ...]
+    notes: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A saved voice, or one that comes with the starter voice."""
+
+    name: str
+    prompt: VoicePrompt
+    seconds: float
+    spoken_by: str | None
+    """The model that spoke it, "" for any other recording; None: saved before Hearth recorded this."""
+
+
+def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
+    """Return the words of a clip this model can follow; raise a Trouble if it cannot. Reads no sound."""
+    if not prompt.transcript.strip():
+        raise Trouble(say_to_all("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
+    checked = script.parse_script(prompt.transcript, limits)
+    if limits.own_voices is not None and find_speaker(Path(prompt.path)) not in limits.own_voices:
+        raise Trouble(
+            say_to_all(
+                "voice.not-own",
+                "{name} cannot imitate this recording, only voices that it spoke itself. Choose one of its ready voices. {advice}",
+                name=word_name(limits.name),
+                advice=say("owner.dia-voices", "A voice saved from its own results can be used too, and Dia can imitate any recording."),
+            ),
+            cure="use:dia-1.6b",
+        )
+    if checked.fatal:
+        raise Trouble(
+            say_to_all("voice.bad-words", "What is said in the clip of this voice cannot be used. Correct it."),
+            *(problem.sentence for problem in checked.fatal),
+        )
+    return tuple(turn for part in checked.parts for turn in part.turns)
+
+
+def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
+    """Return the clip at the model's rate, trimmed of silence and shortened to the limit, with the words that remain in
+    it."""
+    path = Path(prompt.path)
+    samples, rate = sound.read(path, most_s=60.0)
+    first, last = sound.find_spoken_span(samples, rate)
+    heard = samples[first:last]
+    if not last:
+        raise Trouble(say_to_all("voice.silent", "The recording {name} is silent. Choose another one.", name=path.name))
+    if len(heard) < LEAST_S * rate:
+        raise Trouble(
+            say_to_all(
+                "voice.short",
+                "Only {time} of speech can be heard in {name}. Choose a clip with 5 to 10 s.",
+                name=path.name,
+                time=word_duration(len(heard) / rate, exact=True),
+            )
+        )
+    turns = parse_transcript(prompt, limits)
+    notes: list[Sentence] = []
+    whole_s = len(heard) / rate + max(0.0, _measure_seconds(path) - len(samples) / rate)
+    kept, turns = cut_clip(heard, rate, turns, whole_s, limits)
+    clip = RESULT if find_speaker(path) else RECORDING
+    if len(kept) < len(heard):
+        notes.append(
+            say_to_all(
+                "voice.trimmed",
+                '{clip} is {whole} long; only {kept} of it are used. The words in that time are probably: "{words}"',
+                clip=clip,
+                whole=word_duration(whole_s, exact=True),
+                kept=word_duration(len(kept) / rate, exact=True),
+                words=" ".join(map(str, turns)),
+            )
+        )
+    elif len(heard) < GOOD_S[0] * rate and limits.heard_most_s > GOOD_S[0]:
+        notes.append(
+            say_to_all(
+                "voice.brief",
+                "{clip} is only {time} long. A clip of 5 to 10 s works better.",
+                clip=clip,
+                time=word_duration(len(heard) / rate, exact=True),
+            )
+        )
+    room = limits.bytes_most // 2
+    if len(" ".join(map(str, turns)).encode()) > room:
+        raise Trouble(
+            say_to_all(
+                "voice.wordy", "The text of the recording is too long: nobody says that much in this time. Type only what is said in it."
+            )
+        )
+    return Prompt(sound.resample(kept, rate, limits.rate), limits.rate, turns, tuple(notes))
+
+
+class StoredVoice(TypedDict, total=False):
+    name: str
+    transcript: str
+    spoken_by: str | None
+    known: list[str]
+
+
+STORED: Final = TypeAdapter(StoredVoice)
+
+
+def find_speaker(clip: Path) -> str | None:
+    """Find the model that spoke a clip, from the note beside a saved voice or the settings in Hearth's file; "" if
+    neither says. None: a voice saved before Hearth recorded this."""
+    try:
+        if noted := _read_note(clip):
+            return noted.get("spoken_by")
+        return str((sound.read_settings(clip) or {}).get("model", ""))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return ""
+
+
+def find_known(clip: Path) -> tuple[str, ...]:
+    """Find which ready voices are heard in a clip, each by its `clip_key`: the clip itself where it is one, and what the note beside a saved
+    voice says."""
+    try:
+        return tuple(_read_note(clip).get("known", ())) or (clip_key(clip),)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return (clip_key(clip),)
+
+
+def _read_note(clip: Path) -> StoredVoice:
+    """Read the note beside a saved voice's clip; empty if there is none, or another program's file."""
+    about = clip.with_suffix(".json")
+    noted: StoredVoice = read_json(about) if about.is_file() else {}
+    return noted if is_right(STORED, noted) and "transcript" in noted else {}
+
+
+def note_speaker(clip: Path, transcript: str, spoken_by: str | None, known: Sequence[str] = ()) -> None:
+    """Note beside a clip which model spoke it, and in which ready voices, where `find_speaker` and `find_known` look; raise TypeError if these
+    are no names."""
+    noted = StoredVoice(name=clip.stem, transcript=transcript, spoken_by=spoken_by, known=list(known))
+    if not is_right(STORED, noted):
+        raise TypeError(noted)
+    with sound.replacing(clip.with_suffix(".json")) as unfinished:
+        unfinished.write_text(json.dumps(noted), "utf-8")
+
+
+@functools.cache
+def find_ready_clip(sha256: str) -> Path | None:
+    """Find the clip with this hash among the ready voices; what is known of them hangs on where it lies."""
+    clips = (Path(each.prompt.path) for each in list_ready_voices())
+    return next((clip for clip in clips if hashlib.sha256(clip.read_bytes()).hexdigest() == sha256), None)
+
+
+def keep_voice(
+    home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "", known: Sequence[str] = ()
+) -> Voice:
+    """Save a voice under a name, from any clip: the user's recording or a result of Hearth. `known`: the ready voices heard in it, each by its
+    `clip_key`."""
+    name = " ".join(name.split())
+    slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
+    if not slug:
+        raise Trouble(say_to_all("voice.no-name", "The name of a voice needs at least one letter or digit."))
+    if name.lower() in {each.name.lower() for each in list_ready_voices()}:
+        raise Trouble(
+            say_to_all("voice.ready-name", "{name} is the name of a voice that comes with Hearth. Choose another name.", name=name)
+        )
+    path = home.voices / f"{slug}.wav"
+    taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
+    if taken is not None:
+        raise Trouble(
+            say_to_all("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken)
+        )
+    try:
+        read_stored(path.with_suffix(".json"), STORED)
+    except OSError as fault:
+        raise Trouble(
+            say_to_all("voice.not-now", "There is a voice of this name, but {file} cannot be read now ({fault}). Choose another name.",
+                file=str(path.with_suffix(".json")), fault=word_fault(fault))
+        ) from fault  # fmt: skip
+    prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
+    words = " ".join(map(str, prompt.turns))
+    sound.write(path, prompt.samples, prompt.rate)
+    spoken_by = spoken_by or find_speaker(clip) or ""
+    with sound.replacing(path.with_suffix(".json")) as unfinished:
+        unfinished.write_text(json.dumps(StoredVoice(name=name, transcript=words, spoken_by=spoken_by, known=list(known))), "utf-8")
+    return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate, spoken_by)
+
+
+def list_voices(home: Home) -> tuple[Voice, ...]:
+    """List saved voices by name; skip anything else in the folder."""
+    return _list_folder(home.voices, ".wav")
+
+
+@functools.cache
+def list_ready_voices() -> tuple[Voice, ...]:
+    """List the voices that come with the starter voice."""
+    return _list_folder(assets() / "starter" / "voice" / "voices", ".ogg")
+
+
+def is_same(voice: Voice, prompt: VoicePrompt) -> bool:
+    """Tell whether a clip with its words is this voice, a ready one also where Hearth was moved or its words were put otherwise."""
+    return voice.prompt == prompt or (voice in list_ready_voices() and clip_key(voice.prompt.path) == clip_key(prompt.path))
+
+
+def is_ready(prompt: VoicePrompt) -> bool:
+    """Tell whether a clip with its words is a voice that comes with Hearth."""
+    return any(each.prompt == prompt for each in list_ready_voices())
+
+
+def list_offered_voices(home: Home, guest: bool = False) -> tuple[Voice, ...]:
+    """List saved voices, then the ready ones; a saved voice hides a ready one of its name. A guest sees the ready ones alone."""
+    saved = () if guest else list_voices(home)
+    names = {each.name.lower() for each in saved}
+    return *saved, *(each for each in list_ready_voices() if each.name.lower() not in names)
+
+
+def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:
+    found = []
+    for about in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        path = about.with_suffix(suffix)
+        try:
+            values = read_stored(about, STORED)
+            prompt = VoicePrompt(str(path), str(values["transcript"]))
+            found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path)))
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
+            continue
+    return tuple(found)
+
+
+def forget_voice(home: Home, voice: Voice) -> None:
+    path = Path(voice.prompt.path)
+    if path.parent == home.voices:
+        path.with_suffix(".json").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+def say_gone(home: Home, prompt: VoicePrompt) -> Sentence:
+    """Say that the voice of an earlier request cannot be chosen again."""
+    if Path(prompt.path).parent == home.voices:
+        return say_to_all("restore.voice-gone", "The saved voice that this used is no longer there. Choose another one.")
+    return say_to_all("restore.voice", "This used a recording as its voice. Choose the recording again.")
+
+
+def _measure_seconds(path: Path) -> float:
+    try:
+        return sound.measure_seconds(path)
+    except RuntimeError:  # only a converter can read this format: its full length is unknown
+        return 0.0

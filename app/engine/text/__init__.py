@@ -1,1 +1,0 @@
-"""Parse what people write: scripts, voices, captions, prompt weights. No torch."""

@@ -1,0 +1,141 @@
+"""Every sentence and label of Hearth, in English and Chinese."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.ui.page.bundle import SCRIPT_SENTENCE
+from tests.support.order_tables import order
+from tests.support.places import TOP
+from tests.support.sentences import ENGLISH, PYTHON, SCRIPTS, SPOKEN, called
+
+CATALOG = TOP / "app" / "base" / "locale" / "zh.json"
+UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "selftest.part", "word.colon", "word.comma"}
+"""A name, the same in both languages; and what differs in its marks alone."""
+TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
+"""A number with a unit of time; rates such as s/step are none."""
+COUNTED = re.compile(
+    r"(?<! x )\{(?!kind\}|own\})\w+\} (?:(?!only |million |in |\w+s )[a-z/-]+ )?"
+    r"(?:pictures|parts|jobs|creations|steps|characters|pixels|queries|heads|files|weights|words|bytes|times|tags|lines|places|cores|channels"
+    r"|models|shapes|keys|guests|paths|checks|defects|numbers|rows|tokens|people|others)\b(?!/)"
+)
+"""A number with a noun that is always in the plural; {kind} and {own} name a kind of weights."""
+HAN = "\u4e00-\u9fff"
+ONE_WORD = {
+    "得分": "注意力分数", "您": "你", "客人": "访客", "嗓音": "入门语音", "部件": "组件", "载入": "加载", "假设": "模拟", "线路": "网络", "进来": "登录",
+    "小块": "图块", "...": "……",
+}  # fmt: skip
+"""What Chinese words once were, and the word that is used for it everywhere. More of them: docs/words.md."""
+
+
+CHINESE: dict[str, str] = json.loads(CATALOG.read_text("utf-8"))
+
+
+def blanks(template: str) -> set[tuple[str, str | None, str | None]]:
+    """The blanks for values; those that choose a noun by its number are English alone."""
+    found = {(name, form, turn) for _, name, form, turn in string.Formatter().parse(template) if name is not None}
+    return {(name, form, turn) for name, form, turn in found if "|" not in (form or "")}
+
+
+def plain(template: str) -> str:
+    """A template without the nouns that follow their number."""
+    return re.sub(r"\{\w+:[^{}]*\|[^{}]*\}", "", template)
+
+
+def test_a_key_means_one_sentence() -> None:
+    clashes = [(key, english, place) for key, english, place in SPOKEN if ENGLISH[key] != english]
+    assert not clashes
+
+
+def test_translations_stand_in_the_order_of_their_keys() -> None:
+    assert order('{"b": "二", "a": "一"}') == '{\n "a": "一",\n "b": "二"\n}\n'
+    assert CATALOG.read_text("utf-8") == order(CATALOG.read_text("utf-8")), "python3 tests/support/order_tables.py app/base/locale/zh.json"
+
+
+def test_all_has_chinese_and_no_chinese_is_left_over() -> None:
+    assert len(ENGLISH) > 500
+    missing = sorted({f"{key} ({place})" for key, _, place in SPOKEN if key not in CHINESE})
+    assert not missing
+    assert not sorted(CHINESE.keys() - ENGLISH.keys())
+
+
+def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
+    if blanks(chinese) != blanks(english):
+        yield "other blanks"
+    if bool(re.search(r"[\u4e00-\u9fff]", chinese)) == name:
+        yield "not Chinese"
+    if re.search(f"[{HAN}][,.;:!?()]|[,.;:!?(][{HAN}]", chinese):
+        yield "punctuation of the other language"
+    if re.search(
+        f"[{HAN}][A-Za-z0-9]|[A-Za-z0-9%][{HAN}]|[，。：；！？（）、“”] | [，。：；！？（）、]", re.sub("`[^`]*`", "code", chinese)
+    ):
+        yield "a space is missing or too many between Chinese and Latin"
+    if "|" in "".join(form or "" for _, _, form, _ in string.Formatter().parse(chinese)):
+        yield "a plural, which Chinese has not"
+    yield from (f"{old}, not {new}" for old, new in ONE_WORD.items() if old in chinese)
+
+
+def test_chinese_has_the_same_blanks_and_reads_as_chinese() -> None:
+    both = ((key, ENGLISH[key], CHINESE[key]) for key in CHINESE.keys() & ENGLISH.keys())
+    assert not [(key, fault) for key, one, other in both for fault in faults(one, other, key in UNTRANSLATED)]
+
+
+def test_durations_are_worded_by_one_function() -> None:
+    """`word_duration` and `Hearth.time` alone know the units of time: 2722 s beside 45 minutes is one length in two styles."""
+    assert not [key for key, english in ENGLISH.items() if TIME.search(english) and not key.startswith("time.")]
+
+
+def test_a_counted_noun_agrees_with_its_number() -> None:
+    """As {n:picture|pictures}; never "1 pictures"."""
+    assert not [key for key, english in ENGLISH.items() if COUNTED.search(plain(english))]
+
+
+def test_lists_are_joined_by_the_language() -> None:
+    """A tuple as a value, never one joined by a comma beforehand, which would be English in every language."""
+    joined = [
+        f"{path.name}:{call.lineno}"
+        for path in PYTHON
+        for call in called(ast.parse(path.read_text("utf-8")), labels=False)
+        for part in ast.walk(call)
+        if isinstance(part, ast.Attribute) and part.attr == "join" and isinstance(part.value, ast.Constant)
+        and part.value.value.strip() in (",", ";", "/")
+    ]  # fmt: skip
+    assert not joined
+    scripts = [path.name for path in SCRIPTS if re.search(r"""join\(["'][,;/] ?["']\)""", path.read_text("utf-8"))]
+    assert not scripts
+
+
+def test_the_catalog_is_kept_in_order() -> None:
+    """So that two people who add a sentence rarely meet in one line."""
+    kept = CATALOG.read_text("utf-8")
+    assert kept == json.dumps(CHINESE, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    pairs = json.loads(kept, object_pairs_hook=list)
+    assert len(pairs) == len({key for key, _ in pairs})
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_no_call_of_the_scripts_is_overlooked(path: Path) -> None:
+    """Counted without the expression that collects them: each t( that is not the end of a longer name."""
+    source = path.read_text("utf-8")
+    pieces = source.split("t(")[:-1]
+    calls = sum(not (piece[-1:].isalnum() or piece[-1:] in ("_", "$")) for piece in pieces)
+    assert len(SCRIPT_SENTENCE.findall(source)) == calls
+
+
+def test_scripts_join_words_by_the_marks_of_their_reader() -> None:
+    """Chinese has a comma and a colon of its own: `word.comma`, `word.colon`, and `Hearth.sentences` where whole ones follow each other."""
+    fixed = re.compile(r'\.join\("[,:;] "\)|\}(</b>)?[:,;] \$\{')
+    found = [
+        f"{file.name}:{number} {line.strip()[:100]}"
+        for file in sorted((TOP / "app/ui/page/static").rglob("*.js"))
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if fixed.search(line)
+    ]
+    assert not found

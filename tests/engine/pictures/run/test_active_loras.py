@@ -1,0 +1,113 @@
+"""Test that LoRAs added into the weights compute what LoRAs beside them do, and come off again."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft.tuners.lora.layer import Linear as LoraLayer
+
+from app.base.trouble import Trouble
+from app.engine.jobs.control import Control
+from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models import catalog
+from app.engine.pictures.run import painter as picture_painter
+from tests.support import tiny_pictures as tiny
+from tests.support.picture_fixtures import SMALL, make_lora
+
+pytest_plugins = ["tests.support.picture_fixtures"]
+
+
+@pytest.fixture
+def paints(folders: dict[str, Path]) -> picture_painter.Painter:
+    model = catalog.find(str(folders["sd15"]))
+    return picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {})
+
+
+def paint(paints: picture_painter.Painter, job: Path, *loras: Lora) -> None:
+    list(paints.run(PictureRequest("a", loras=loras, **SMALL), Control(), None, job))
+
+
+def list_merged(paints: picture_painter.Painter) -> list[bool]:
+    return [bool(each.merged) for each in paints._pipe.unet.modules() if hasattr(each, "merged_adapters")]
+
+
+def test_merged_and_unmerged_paint_the_same(
+    paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    one, two = (Lora(str(make_lora(folders["sd15"], tmp_path / f"{seed}.safetensors", seed)), 0.7) for seed in (1, 2))
+    paint(paints, tmp_path / "merged", one, two)
+    assert list_merged(paints) and all(list_merged(paints))
+    paints._loras._merges = False
+    paint(paints, tmp_path / "one", one)
+    paint(paints, tmp_path / "beside", one, two)
+    assert not any(list_merged(paints))
+    merged, alone, beside = decoded
+    assert torch.allclose(merged, beside, atol=1e-4) and (merged - alone).abs().max() > 1e-2
+
+
+@pytest.mark.filterwarnings("ignore:Already unmerged")
+def test_a_merge_that_breaks_off_comes_off_again(
+    paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As want of memory does: the first layer has the LoRA, the second not."""
+    style = Lora(str(make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)))
+    paint(paints, tmp_path / "before")
+    merge, calls = LoraLayer.merge, []
+
+    @functools.wraps(merge)
+    def break_off(self: Any, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
+        calls.append(self)
+        if len(calls) == 2:
+            raise MemoryError
+        merge(self, safe_merge=safe_merge, adapter_names=adapter_names)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LoraLayer, "merge", break_off)
+        with pytest.raises(MemoryError):
+            paint(paints, tmp_path / "broken", style)
+    paint(paints, tmp_path / "after")
+    assert len(calls) == 2 and torch.allclose(decoded[0], decoded[-1], atol=1e-4)
+
+
+def test_twenty_changes_leave_no_trace_but_rounding(
+    paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    style = Lora(str(make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)))
+    for index in range(11):
+        paint(paints, tmp_path / f"{index}-bare")
+        paint(paints, tmp_path / f"{index}-style", style)
+    assert torch.allclose(decoded[0], decoded[-2], atol=1e-4) and torch.allclose(decoded[1], decoded[-1], atol=1e-4)
+
+
+def test_the_same_loras_are_not_merged_again(
+    paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    style = Lora(str(make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)))
+    merges: list[Any] = []
+    fuse = paints._pipe.fuse_lora
+    monkeypatch.setattr(paints._pipe, "fuse_lora", lambda **more: (merges.append(more), fuse(**more)))
+    for index in range(3):
+        paint(paints, tmp_path / str(index), style)
+    assert len(merges) == 1
+
+
+def test_a_refused_lora_leaves_the_next_picture_right(
+    paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    style = Lora(str(make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)))
+    paint(paints, tmp_path / "first", style)
+    with pytest.raises(Trouble):
+        paint(paints, tmp_path / "missing", style, Lora(str(tmp_path / "missing.safetensors")))
+    paint(paints, tmp_path / "again", style)
+    assert torch.allclose(decoded[0], decoded[1], atol=1e-4)
+
+
+def test_nothing_is_merged_into_weights_that_are_not_plain_float32(folders: dict[str, Path], tmp_path: Path) -> None:
+    model = catalog.find(str(folders["sd15"]))
+    paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, "bfloat16"), {})
+    paint(paints, tmp_path / "half", Lora(str(make_lora(folders["sd15"], tmp_path / "style.safetensors", 1))))
+    assert not any(list_merged(paints))
