@@ -213,7 +213,7 @@ def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
     }""")  # fmt: skip
     alter(page, **job("speech", parts=[first, part], end=None, job="in short parts", waits=""))
     expect(page.get_by_role("button", name="Listen live")).to_be_visible()
-    assert page.evaluate("window.came - window.row") >= 900
+    assert page.evaluate("window.came - window.row") >= 500, "a second, but for what the two are noticed late by"
 
 
 def test_the_name_for_a_voice_is_put_away_by_escape(page: Page) -> None:

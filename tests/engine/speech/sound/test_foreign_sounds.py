@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import shutil
 import stat
 import struct
@@ -53,7 +54,9 @@ def put_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Pa
     """Put a program named ffmpeg onto the path, that does this; return the folder in which it may leave things."""
     program = folder / "bin" / "ffmpeg"
     program.parent.mkdir()
-    program.write_text(f"#!{sys.executable} -SE\nimport os, sys, time\nleft = {str(program.parent)!r}\n{body}")
+    script = program.with_suffix(".py")
+    script.write_text(f"import os, sys, time\nleft = {str(program.parent)!r}\n{body}")
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -SE {shlex.quote(str(script))} "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(program.parent))
     return program.parent
