@@ -1,9 +1,8 @@
-"""Judge what a LoRA's file says besides its shapes: its scales, and the settings that a library would build its adapter from."""
+"""Judge the numbers that a LoRA's file says besides its shapes: its scales and ranks. What its settings name is left to lora_file.py."""
 
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,13 +23,8 @@ FACTS: Final = {
 }  # fmt: skip
 """Each number that says something about a LoRA; of a pattern, those by the names of layers."""
 SETTINGS: Final = "lora_adapter_metadata"
-"""Where diffusers keeps what it builds a LoRA from."""
+"""Where diffusers keeps what it builds a LoRA from: by part of the pipeline, then by the names that peft has for settings."""
 BOUNDS: Final = Bounds(most_bytes=4 << 20, depth=8, values=100_000, unique=True)
-PATTERN_MOST: Final = 300
-_EXPRESSIONS: Final = frozenset({"target_modules", "exclude_modules", "layers_pattern", "modules_to_save", "rank_pattern", "alpha_pattern"})
-"""Fields whose words a library takes for regular expressions."""
-_QUICK: Final = re.compile(r"[^+*?{]*+(?:(?<!\))[+*?]\??+[^+*?{]*+){0,3}")
-"""At most three repetitions, and none of a group: no such expression is tried for ever."""
 _FORMS: Final = {"F64": "<d", "F32": "<f", "F16": "<e"}
 SCALES_MOST: Final = 20_000
 
@@ -45,9 +39,9 @@ def judge_lora(path: Path) -> None:
                 raise StrangeFactError(name, value)
             judge_fact(name, value, _SCALE)
     except StrangeFactError as strange:
-        raise _refuse(path, strange.field, strange.value) from strange
+        raise refuse_lora(path, strange.field, strange.value) from strange
     except ValueError as fault:
-        raise _refuse(path, SETTINGS, str(fault)) from fault
+        raise refuse_lora(path, SETTINGS, str(fault)) from fault
 
 
 def _judge_words(words: dict[str, Any]) -> None:
@@ -65,17 +59,9 @@ def _judge_words(words: dict[str, Any]) -> None:
         raise StrangeFactError(SETTINGS, settings)
     for name, value in settings.items():
         field = name.rpartition(".")[2]  # behind the name of a pipeline's part
-        if field in _EXPRESSIONS:
-            _judge_expressions(field, value)
         inner = value if isinstance(value, dict) and field in FACTS else {field: value}
         for each in inner.values():
             judge({field: each}, FACTS)
-
-
-def _judge_expressions(field: str, value: Any) -> None:
-    for each in [value] if isinstance(value, str) else value or ():
-        if not isinstance(each, str) or len(each) > PATTERN_MOST or not _QUICK.fullmatch(each):
-            raise StrangeFactError(field, each)
 
 
 def _read_scales(path: Path, header: safetensors.Header) -> Iterator[tuple[str, float]]:
@@ -93,13 +79,14 @@ def _read_scales(path: Path, header: safetensors.Header) -> Iterator[tuple[str, 
                 yield name, struct.unpack("<f", b"\0\0" + file.read(2))[0]
 
 
-def _refuse(path: Path, field: str, value: Any) -> Trouble:
+def refuse_lora(path: Path, field: str, value: Any) -> Trouble:
+    """Make the Trouble that names a file, and what in it no LoRA has."""
     return Trouble(
         say(
             "lora.fact",
             "The LoRA {path} cannot be used: its {field} is {value}, which no LoRA has. Remove it, or download it again.",
             path=str(path),
-            field=field,
+            field=shorten(field),
             value=shorten(value),
         )
     )

@@ -12,14 +12,9 @@ from typing import Any, Final
 import torch
 from safetensors import safe_open
 
-from app.base.bounded_json import Bounds, parse_json
-from app.base.sentence import say
-from app.base.trouble import Trouble
-from app.engine.models.config_facts import shorten
+from app.base.bounded_json import parse_json
+from app.engine.models.lora_header import BOUNDS, SETTINGS, refuse_lora
 
-SETTINGS: Final = "lora_adapter_metadata"
-"""Where diffusers keeps what it builds a LoRA from: by part of the pipeline, then by the names that peft has for settings."""
-BOUNDS: Final = Bounds(most_bytes=4 << 20, depth=8, values=100_000, unique=True)
 SCALE_MOST: Final = 1e6
 TENSORS_MOST: Final = 12_000
 """Three for each layer of the largest model are 9,000."""
@@ -53,20 +48,20 @@ def read_lora(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, Scales]]:
     with safe_open(file, "pt") as opened:
         names = list(opened.keys())
         if len(names) > TENSORS_MOST:
-            raise _refuse(file, "number of tensors", len(names))
+            raise refuse_lora(file, "number of tensors", len(names))
         tensors = {name: opened.get_tensor(name) for name in names}
         words = (opened.metadata() or {}).get(SETTINGS)
     for name, tensor in tensors.items():
         if not _NAME.fullmatch(name):
-            raise _refuse(file, "name of a tensor", name)
+            raise refuse_lora(file, "name of a tensor", name)
         if any(each in name for each in _NOT_LORAS):
             raise ValueError(name)
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise _refuse(file, name, "not finite")
+            raise refuse_lora(file, name, "not finite")
     try:
         settings = parse_json(words, BOUNDS) if words else {}
     except ValueError as fault:
-        raise _refuse(file, SETTINGS, str(fault)) from fault
+        raise refuse_lora(file, SETTINGS, str(fault)) from fault
     return tensors, _read_scales(file, settings if isinstance(settings, dict) else {})
 
 
@@ -78,25 +73,13 @@ def _read_scales(file: Path, settings: Mapping[str, Any]) -> dict[str, Scales]:
             continue
         patterns, rooted = settings.get(f"{part}.alpha_pattern") or {}, settings.get(f"{part}.use_rslora") or False
         if not isinstance(patterns, dict):
-            raise _refuse(file, f"{part}.alpha_pattern", patterns)
+            raise refuse_lora(file, f"{part}.alpha_pattern", patterns)
         if not isinstance(rooted, bool):
-            raise _refuse(file, f"{part}.use_rslora", rooted)
+            raise refuse_lora(file, f"{part}.use_rslora", rooted)
         for layer, each in [(name, alpha), *patterns.items()]:
             if not _LAYER.fullmatch(layer):
-                raise _refuse(file, f"{part}.alpha_pattern", layer)
+                raise refuse_lora(file, f"{part}.alpha_pattern", layer)
             if isinstance(each, bool) or not isinstance(each, int | float) or not abs(each) <= SCALE_MOST:
-                raise _refuse(file, f"{part}.{layer}", each)
+                raise refuse_lora(file, f"{part}.{layer}", each)
         found[part] = Scales(alpha, patterns, rooted)
     return found
-
-
-def _refuse(file: Path, field: str, value: Any) -> Trouble:
-    return Trouble(
-        say(
-            "lora.fact",
-            "The LoRA {path} cannot be used: its {field} is {value}, which no LoRA has. Remove it, or download it again.",
-            path=str(file),
-            field=shorten(field),
-            value=shorten(value),
-        )
-    )

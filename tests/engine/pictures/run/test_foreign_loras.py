@@ -80,7 +80,8 @@ def test_no_lora_spoils_the_picture_after_it(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"target_modules": "nothing"}, {"modules_to_save": ["conv_in"]}, {"use_dora": True}, {"kasa_config": {}}, {"layer_replication": [[0, 1]]},
+        {"target_modules": "nothing"}, {"target_modules": r"(([a-z_.0-9])+)+\$"}, {"modules_to_save": ["conv_in"]}, {"use_dora": True},
+        {"kasa_config": {}}, {"layer_replication": [[0, 1]]},
     ],
     ids=str,
 )  # fmt: skip
@@ -93,8 +94,8 @@ def test_of_its_settings_only_scales_are_heeded(
     assert not any("original_module" in name for name in paints._pipe.unet.state_dict())
 
 
-@pytest.mark.parametrize("settings", [{"target_modules": r"(([a-z_.0-9])+)+\$"}, {"r": 10**15}], ids=str)
-def test_settings_that_no_lora_has_are_refused_by_name(
+@pytest.mark.parametrize("settings", [{"r": 10**15}, {"rank_pattern": {"to_q": -1}}], ids=str)
+def test_numbers_that_no_lora_has_are_refused_by_name(
     paints: picture_painter.Painter, tensors: Tensors, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     with pytest.raises(Trouble, match="|".join(settings)):
