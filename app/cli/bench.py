@@ -15,6 +15,8 @@ from app.base.trouble import Trouble
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     if _is_here():
         _import_command().add_arguments(parser)
+    else:
+        parser.add_argument("what", nargs=argparse.REMAINDER)  # whatever is asked for, the answer is main's
 
 
 def main(args: argparse.Namespace) -> int:
