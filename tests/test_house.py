@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.places import TOP
+from tests.support.source_trees import tree_of
 
 FILES = sorted([*(TOP / "app").rglob("*.py"), *(TOP / "bench").rglob("*.py")])
-TREES = {path.relative_to(TOP).as_posix(): ast.parse(path.read_text("utf-8")) for path in FILES}
+NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 COMPUTE = (
     "app.compat.attention", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
     "app.engine.session", "app.engine.speech.run", "app.engine.speech.dia", "bench.cases", "bench.full_size", "bench.speech_rows",
@@ -32,7 +33,8 @@ def test_arrows_and_circles(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_no_relative_imports() -> None:
-    for name, tree in TREES.items():
+    for name in NAMES:
+        tree = tree_of(TOP / name)
         assert not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)), name
 
 
@@ -43,14 +45,13 @@ def test_style_and_types(command: list[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_every_file_says_what_it_is(name: str) -> None:
-    assert ast.get_docstring(TREES[name]), f"{name} has no first line"
+def test_every_file_says_what_it_is() -> None:
+    assert not [name for name in NAMES if not ast.get_docstring(tree_of(TOP / name))], "without a first line"
 
 
 def test_importing_does_nothing() -> None:
     """Every module of a room without torch: no torch comes with it, no environment is written, no logging set up."""
-    names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in TREES]
+    names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in NAMES]
     quiet = [name for name in names if not name.startswith((*COMPUTE, EXTRA)) and name != "app.__main__"]
     code = (
         "import logging, os, sys; from importlib import import_module; import gradio; before = dict(os.environ)\n"
@@ -89,21 +90,23 @@ def name_calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
 def test_foreign_files_are_opened_in_one_place() -> None:
     """A picture or sound by foreign_formats.py alone, which says what it may be; anything else may only write such files."""
     found = set()
-    for name, tree in TREES.items():
+    for name in NAMES:
+        tree = tree_of(TOP / name)
         for called, node in name_calls(tree):
             given = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "mode")]
             writes = [each.value for each in given if isinstance(each, ast.Constant)] == ["w"]
             if called in READERS and not writes:
                 found.add((called, name))
     assert found == {("PIL.Image.open", OPENER), ("soundfile.SoundFile", OPENER)}
-    opened = [node for called, node in name_calls(TREES[OPENER]) if called == "PIL.Image.open"]
+    opened = [node for called, node in name_calls(tree_of(TOP / OPENER)) if called == "PIL.Image.open"]
     assert all("formats" in {each.arg for each in node.keywords} for node in opened)
 
 
 def test_one_file_hands_foreign_files_to_other_programs() -> None:
     """The rooms that meet them start no other program."""
     found = set()
-    for name, tree in TREES.items():
+    for name in NAMES:
+        tree = tree_of(TOP / name)
         if name.startswith(("app/engine", "app/machines", "app/ui/api", "app/ui/state", "app/ui/page")):
             found |= {name for called, _ in name_calls(tree) if called.startswith(tuple(RUNNERS))}
     assert found == GIVES_FILES
@@ -111,7 +114,8 @@ def test_one_file_hands_foreign_files_to_other_programs() -> None:
 
 def test_no_library_reads_pictures_or_sounds_by_itself() -> None:
     """diffusers' and transformers' readers take any format, and addresses; librosa, torchaudio and pydub start ffmpeg."""
-    for name, tree in TREES.items():
+    for name in NAMES:
+        tree = tree_of(TOP / name)
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = getattr(node, "module", "") or ""

@@ -23,6 +23,7 @@ from app.engine.speech.text import script
 from app.engine.speech.text.named_speakers import find_named
 from app.engine.speech.text.unknown import find_in_script
 from tests.support.places import TOP
+from tests.support.source_trees import parse_source
 
 ANCHORED = ("match", "fullmatch")
 CALLS = {"compile", "match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
@@ -44,7 +45,7 @@ def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
     for name, source in sources.items():
         if not re.search(r"\bre\.\w", source):  # six of seven; this happens before every run, in each of its processes
             continue
-        tree = ast.parse(source)
+        tree = parse_source(source)
         names = {
             id(node.value): getattr(node, "target", None) or node.targets[0]
             for node in ast.walk(tree)

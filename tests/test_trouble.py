@@ -19,6 +19,7 @@ from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.person import OWNER, Person
 from tests.support.places import TOP
 from tests.support.sentences import called
+from tests.support.source_trees import parse_source, tree_of
 
 GUEST = Person("visitor-ada", owner=False)
 TRANSLATES = {"app/base/sentence.py", "app/ui/page/translate.py"}
@@ -28,7 +29,7 @@ TRANSLATES = {"app/base/sentence.py", "app/ui/page/translate.py"}
 def rename_keys(file: Path) -> None:
     """Put something before each key that a file's calls of say() and its like name."""
     lines = file.read_bytes().splitlines(keepends=True)
-    keys = [call.args[0] for call in called(ast.parse(b"".join(lines)), labels=True)]
+    keys = [call.args[0] for call in called(parse_source(b"".join(lines)), labels=True)]
     for key in sorted(keys, key=lambda each: (each.lineno, each.col_offset), reverse=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             line, start = lines[key.lineno - 1], key.col_offset + 1
@@ -70,8 +71,8 @@ def test_nobody_but_the_translator_reads_a_key() -> None:
     read = [
         f"{name}:{node.lineno} {ast.unparse(node)}"
         for name in sorted(path.relative_to(TOP).as_posix() for path in (TOP / "app").rglob("*.py"))
-        if name not in TRANSLATES and "app.base.sentence" in (source := (TOP / name).read_text("utf-8"))
-        for node in ast.walk(ast.parse(source))
+        if name not in TRANSLATES and "app.base.sentence" in (TOP / name).read_text("utf-8")
+        for node in ast.walk(tree_of(TOP / name))
         if isinstance(node, ast.Attribute) and node.attr == "key" and ast.unparse(node.value).partition("[")[0] not in others
     ]
     assert not read

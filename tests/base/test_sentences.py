@@ -15,6 +15,7 @@ from app.ui.page.bundle import SCRIPT_SENTENCE
 from tests.support.order_tables import order
 from tests.support.places import TOP
 from tests.support.sentences import ENGLISH, PYTHON, SCRIPTS, SPOKEN, called
+from tests.support.source_trees import tree_of
 
 CATALOG = TOP / "app" / "base" / "locale" / "zh.json"
 UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "selftest.part", "word.colon", "word.comma"}
@@ -102,7 +103,7 @@ def test_lists_are_joined_by_the_language() -> None:
     joined = [
         f"{path.name}:{call.lineno}"
         for path in PYTHON
-        for call in called(ast.parse(path.read_text("utf-8")), labels=False)
+        for call in called(tree_of(path), labels=False)
         for part in ast.walk(call)
         if isinstance(part, ast.Attribute) and part.attr == "join" and isinstance(part.value, ast.Constant)
         and part.value.value.strip() in (",", ";", "/")

@@ -1,7 +1,8 @@
 """Speak ordinary prose with the starter voice, and compare each part with its forecast and with its sentences spoken singly.
 
 `python -m tests.endurance.prose --words 30000 --seed 1 FILE...`: each file is a kind of prose, named as the file is. The kinds of KINDS for
-which there is no file are made up. With pocketsphinx on PYTHONPATH it tells how many words are heard wrong, too.
+which there is no file are made up; `--kinds letters --words 6000` tries one kind alone. With pocketsphinx on PYTHONPATH it tells how many words
+are heard wrong, too.
 """
 
 from __future__ import annotations
@@ -178,11 +179,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--words", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kinds", nargs="+", metavar="KIND", help="by default all")
     parser.add_argument("--voices", nargs="+", choices=VOICES, default=VOICES)
     asked = parser.parse_args(words)
     rng, voices = random.Random(asked.seed), cycle(asked.voices)
     given = {path.stem: (each for each in re.split(r"\n\s*\n", path.read_text("utf-8")) if each.strip()) for path in asked.files}
     prose = given | {kind: make_up(kind, rng) for kind in KINDS if kind not in given}
+    prose = {kind: prose[kind] for kind in asked.kinds or prose}
     right, began_s = True, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(Path(folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib.metadata
 import json
@@ -29,6 +28,7 @@ from app.launcher import command, console, install, machine_facts, new_environme
 from app.launcher.torch_build import ComputerFacts
 from tests.support.checkout import Checkout, wheel
 from tests.support.places import TOP
+from tests.support.source_trees import parse_source
 
 INSTALLING = say("start.installs", "Installing")
 
@@ -562,7 +562,7 @@ def test_constraints_are_plain_pins() -> None:
 
 def test_an_old_python_gets_a_sentence() -> None:
     text = (TOP / "start.py").read_text("utf-8")
-    ast.parse(text, feature_version=(3, 7))
+    parse_source(text, feature_version=(3, 7))
     code = f"import sys, runpy; sys.version_info = (3, 8, 10); runpy.run_path({str(TOP / 'start.py')!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1 and "needs Python 3.11 or newer, and this is Python 3.8" in done.stderr

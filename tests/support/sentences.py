@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from app.ui.page.bundle import SCRIPT_SENTENCE
 from tests.support.places import TOP
+from tests.support.source_trees import tree_of
 
 SCRIPTS = sorted((TOP / "app" / "ui" / "page" / "static").rglob("*.js"))
 
@@ -28,7 +29,7 @@ def spoken() -> Iterator[tuple[str, str, str]]:
     """Key, English and place of all that Hearth says."""
     for path in PYTHON:
         name = path.relative_to(TOP).as_posix()
-        for call in called(ast.parse(path.read_text("utf-8")), labels=name.startswith("app/ui/")):
+        for call in called(tree_of(path), labels=name.startswith("app/ui/")):
             place = f"{name}:{call.lineno}"
             key, english = (each.value if isinstance(each, ast.Constant) else None for each in call.args[:2])
             assert isinstance(key, str) and isinstance(english, str), f"{place}: literals only"
@@ -40,7 +41,7 @@ def spoken() -> Iterator[tuple[str, str, str]]:
 
 def heard_by_guests() -> set[str]:
     """Keys of the sentences that guests may hear."""
-    calls = (call for path in PYTHON for call in called(ast.parse(path.read_text("utf-8")), labels=False))
+    calls = (call for path in PYTHON for call in called(tree_of(path), labels=False))
     return {call.args[0].value for call in calls if getattr(call.func, "id", "") == "say_to_all" and isinstance(call.args[0], ast.Constant)}
 
 

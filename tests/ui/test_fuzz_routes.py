@@ -26,6 +26,7 @@ from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.state import asked
 from tests.fuzz_routes import fuzzer
 from tests.support.places import TOP
+from tests.support.source_trees import tree_of
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -78,7 +79,7 @@ def test_requests_are_read_in_one_place() -> None:
     read = {"json", "form", "body", "stream", "query_params", "path_params"}
     for path in sorted((TOP / "app" / "ui").rglob("*.py")):
         name = path.relative_to(TOP).as_posix()
-        found = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute) and node.attr in read]
+        found = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute) and node.attr in read]
         if name == "app/ui/api/openai.py":
             found = [each for each in found if each.attr != "form"]  # a form's fields go through the schema, too
         assert name in OUTSIDE or not found, f"{name}:{found[0].lineno} reads {found[0].attr}"

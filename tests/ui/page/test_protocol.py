@@ -19,15 +19,13 @@ from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 from app.ui.tabs import models, other_machines, shelf, welcome
 from tests.support.places import TOP
+from tests.support.source_trees import tree_of
 
 UI = TOP / "app" / "ui"
 STATIC = UI / "page" / "static"
 SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted(STATIC.rglob("*.js"))}
 STYLES = {path.name: path.read_text("utf-8") for path in sorted(STATIC.rglob("*.css"))}
 PYTHON = {path.relative_to(TOP).as_posix(): path.read_text("utf-8") for path in sorted(UI.rglob("*.py")) if path.name != "protocol.py"}
-TREES = {name: ast.parse(source) for name, source in PYTHON.items()}
-EVERYWHERE = [ast.parse(path.read_text("utf-8")) for path in sorted((TOP / "app").rglob("*.py"))]
-"""Before any thread runs: Python 3.11 counts the depth of trees for all threads together (SystemError in ast.parse)."""
 
 TABS, PLACES, MADE, FIELDS, PRESSES, CALLS = (
     set(get_args(each)) for each in (protocol.Tab, protocol.Place, protocol.Made, protocol.Field, protocol.Press, protocol.Call)
@@ -36,6 +34,10 @@ IDS = PLACES | MADE | FIELDS | PRESSES
 LIVE = set(protocol.Live.__annotations__)
 
 ID = rf"(?:h|{'|'.join(sorted(TABS))})-[a-z-]+"
+
+
+def trees() -> list[ast.Module]:
+    return [tree_of(TOP / name) for name in PYTHON]
 
 
 def ids_in_script(source: str) -> set[str]:
@@ -163,9 +165,7 @@ def test_no_script_puts_an_id_or_a_call_together(name: str) -> None:
 
 def called(name: str) -> Iterator[ast.Call]:
     """Calls of a function of app/ui/tabs/script_calls.py."""
-    return (
-        node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name
-    )
+    return (node for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name)
 
 
 def named(name: str, place: int) -> list[str]:
@@ -180,7 +180,7 @@ def test_the_number_of_a_call_is_the_one_that_its_handler_reads() -> None:
 def test_all_that_is_listed_is_there_on_both_sides() -> None:
     ids = {each for source in SCRIPTS.values() for each in ids_in_script(source)}
     ids |= {each for source in STYLES.values() for each in ids_in_style(source)}
-    placed = {each for tree in TREES.values() for each in ids_in_python(tree)}
+    placed = {each for tree in trees() for each in ids_in_python(tree)}
     assert ids == IDS
     assert IDS & placed == IDS - MADE
     assert {each for each in placed if each.startswith("h-")} == PLACES
@@ -197,7 +197,7 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
 def test_every_call_is_made_and_heard_once() -> None:
     assert {each for source in SCRIPTS.values() for each in calls_in_script(source)} == CALLS
     assert sorted(named("hear", 1) + named("join_event", 1)) == sorted(CALLS)
-    let_through = {text for name, tree in TREES.items() if name.endswith("_fields.py") for text in text_of(tree)}
+    let_through = {text for name, tree in zip(PYTHON, trees(), strict=True) if name.endswith("_fields.py") for text in text_of(tree)}
     assert let_through >= CALLS
 
 
@@ -235,7 +235,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
 
 def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:
     asked = {each for source in SCRIPTS.values() for each in routes_in_script(source)}
-    sent = {found for tree in TREES.values() for text in text_of(tree) for found in re.findall(r"(?<![/\w])hearth/[\w{}/.-]+", text)}
+    sent = {found for tree in trees() for text in text_of(tree) for found in re.findall(r"(?<![/\w])hearth/[\w{}/.-]+", text)}
     left = [each for each in ROUTES if not any(leads_to(*one, each) for one in {*asked, *((path, "GET") for path in sent)})]
     assert not left
 
@@ -243,7 +243,7 @@ def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:
 def test_every_cure_has_its_button_and_every_button_its_cure() -> None:
     given = {
         text.partition(":")[0]
-        for tree in EVERYWHERE
+        for tree in map(tree_of, sorted((TOP / "app").rglob("*.py")))
         for node in ast.walk(tree)
         if isinstance(node, ast.keyword) and node.arg == "cure"
         for text in text_of(node.value)
