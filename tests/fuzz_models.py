@@ -42,10 +42,10 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.events import END, Failed, Loading
 from app.engine.jobs.messages import JobEvent, Ready, Run
 from app.engine.jobs.request import Lora, PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.kinds import admit
 from app.engine.models import local_models
 from app.engine.models.catalog import CATALOG
 from app.engine.models.voice_limits import DIA
-from app.engine.session.precheck import admit
 from app.engine.speech.text import voices
 from app.ui import routes, window
 from app.ui.api import a1111, openai

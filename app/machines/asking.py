@@ -12,7 +12,7 @@ from typing import Final
 from app.engine.jobs.request import Request, to_json
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub
-from app.machines.outlook import Outlook, ask_about, put_in_order, read_outlook
+from app.machines.outlook import Outlook, put_in_order, read_outlook
 
 PATIENCE_S: Final = 1.0
 """For the first answer of a machine; then it is taken as it is."""
@@ -54,7 +54,7 @@ class Asking:
             ready = [each for each in machines if about[each.id].outlook is not None or now_s - about[each.id].first_s > PATIENCE_S]
             outlooks = {id_: each.outlook for id_, each in about.items() if each.outlook is not None}
         if due:
-            body = json.dumps({"request": to_json(ask_about(request)), "files": {}})
+            body = json.dumps({"request": to_json(request.without_files()), "files": {}})
             for machine in due:
                 self._hub.ask(machine, job, body, self._hear)
         return put_in_order(ready, outlooks)

@@ -8,19 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.compat.machine.verdicts import load
 from app.engine.jobs.events import Event, Finished
-from app.engine.jobs.request import PictureRequest, Request
+from app.engine.jobs.request import Request
 from app.engine.jobs.shelf import Search
 from app.engine.keeper.keeper import Keeper
+from app.engine.kinds import kind_of
 from app.engine.models import catalog
 from app.engine.models.chosen import read_choice
-from app.engine.models.forecast import count_steps, estimate_seconds, list_alike, make_forecast, weigh_step
-from app.engine.models.model import Model
-from app.engine.models.on_disk import find_limits
-from app.engine.speech.text import script
+from app.engine.models.forecast import estimate_seconds, list_alike, make_forecast, weigh_step
 from app.machines.outlook import Outlook
 from app.machines.tasks import portable
 
@@ -53,7 +50,7 @@ class Foresight:
         if hardware is None:
             return Outlook(loaded=loaded)
         found = make_forecast(place, request, model, hardware, read_choice(place), load(place.verdicts, hardware))
-        work = measure_work(place, request, model)
+        work = kind_of(request).measure_work(place, request)
         if request.model in self._paces:
             seconds: float | None = work * weigh_step(model, request) / self._paces[request.model]
         else:
@@ -61,16 +58,6 @@ class Foresight:
             alike = list_alike(past, found.plan) if found.plan is not None else ()
             seconds = estimate_seconds(request, model, alike, round(work), found.plan)
         return Outlook(found.fit, loaded, seconds)
-
-
-def measure_work(home: Home, request: Request, model: Model) -> float:
-    """Return its steps, or its frames."""
-    if isinstance(request, PictureRequest):
-        return count_steps(request, model) * request.batch
-    limits = find_limits(home, request.model)
-    parts = script.parse_script(request.text, limits).parts
-    chosen = request.only_parts or range(len(parts))
-    return sum(parts[place].seconds for place in chosen if place < len(parts)) * limits.frame_rate
 
 
 def _refuse(sha256: str, suffix: str) -> Path:

@@ -15,22 +15,21 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.journal import Job
-from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.request import Request
 from app.engine.jobs.seed import draw_seed
 from app.engine.keeper.delivery import deliver
 from app.engine.keeper.keeper import Keeper
-from app.engine.models.on_disk import find_limits
-from app.engine.speech.text import script
+from app.engine.kinds import kind_of, parts_of
+from app.engine.speech.sound.arrived import PART_MOST_S
 from app.machines.asking import Asking
 from app.machines.failures import Failures
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
-from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit, take_piece
+from app.machines.outlook import Outlook, expect_seconds, explain, is_endless, is_sooner, may_fit
 from app.machines.pieces import Pieces, find_pieces
-from app.machines.results import PART_MOST_S, is_script
-from app.machines.room import WAITS, Room, can_travel
+from app.machines.room import WAITS, Room
 from app.machines.shared_job import SharedJob
 from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
@@ -115,7 +114,7 @@ class JobLender:
         wanted, engine_idle, awaited = False, not self._keeper.state.job, set[str]()
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
             too_large, unable = self.room.waits(job), self.failures.find(job.id)
-            if not can_travel(job.request) or (not too_large and (engine_idle or self.failures.has_any(job.id))):
+            if job.request.stays_here or (not too_large and (engine_idle or self.failures.has_any(job.id))):
                 continue  # the engine here takes it
             model = job.request.model
             name = self._models.name(model)
@@ -123,7 +122,7 @@ class JobLender:
             self._models.want([each for each in machines if is_at_work(each)], model)
             if name and (able := [each for each in machines if is_able(each, name) and each.id not in unable]):
                 wanted, busy = True, {*self.busy, *taken, *awaited}
-                chosen = self._asking.choose(job.id, take_piece(job.request, name), able)
+                chosen = self._asking.choose(job.id, replace(job.request.one_piece(), model=name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
                     self._send(job, model, idle, too_large)
                 awaited |= {each.id for each in able if each not in chosen and self._asking.find(job.id, each.id) is None}
@@ -165,7 +164,7 @@ class JobLender:
         pieces = find_pieces(self._keeper.home, request, folder)
         if pieces is not None and pieces.complete:
             self._share(job, pieces, idle)
-        elif isinstance(request, SpeechRequest):
+        else:
             self._send_whole(job, request, idle[0].id)
         if too_large:
             self._named[job.id] = []
@@ -183,7 +182,7 @@ class JobLender:
         away, shared = self._away.get(job), self._shared.get(job)
         return {away.machine} if away is not None else shared.at.busy if shared is not None else set()
 
-    def _send_whole(self, job: Job, request: SpeechRequest, machine: str) -> None:
+    def _send_whole(self, job: Job, request: Request, machine: str) -> None:
         folder = self._keeper.folder(job.id)
         self._given[job.id] += 1
         task = f"{job.id}-all-{self._given[job.id]}"
@@ -200,8 +199,8 @@ class JobLender:
             self._hub.stop(task)
 
         if self._keeper.lend_out(job.id, request.model, stop) is not None:
-            parsed = script.parse_script(request.text, find_limits(self._keeper.home, request.model))
-            longest_s, count = len(parsed.parts) * PART_MOST_S + parsed.seconds_estimate, len(parsed.parts)
+            planned = parts_of(self._keeper.home, request, folder).planned
+            longest_s, count = sum(PART_MOST_S + part.seconds for part in planned), len(planned)
             self._away[job.id] = _Away(task, machine, time.monotonic(), self.foresee(request), longest_s)
             why = explain(self._asking.find(job.id, machine))
             self._hub.submit(
@@ -271,7 +270,7 @@ class JobLender:
         known = self._hub.register.find(end.machine)
         if away is None:
             return
-        if isinstance(end.event, Finished) and is_script(job.request, [*end.files.values()], away.longest_s):
+        if isinstance(end.event, Finished) and kind_of(job.request).is_result(job.request, [*end.files.values()], away.longest_s):
             self._hub.judged.take(end.machine)
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
         else:

@@ -16,7 +16,6 @@ from filelock import FileLock, Timeout
 from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
-from app.engine.jobs.creation import read_words
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
@@ -204,7 +203,7 @@ class Lending:
     def _note_task(self, request: Request, end: Event | None) -> None:
         """Show what is done for the other machine, and learn from its end."""
         if end is None:
-            self._set(doing=read_words(request))
+            self._set(doing=request.words)
         else:
             self._foresight.note(request, end)
             self._set(doing="", done=self.state.done + isinstance(end, Finished))

@@ -15,10 +15,10 @@ from typing import Final
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, Preview
-from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import name_lent
 from app.engine.keeper.keeper import Keeper
-from app.engine.speech.sound import spoken_parts
 from app.engine.speech.text import voices
 from app.machines import brought
 from app.machines.tasks import event_json, portable, preview_json
@@ -172,7 +172,6 @@ def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
     """Return what the main machine asked for: of a script's parts each by itself, with what it says of itself, else the end's files."""
     if not isinstance(event, END):
         return []
-    if isinstance(request, SpeechRequest) and request.only_parts:
-        sounds = [spoken_parts.sound_path(folder, place) for place in request.only_parts]
-        return [file for sound in sounds for file in (sound, sound.with_suffix(".json")) if file.is_file()]
+    if request.kind == "speech" and request.only_parts:
+        return [file for place in request.only_parts for name in SPOKEN.name_made(place) if (file := folder / name).is_file()]
     return [Path(file) for file in event.files]

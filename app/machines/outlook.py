@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Final, Literal
 
@@ -12,7 +12,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say
 from app.engine.jobs.events import Step
-from app.engine.jobs.request import PictureRequest, Request
 from app.machines.helping_machine import HelpingMachine
 from app.machines.model_names import has_model, has_other_revision
 
@@ -45,19 +44,6 @@ def read_outlook(given: object) -> Outlook | None:
     except (ValidationError, RecursionError):
         return None
     return found if found.seconds is None or 0 <= found.seconds < LONGEST_S else None
-
-
-def ask_about(request: Request) -> Request:
-    """Return the question about a request: all but its files, which no forecast reads."""
-    if isinstance(request, PictureRequest):
-        return replace(request, image="", mask="", loras=())
-    return replace(request, voice=None, keep=())
-
-
-def take_piece(request: Request, model: str) -> Request:
-    """Return what one machine gets of a job at a time, as far as is known before it is split: of a batch one picture. `model`: its name
-    for other machines."""
-    return replace(request, model=model, batch=1) if isinstance(request, PictureRequest) else replace(request, model=model)
 
 
 def put_in_order(machines: Sequence[HelpingMachine], outlooks: Mapping[str, Outlook]) -> list[HelpingMachine]:

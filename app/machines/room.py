@@ -16,7 +16,7 @@ from app.compat.machine.verdicts import load
 from app.compat.planning.types import Choice
 from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import OWNER
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, to_json
+from app.engine.jobs.request import Request, to_json
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.forecast import make_forecast
@@ -27,7 +27,7 @@ from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
 from app.machines.known_models import KnownModels
 from app.machines.model_names import has_model, has_other_revision
-from app.machines.outlook import Outlook, ask_about
+from app.machines.outlook import Outlook
 
 MAY_COME_S: Final = 60.0
 """How long a job waits for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""
@@ -64,7 +64,7 @@ class Room:
         room, or may soon say so."""
         unable = self._failures.find(job.id)
         machines = [each for each in self._hub.list_machines() if each.id not in unable]
-        if not machines or self._failures.is_kept_here(job.id) or not can_travel(job.request) or not self.is_too_large(job):
+        if not machines or self._failures.is_kept_here(job.id) or job.request.stays_here or not self.is_too_large(job):
             return False
         answers, now_s = self._find(job.request, machines), time.monotonic()
         with self._lock:
@@ -86,7 +86,7 @@ class Room:
     def pass_over(self, job: Job) -> bool:
         """Tell the engine whether it leaves a job to others. Where it takes one that is too large, as nobody else can do it, say so."""
         waits = self.waits(job)
-        if not waits and can_travel(job.request) and self._hub.list_machines() and self.is_too_large(job):
+        if not waits and not job.request.stays_here and self._hub.list_machines() and self.is_too_large(job):
             self._keeper.tell_waiting(job.id, IN_VAIN)
         return waits
 
@@ -97,7 +97,7 @@ class Room:
 
     def is_too_large(self, job: Job) -> bool:
         """Tell whether this computer has too little memory for a job now, by its forecast."""
-        key, now_s = (leave_words_out(job.request), job.choice, job.owner == OWNER), time.monotonic()
+        key, now_s = (job.request.what_weighs(), job.choice, job.owner == OWNER), time.monotonic()
         with self._lock:
             known = self._forecasts.get(key)
         if known is None or now_s - known[1] > AGAIN_S:
@@ -143,7 +143,7 @@ class Room:
     def _ask(self, request: Request, name: str, machines: Sequence[HelpingMachine]) -> dict[str, Outlook | None]:
         """Return what machines have said of a request by now, and ask them, now and then, for all requests alike at once: a grid has many,
         and those far behind in the queue are not asked about one by one."""
-        asked = replace(leave_words_out(request), model=name)
+        asked = replace(request.what_weighs(), model=name)
         question = f"room-{hashlib.sha256(json.dumps(to_json(asked)).encode()).hexdigest()[:16]}"
         self._asking.choose(question, asked, [each for each in machines if is_able(each, name)])
         return {each.id: self._asking.find(question, each.id) for each in machines}
@@ -171,15 +171,3 @@ def judge(machine: HelpingMachine, model: str, outlook: Outlook | None) -> Answe
     if machine.fetching == model:
         return "comes"
     return "perhaps" if machine.fetches and not has_other_revision(machine.models, model) else "no"
-
-
-def leave_words_out(request: Request) -> Request:
-    """Return a request of which only what its memory hangs on is left."""
-    if isinstance(request, PictureRequest):
-        return ask_about(replace(request, prompt="?", negative="", seed=None))
-    return SpeechRequest("?", request.model)
-
-
-def can_travel(request: Request) -> bool:
-    """Tell whether another machine can do a job: a part that is spoken again goes with the others, which are here."""
-    return not (isinstance(request, SpeechRequest) and (request.keep or request.only_parts))

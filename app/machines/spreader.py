@@ -9,6 +9,7 @@ from typing import Final
 from app.base.sentence import Sentence
 from app.engine.jobs.events import Step
 from app.engine.jobs.request import Request
+from app.engine.jobs.seed import is_drawn
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.machines.asking import Asking
@@ -17,7 +18,7 @@ from app.machines.hub import Hub
 from app.machines.job_lender import JobLender
 from app.machines.known_models import KnownModels
 from app.machines.outlook import estimate_shared, explain_staying, explain_unused
-from app.machines.pieces import find_pieces, is_drawn
+from app.machines.pieces import find_pieces
 from app.machines.shared_job import SharedJob
 
 TICK_S: Final = 0.2

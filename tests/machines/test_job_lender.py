@@ -29,7 +29,6 @@ from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.job_lender import JobLender
 from app.machines.outlook import UNKNOWN_S, Outlook
-from app.machines.room import can_travel
 from app.machines.tasks import begun
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
@@ -270,7 +269,7 @@ def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, m
 
 def test_a_part_that_is_spoken_again_stays_here() -> None:
     script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice")
-    assert can_travel(script) and not can_travel(replace(script, only_parts=(0,)))
+    assert not script.stays_here and replace(script, only_parts=(0,)).stays_here
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.base.paths import assets, home
 from app.engine.jobs.events import END, Finished, Step
+from app.engine.jobs.parts import MACHINES
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.keeper.job_folder import MACHINES
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.sound import sound, spoken_parts
 from app.machines.hub import Hub, TaskEnd

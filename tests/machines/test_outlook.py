@@ -29,7 +29,6 @@ from app.machines.outlook import (
     UNKNOWN_S,
     WAITED_MOST_S,
     Outlook,
-    ask_about,
     estimate_shared,
     explain,
     explain_unused,
@@ -76,7 +75,7 @@ def require_id(name: str) -> str:
 
 
 def ask(foresight: Foresight, request: Request) -> object:
-    return foresight.answer(json.dumps({"request": to_json(ask_about(request)), "files": {}}))
+    return foresight.answer(json.dumps({"request": to_json(request.without_files()), "files": {}}))
 
 
 def test_a_helper_speaks_of_its_own_memory_and_models(tmp_path: Path) -> None:
@@ -107,9 +106,9 @@ def test_it_learns_its_speed_from_what_it_makes_for_others(tmp_path: Path) -> No
 
 
 def test_a_question_names_no_file() -> None:
-    asked = ask_about(PictureRequest("a ball", image="/home/me/secret.png", mask="/home/me/mask.png"))
+    asked = PictureRequest("a ball", image="/home/me/secret.png", mask="/home/me/mask.png").without_files()
     assert "/home/me" not in json.dumps(to_json(asked))
-    assert "clip" not in json.dumps(to_json(ask_about(SpeechRequest("[S1] hello.", voice=VoicePrompt("clip.wav", "hello.")))))
+    assert "clip" not in json.dumps(to_json(SpeechRequest("[S1] hello.", voice=VoicePrompt("clip.wav", "hello.")).without_files()))
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.base.paths import home
 from app.engine.jobs.events import END, Event, Finished, Step
+from app.engine.jobs.parts import MACHINES
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
-from app.engine.keeper.job_folder import MACHINES
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.sound import sound
 from app.engine.speech.text import voices

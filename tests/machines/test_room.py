@@ -19,7 +19,7 @@ from app.machines import room
 from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine
 from app.machines.outlook import Outlook
-from app.machines.room import IN_VAIN, MAY_COME_S, Room, judge, leave_words_out
+from app.machines.room import IN_VAIN, MAY_COME_S, Room, judge
 
 READY = HelpingMachine("a", "a", online=True, models=frozenset({"sdxl@1"}))
 LACKING = replace(READY, models=frozenset())
@@ -247,8 +247,8 @@ def test_jobs_alike_are_forecast_once_in_a_while(table: Table) -> None:
 
 def test_of_a_question_no_words_are_left() -> None:
     picture = PictureRequest("a secret", "sdxl", "another", 512, 768, seed=7, batch=4, image="a.png", mask="b.png")
-    assert leave_words_out(picture) == PictureRequest("?", "sdxl", "", 512, 768, batch=4, image="", mask="")
-    assert leave_words_out(SpeechRequest("[S1] A secret.", "dia", seed=7)) == SpeechRequest("?", "dia")
+    assert picture.what_weighs() == PictureRequest("?", "sdxl", "", 512, 768, batch=4, image="", mask="")
+    assert SpeechRequest("[S1] A secret.", "dia", seed=7).what_weighs() == SpeechRequest("?", "dia")
 
 
 def test_the_forecast_waits_a_moment_for_who_says_nothing(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
 from app.machines.judged import Judged
 from app.machines.outlook import LOADING_S, UNKNOWN_S, Outlook
-from app.machines.pieces import Pictures
+from app.machines.pieces import find_pieces
 from app.machines.shared_job import SharedJob
 from app.machines.tasks.begun import measure
 from app.machines.tasks.portable import Portable
@@ -44,7 +44,8 @@ class Table:
         keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep, home=home(folder))
         self.outlooks = dict[str, Outlook]()
         asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: self.outlooks.get(machine))
-        pieces = Pictures(PictureRequest("a ball", "starter-painter", batch=batch), 0)
+        pieces = find_pieces(home(folder), PictureRequest("a ball", "starter-painter", batch=batch, seed=0), folder)
+        assert pieces is not None
         job = SimpleNamespace(id="job")
         self.shared = SharedJob(keeper, self, asking, job, pieces, "starter-painter", here, lambda: None, set())  # type: ignore[arg-type]
 

@@ -20,6 +20,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run, Stop
+from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest
 from app.engine.keeper import child
 from app.engine.models.on_disk import find_limits
@@ -84,7 +85,7 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     parts = script.parse_script(request.text, find_limits(home, request.model)).parts
     made = 0
     for index, part in enumerate(parts):
-        if spoken_parts.find(spoken_parts.sound_path(job, index)) is None:
+        if spoken_parts.find(SPOKEN.shown(job, index)) is None:
             if made == life.get("parts", len(parts)) and "fails" in life:
                 return told(pipe, JobEvent(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder")))
             if made == life.get("parts", len(parts)):
@@ -92,13 +93,13 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
             speak(job, index, part.text)
             made += 1
         told(pipe, JobEvent(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))
-        told(pipe, JobEvent(order.job, PartDone(index, len(parts), str(spoken_parts.sound_path(job, index)), part.text, 5, 0.5)))
+        told(pipe, JobEvent(order.job, PartDone(index, len(parts), str(SPOKEN.shown(job, index)), part.text, 5, 0.5)))
     if blocks := life.get("blocks"):
         Path(str(blocks)).mkdir()
     if life.get("dies") == "joining":
         die()
     target = job / "speech.wav"
-    target.write_bytes(spoken_parts.sound_path(job, 0).read_bytes())
+    target.write_bytes(SPOKEN.shown(job, 0).read_bytes())
     told(pipe, JobEvent(order.job, Finished((str(target),), 1.0, 1.0, "frames", 0, 1.0)))
 
 
@@ -115,7 +116,7 @@ def ignore_stop(pipe: Connection) -> None:
 def speak(job: Path, index: int, text: str, whole: bool = True) -> None:
     tone = (0.2 * np.sin(np.arange(8000) * (0.05 + 0.01 * index))).astype(np.float32)
     codes = np.zeros((4, 1), np.int16)
-    part = spoken_parts.SpokenPart(text, 5, "light", 0.5, whole, codes, spoken_parts.sound_path(job, index))
+    part = spoken_parts.SpokenPart(text, 5, "light", 0.5, whole, codes, SPOKEN.shown(job, index))
     spoken_parts.save(part, tone, 16000)
 
 

@@ -24,6 +24,7 @@ from app.compat.machine.pretended import find_machine
 from app.engine.jobs.events import Event, Failed, Finished, PartDone, Preview, Step, Stopped
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.messages import Stop as StopOrder
+from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
@@ -111,7 +112,7 @@ def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
     first, parts, made = draw_seed(request, folder), script.parse_script(request.text, limits).parts, list[Piece]()
     began_s, frames = time.monotonic(), 0.0
     for index in request.only_parts or range(len(parts)):
-        path, seed, text = spoken_parts.sound_path(folder, index), (first + index) % SEED_LIMIT, parts[index].text
+        path, seed, text = SPOKEN.shown(folder, index), (first + index) % SEED_LIMIT, parts[index].text
         key, found = spoken_parts.hash_inputs(request.model, text, seed), spoken_parts.find(path)
         if found is None or found.key != key:
             note(home, "began", seed)

@@ -14,7 +14,7 @@ from typing import Any
 
 from app.engine.jobs.database import read_number, read_text
 from app.engine.jobs.journal import Job
-from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
+from app.engine.jobs.request import Request, from_json, to_json
 
 BIN = ".bin"
 NOWHERE = Path(os.devnull)
@@ -85,20 +85,15 @@ def make_file_name(text: str, suffix: str, when_s: float) -> str:
     return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
 
 
-def read_words(request: Request) -> str:
-    """Return what a request says or shows."""
-    return request.text if isinstance(request, SpeechRequest) else request.prompt
-
-
 def name_after(job: Job, file: Path) -> str:
-    return make_file_name(read_words(job.request), file.suffix, time.time())
+    return make_file_name(job.request.words, file.suffix, time.time())
 
 
 def make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object, ...]:
     """Return the values of a row, in the order of the columns, for a file that will lie at `path`."""
     settings, made = to_json(job.request), made.of_file(file.name)
     return (
-        job.id, job.owner, settings["kind"], made.model, read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
+        job.id, job.owner, settings["kind"], made.model, job.request.words, json.dumps(settings), made.plan, str(path), file.stat().st_size,
         made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000
 UPDATE = say("owner.update", "Or update Hearth.")
 FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
 SEED_LIMIT = 2**32
+KindName = Literal["speech", "picture"]
 
 
 def _require_range(name: Sentence, value: float, low: float, high: float) -> None:
@@ -122,6 +123,37 @@ class SpeechRequest:
                 )
             )
 
+    @property
+    def words(self) -> str:
+        """What it says or shows."""
+        return self.text
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The sounds or pictures that it starts from."""
+        return (self.voice.path,) if self.voice is not None else ()
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether it asks for single parts."""
+        return bool(self.only_parts)
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether no other computer can do it: the other parts, which it goes with, are here."""
+        return bool(self.keep or self.only_parts)
+
+    def one_piece(self) -> SpeechRequest:
+        """Return what one machine gets at a time, as far as is known before it is split."""
+        return self
+
+    def without_files(self) -> SpeechRequest:
+        return dataclasses.replace(self, voice=None, keep=())
+
+    def what_weighs(self) -> SpeechRequest:
+        """Return only what its memory hangs on."""
+        return SpeechRequest("?", self.model)
+
     def choose_parts(self, total: int) -> tuple[int, ...]:
         """Return the indices of the parts to speak, of a script of so many."""
         return tuple(sorted(set(self.only_parts))) or (() if self.keep else tuple(range(total)))
@@ -206,6 +238,49 @@ class PictureRequest:
             raise Trouble(
                 say_to_all("request.mask-alone", "There is a mask but no picture to repaint. Add the picture, or remove the mask.")
             )
+
+    @property
+    def words(self) -> str:
+        """What it says or shows."""
+        return self.prompt
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The sounds or pictures that it starts from."""
+        return tuple(each for each in (self.image, self.mask) if each)
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """A batch takes nothing over."""
+        return ()
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether it asks for a single part."""
+        return self.batch == 1
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether no other computer can do it."""
+        return False
+
+    def one_piece(self) -> PictureRequest:
+        """Return what one machine gets at a time."""
+        return dataclasses.replace(self, batch=1)
+
+    def without_files(self) -> PictureRequest:
+        return dataclasses.replace(self, image="", mask="", loras=())
+
+    def what_weighs(self) -> PictureRequest:
+        """Return only what its memory hangs on."""
+        return dataclasses.replace(self.without_files(), prompt="?", negative="", seed=None)
+
+    def choose_parts(self, total: int) -> tuple[int, ...]:
+        """Return the indices of the pictures to paint, of so many."""
+        return tuple(range(total))
+
+    def with_left_out(self) -> None:
+        """A batch leaves nothing out."""
 
 
 Request = SpeechRequest | PictureRequest

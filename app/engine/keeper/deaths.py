@@ -3,16 +3,13 @@ torch."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from safetensors import SafetensorError, safe_open
-
 from app.engine.jobs.messages import Died
-from app.engine.speech.sound import spoken_parts
+from app.engine.kinds import measure_progress
 
 DEATHS: Final = 3
 
@@ -60,28 +57,3 @@ class DeathRecords:
 
     def forget(self, job: str) -> None:
         self._records.pop(job, None)
-
-
-def measure_progress(folder: Path) -> dict[str, int]:
-    """Measure how far each part or picture is: finished ones, saved steps, saved rows of sound."""
-    far = {about.stem: 1 for about in folder.glob("part-*.json") if about.with_suffix(".wav").is_file()}
-    far |= {picture.stem: 1 for picture in folder.glob("picture-*.png")}
-    far |= {kept.stem: _count_rows(kept) for kept in folder.glob("unfinished-*.json")}
-    return far | {kept.stem: _count_steps(kept) for kept in folder.glob("latent-*.safetensors")}
-
-
-def _count_rows(kept: Path) -> int:
-    try:
-        return spoken_parts.count_rows(json.loads(kept.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
-
-
-def _count_steps(kept: Path) -> int:
-    """Count the steps done, plus one if only decoding is left."""
-    try:
-        with safe_open(kept, "np") as file:
-            about = file.metadata() or {}
-        return int(about["done"]) + int(about["whole"])
-    except (OSError, SafetensorError, ValueError, KeyError):
-        return 0

@@ -1,14 +1,11 @@
-"""Turn a job's finished parts into files for the user: join sound, copy pictures. The job's folder keeps its parts. No
-torch."""
+"""Turn a job's finished parts into files for the user, and say what is missing. The job's folder keeps its parts. No torch."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Final
 
 import soundfile
 
@@ -16,15 +13,9 @@ from app.base.disk_faults import is_disk_full
 from app.base.paths import Home
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
-from app.engine.jobs.request import Request, SpeechRequest, to_json
-from app.engine.jobs.seed import draw_seed
-from app.engine.models.on_disk import find_limits
-from app.engine.speech.sound import join_sound, spoken_parts
-from app.engine.speech.sound.join_sound import Finish, Piece
-from app.engine.speech.text import script
-
-DELIVERED: Final = "delivered"
-"""A folder inside the job's; its files go to the shelf."""
+from app.engine.jobs.parts import DELIVERED, Parts
+from app.engine.jobs.request import Request
+from app.engine.kinds import parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,48 +60,26 @@ class Delivery:
 def deliver(home: Home, request: Request, folder: Path) -> Delivery:
     if not folder.is_dir():
         return Delivery()
+    parts = parts_of(home, request, folder)
     try:
-        return _deliver_speech(home, request, folder) if isinstance(request, SpeechRequest) else _deliver_pictures(request.batch, folder)
+        return _deliver(parts)
     except (OSError, Trouble, soundfile.LibsndfileError, ValueError) as fault:
         if is_disk_full(fault):
             raise
         return Delivery(fault=str(fault))
 
 
-def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
-    checked = script.parse_script(request.text, find_limits(home, request.model))
-    total = len(checked.parts)
-    wanted = request.choose_parts(total)
-    finished = [place for place in wanted if place < total and _is_spoken(folder, place, checked.parts[place].text)]
-    kept = [place for place in range(len(request.keep)) if place not in wanted and spoken_parts.sound_path(folder, place).is_file()]
+def _deliver(parts: Parts) -> Delivery:
+    request, total = parts.request, len(parts.planned)
+    made, wanted = {part.index for part in parts.left() if parts.fits(part)}, request.choose_parts(total)
+    finished = [place for place in wanted if place in made]
+    kept = [place for place in range(len(request.keep)) if place not in wanted and parts.files.shown(parts.folder, place).is_file()]
     due = range(total) if request.keep else wanted
     missing = tuple(place + 1 for place in sorted(set(due).difference(finished, kept)))
     if not finished:
         return Delivery(missing=missing, total=total)
-    pieces = [
-        Piece(spoken_parts.sound_path(folder, place), checked.parts[place].pause_before_s)
-        for place in sorted((*finished, *kept))
-        if place < total
-    ]
-    finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
-    target = folder / DELIVERED / f"speech.{request.format}"
-    seconds = join_sound.join(pieces, target, finish, to_json(replace(request, seed=draw_seed(request, folder))))
-    return Delivery((str(target),), seconds, missing, total)
-
-
-def _is_spoken(folder: Path, place: int, text: str) -> bool:
-    """Tell whether a part's sound is there, of these words: an earlier Hearth may have split the script elsewhere."""
-    saved = spoken_parts.find(spoken_parts.sound_path(folder, place))
-    return saved is not None and saved.text == text
-
-
-def _deliver_pictures(total: int, folder: Path) -> Delivery:
-    """Copy the pictures; a resumed job still finds its own."""
-    finished = {place: folder / f"picture-{place}.png" for place in range(total)}
-    missing = tuple(place + 1 for place, path in finished.items() if not path.is_file())
-    (folder / DELIVERED).mkdir(exist_ok=True)
-    files = [str(shutil.copy2(path, folder / DELIVERED)) for path in finished.values() if path.is_file()]
-    return Delivery(tuple(files), 0.0, missing, total)
+    files, seconds = parts.kind.join(parts.home, request, parts.folder, [*finished, *kept], parts.folder / DELIVERED)
+    return Delivery(files, seconds, missing, total)
 
 
 def format_ranges(numbers: Iterable[int]) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ import time
 from collections import deque
 from pathlib import Path
 
+from app.engine.jobs.parts import drop_passing
 from app.engine.keeper import kept_parts
-from app.engine.keeper.job_folder import drop_passing
 from app.engine.keeper.stores import Stores
 
 LISTENED_S = 60.0

@@ -17,30 +17,22 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed, Finished, Preview, Stopped
 from app.engine.jobs.journal import Job, State
+from app.engine.jobs.parts import DELIVERED, PAINTED, SPOKEN, drop_passing, read_machines, take
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import Shelf
-from app.engine.keeper.delivery import DELIVERED, Delivery
+from app.engine.keeper.delivery import Delivery
 
 FOLDERS_KEPT = 30
 """Folders of ended jobs to keep, beside those of scripts that have parts (kept_parts.py)."""
 UPLOADS_S = 86_400
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
-PREVIEWS = "preview-*.jpg"
-MACHINES = "machines.json"
-"""In a job's folder: which machine made which file, where it was another one."""
-LENT_OUT = "lent-out"
-"""In a job's folder: another machine was at it. It goes on by itself after a restart, for nothing here failed."""
-SOUNDS = "sound-*.wav"
-"""Pieces of parts for listening during the run; the finished parts contain the same sound."""
-PASSING = (PREVIEWS, SOUNDS)
-"""Only for watching and hearing the run. They go a while after its end: a page may be fetching what it was told a moment ago."""
 
 End = Finished | Stopped | Failed
 
 
 def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
     """Move the end's files to the shelf."""
-    step, machines = progress.step, _read_machines(folder) | _read_machines(folder / DELIVERED)
+    step, machines = progress.step, read_machines(folder) | read_machines(folder / DELIVERED)
     whole = isinstance(event, Finished) or job.request.kind == "picture"  # of a stopped batch only whole pictures are kept
     made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
@@ -67,18 +59,9 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
     return dataclasses.replace(event, files=tuple(str(creation.path) for creation in kept))
 
 
-def take_over(folder: Path, file: Path, name: str, machine: str) -> Path:
-    """Put a file that another machine made into a job's folder, unless it is there by now; note whose it is."""
-    path = folder / name
-    if not path.is_file():
-        atomic_write.write_text(folder / MACHINES, json.dumps({**_read_machines(folder), name: machine}, ensure_ascii=False))
-        atomic_write.put_in_place(file, path)
-    return path
-
-
 def show_preview(folder: Path, preview: Preview) -> Preview:
     """Put another machine's preview into a job's folder."""
-    path = folder / PREVIEWS.replace("*", "elsewhere")
+    path = folder / PAINTED.passing.replace("*", "elsewhere")
     atomic_write.put_in_place(Path(preview.path), path)
     return dataclasses.replace(preview, path=str(path))
 
@@ -86,22 +69,14 @@ def show_preview(folder: Path, preview: Preview) -> Preview:
 def take_over_all(folder: Path, files: Mapping[str, Path], machine: str) -> tuple[str, ...]:
     """Put the results of a whole job into its folder; return them in order."""
     named = sorted(files.items(), key=lambda each: (len(each[0]), each[0]))
-    return tuple(str(take_over(folder / DELIVERED, file, name, machine)) for name, file in named)
+    return tuple(str(take(folder / DELIVERED, file, name, machine)) for name, file in named)
 
 
 def _name_speakers(folder: Path, machines: Mapping[str, str]) -> dict[str, object]:
     """Name the other machines that spoke parts of a script, and say if this one spoke the rest."""
-    parts = [each.name for each in folder.glob("part-*.wav")]
+    parts = [each.name for each in SPOKEN.list_made(folder).values()]
     others = sorted({machines[name] for name in parts if name in machines})
     return {"machine": ", ".join(others), "partly": not machines.keys() >= {*parts}} if others else {}
-
-
-def _read_machines(folder: Path) -> dict[str, str]:
-    try:
-        values = json.loads((folder / MACHINES).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(name): str(machine) for name, machine in values.items()} if isinstance(values, dict) else {}
 
 
 def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, died: bool) -> End:
@@ -113,11 +88,6 @@ def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, d
     if isinstance(event, Failed):
         event = dataclasses.replace(event, objections=(*event.objections, *delivery.describe_missing(folder)))
     return event
-
-
-def drop_passing(folder: Path) -> None:
-    for piece in [each for pattern in PASSING for each in folder.glob(pattern)]:
-        piece.unlink(missing_ok=True)
 
 
 def drop_all_passing(jobs: Path, live: Collection[str]) -> None:

@@ -19,17 +19,15 @@ from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Sto
 from app.engine.jobs.journal import ENDED, Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
+from app.engine.jobs.parts import DELIVERED, LENT_OUT, Parts, take
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import Request, SpeechRequest, to_json
+from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
 from app.engine.keeper import kept_parts
-from app.engine.keeper.deaths import measure_progress
-from app.engine.keeper.delivery import DELIVERED
 from app.engine.keeper.engine_life import NO_BEAT_S, EngineLife
 from app.engine.keeper.engine_loop import QUIET_S, EngineLoop
-from app.engine.keeper.finished_parts import list_finished, list_kept
-from app.engine.keeper.job_folder import LENT_OUT, drop_all_passing, show_preview, take_over, take_over_all, tidy_uploads
+from app.engine.keeper.job_folder import drop_all_passing, show_preview, take_over_all, tidy_uploads
 from app.engine.keeper.kept_parts import KeptParts
 from app.engine.keeper.open_database import open_database, relist
 from app.engine.keeper.progress_board import ProgressBoard
@@ -37,9 +35,9 @@ from app.engine.keeper.recovery import explain_database_fault, recall_progress
 from app.engine.keeper.state import EngineState, Sample
 from app.engine.keeper.stores import Stores
 from app.engine.keeper.work_queue import WorkQueue
+from app.engine.kinds import admit, measure_progress, parts_of
 from app.engine.models.chosen import read_choice
 from app.engine.models.on_disk import resolve
-from app.engine.session.precheck import admit
 
 
 class Keeper:
@@ -163,12 +161,18 @@ class Keeper:
     def _recall(self, job: str) -> Progress:
         """Rebuild the progress of a job that only journal, shelf and its folder still know."""
         known = self.journal.find(job)
-        request = known.request if known is not None and known.state in ENDED else None
-        parts = list_kept(self.home, request, self.folder(job)) if isinstance(request, SpeechRequest) else ()
+        kept = known is not None and known.state in ENDED and kept_parts.has_parts(self.folder(job))
+        parts = tuple(self._list_parts(known, Parts.left)) if known is not None and kept else ()
         progress = recall_progress(known, self.shelf.list_of_job(job), parts)
         if parts:
             self._board.open(job, progress)  # a page asks every second
         return progress
+
+    def _list_parts(self, job: Job, which: Callable[[Parts], list[PartDone]]) -> list[PartDone]:
+        """List parts of a job; none that cannot be read now, which a run finds out."""
+        with contextlib.suppress(OSError, ValueError):
+            return which(parts_of(self.home, job.request, self.folder(job.id)))
+        return []
 
     def find_last_script(self) -> str:
         """Return the owner's newest script on the shelf whose parts are still there; empty if there is none."""
@@ -260,7 +264,7 @@ class Keeper:
     def take_over(self, job: str, part: PartDone, files: Mapping[str, Path], machine: str) -> None:
         """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. `files`: under their
         names there, the one to show first. Raise OSError if they cannot be put there."""
-        path, *_ = [take_over(self.folder(job), file, name, machine) for name, file in files.items()]
+        path, *_ = [take(self.folder(job), file, name, machine) for name, file in files.items()]
         self._board.post(job, dataclasses.replace(part, path=str(path)))
 
     def stop(self, job: str) -> None:
@@ -286,7 +290,7 @@ class Keeper:
             with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
                 (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
-            for part in list_finished(self.home, known.request, self.folder(job)):  # seen before the model has loaded
+            for part in self._list_parts(known, Parts.done):  # seen before the model has loaded
                 self._board.post(job, part)
             try:
                 self.journal.resume(job, self._complete(known.request))
@@ -298,8 +302,7 @@ class Keeper:
 
     def _complete(self, request: Request) -> Request:
         """Return the request of a job that is resumed: with the parts that it left out, and with a model, which earlier versions left open."""
-        wider = request.with_left_out() if isinstance(request, SpeechRequest) else None
-        return resolve(self.home, wider or request)
+        return resolve(self.home, request.with_left_out() or request)
 
     def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
         """Find the owner's latest unfinished job with exactly this request that left something to resume from. Jobs of earlier versions

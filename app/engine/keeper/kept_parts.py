@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from app.engine.jobs.journal import ENDED
-from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.parts import SPOKEN
 from app.engine.keeper.job_folder import remove_old_folders
 from app.engine.keeper.stores import Stores
 
@@ -29,7 +29,7 @@ class KeptParts:
 
 
 def has_parts(folder: Path) -> bool:
-    return next(folder.glob("part-*.wav"), None) is not None
+    return bool(SPOKEN.list_made(folder))
 
 
 def measure(stores: Stores) -> KeptParts:
@@ -65,14 +65,13 @@ def drop(stores: Stores, jobs: Iterable[str], needed: Collection[str]) -> set[st
 def _find_sources(stores: Stores, jobs: Iterable[str]) -> Iterator[str]:
     """Yield the jobs from whose folders these jobs take parts over."""
     for job in filter(None, map(stores.journal.find, jobs)):
-        if isinstance(job.request, SpeechRequest):
-            yield from (Path(path).parent.name for path in job.request.keep if path)
+        yield from (Path(path).parent.name for path in job.request.keep if path)
 
 
 def list_clips(stores: Stores) -> list[str]:
     """List the recordings of voices that redoing or going on with these scripts needs."""
     jobs = (stores.journal.find(folder.name) for folder, _ in _list_scripts(stores))
-    return [job.request.voice.path for job in jobs if job and isinstance(job.request, SpeechRequest) and job.request.voice]
+    return [path for job in jobs if job for path in job.request.files]
 
 
 def _list_scripts(stores: Stores) -> list[tuple[Path, int]]:

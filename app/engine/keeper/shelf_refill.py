@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.base.trouble import Trouble
-from app.engine.jobs.creation import BIN, read_words
+from app.engine.jobs.creation import BIN
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, from_json, to_json
 from app.engine.pictures.files import picture_settings
@@ -56,7 +56,7 @@ def _make_row(file: Path, binned: bool) -> dict[str, Any]:
 
 def _describe(request: Request) -> dict[str, Any]:
     settings = to_json(request)
-    return {"kind": settings["kind"], "text": read_words(request), "request": json.dumps(settings)}
+    return {"kind": settings["kind"], "text": request.words, "request": json.dumps(settings)}
 
 
 def _read_settings(file: Path) -> Request:

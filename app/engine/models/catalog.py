@@ -12,9 +12,10 @@ from app.base import paths
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart
+from app.engine.jobs.request import KindName
 from app.engine.models import detect, local_models
 from app.engine.models.local_models import Seen
-from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, ModelSettings, Source
+from app.engine.models.model import NOT_NEEDED, Attention, Companion, Model, ModelSettings, Source
 
 _MB: Final = 1_000_000
 _GB: Final = 1_000_000_000
@@ -200,7 +201,7 @@ BEST: Final = {
 """The models used when none is named: the first installed one."""
 
 
-def choose_best(kind: Kind, there: Callable[[Model], bool]) -> Model:
+def choose_best(kind: KindName, there: Callable[[Model], bool]) -> Model:
     """Choose the first installed model of `BEST`; the starters come with Hearth, so there always is one."""
     return next((BY_ID[id_] for id_ in BEST[kind] if there(BY_ID[id_])), BY_ID[BEST[kind][-1]])
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 from app.base.sentence import Sentence, Value
 from app.compat.planning.types import ModelPart, Need, Quantised
+from app.engine.jobs.request import KindName
 from app.engine.models.model_names import word_name
 
-Kind = Literal["speech", "picture"]
 Family = Literal["dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
@@ -92,7 +92,7 @@ class ConfigNeeds:
 @dataclass(frozen=True, slots=True)
 class Model:
     id: str
-    kind: Kind
+    kind: KindName
     family: Family
     title: str
     """In English; `words` has it in any language."""

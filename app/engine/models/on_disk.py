@@ -23,10 +23,10 @@ from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.types import Quantised
-from app.engine.jobs.request import Asked, Request
+from app.engine.jobs.request import Asked, KindName, Request
 from app.engine.models import catalog
 from app.engine.models.detect import read_config_needs
-from app.engine.models.model import ConfigNeeds, Kind, Model, Source, list_sources
+from app.engine.models.model import ConfigNeeds, Model, Source, list_sources
 from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
 
 _SHARD: Final = re.compile(r"(.+)-\d+-of-(\d+)(\..+)?\.safetensors")
@@ -137,7 +137,7 @@ def _is_left_out(name: str, source: Source) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in source.leave)
 
 
-def find_best(home: Home, kind: Kind) -> Model:
+def find_best(home: Home, kind: KindName) -> Model:
     """Find the model used when none is named."""
     return catalog.choose_best(kind, lambda model: locate(home, model) is not None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 
 import psutil
 import torch
@@ -16,10 +17,11 @@ from app.compat.machine.meter import read
 from app.compat.planning.memory_formulas import held_bytes, peak_bytes
 from app.compat.planning.types import Need, Plan
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
+from app.engine.jobs.request import KindName
+from app.engine.kinds import KINDS
 from app.engine.models import on_disk
-from app.engine.models.fingerprint import fingerprint
 from app.engine.models.loading.loaded import LoadedModel
-from app.engine.models.model import SMALL_PARAMETERS, Kind, Model
+from app.engine.models.model import SMALL_PARAMETERS, Model
 from app.engine.session.release_memory import release
 
 BESIDE = 0.8
@@ -41,8 +43,8 @@ class ModelHolder:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._held: dict[Kind, Held] = {}
-        self._latest: Kind = "speech"
+        self._held: dict[KindName, Held] = {}
+        self._latest: KindName = "speech"
 
     @property
     def latest(self) -> str:
@@ -54,7 +56,7 @@ class ModelHolder:
     def held_bytes(self) -> int:
         return sum(held.bytes for held in tuple(self._held.values()))  # read while a run may load or unload
 
-    def get(self, kind: Kind) -> LoadedModel:
+    def get(self, kind: KindName) -> LoadedModel:
         return self._held[kind].loaded
 
     def load(self, model: Model, need: Need, plan: Plan) -> Iterator[Event]:
@@ -81,16 +83,8 @@ class ModelHolder:
             yield from self.unload()
         torch.set_num_threads(count_threads(need))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.words))
-        # Each family takes seconds to import; import only the one needed.
-        if model.kind == "speech":
-            from app.engine.speech.run import loader
-
-            name = fingerprint(found.folder) if model.is_local else ""  # every machine has it in another folder
-            loaded: LoadedModel = loader.load(found.folder, plan, found.companions.get("codec"), name)
-        else:
-            from app.engine.pictures.run import painter
-
-            loaded = painter.load(found.folder, model, plan, found.companions, self._home.scratch)
+        loads_with = import_module(KINDS[model.kind].loads_with)  # each kind takes seconds to import
+        loaded: LoadedModel = loads_with.load_found(found, model, plan, self._home.scratch)
         self._held[model.kind] = Held(model, loaded, held_bytes(need, plan))
         for sentence in loaded.notes:
             yield Note(sentence)
@@ -100,7 +94,12 @@ class ModelHolder:
         for _ in self.unload():
             pass
 
-    def unload(self, kind: Kind | None = None) -> Iterator[Event]:
+    def unload_others(self, model: Model) -> Iterator[Event]:
+        """Unload the models of other kinds."""
+        for kind in [each for each in self._held if each != model.kind]:
+            yield from self.unload(kind)
+
+    def unload(self, kind: KindName | None = None) -> Iterator[Event]:
         """Unload the model of one kind, or all; yield an event with the memory each freed."""
         for each in [kind] if kind else list(self._held):
             held = self._held.pop(each, None)

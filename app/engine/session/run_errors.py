@@ -17,6 +17,7 @@ from app.compat.machine.processor import OperatorRefused
 from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
 from app.engine.jobs.events import Failed
+from app.engine.jobs.parts import list_made
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.speech.dia.row_graph import CaptureFailed
 
@@ -38,13 +39,8 @@ def classify_fault(fault: BaseException) -> Fault | None:
     return "crash" if isinstance(fault, CaptureFailed | OperatorRefused) or match_symptom(words) else None
 
 
-def list_finished(job: Path) -> tuple[str, ...]:
-    """List what a failed run leaves: finished parts and pictures; half-written files have other names."""
-    return tuple(str(path) for pattern in ("part-*.wav", "picture-*.png") for path in sorted(job.glob(pattern)))
-
-
 def describe_failure(fault: Exception, job: Path) -> Failed:
-    files = list_finished(job)
+    files = list_made(job)
     free = shutil.disk_usage(job if job.exists() else job.anchor).free
     full = is_disk_full(fault)
     if full and (free >= PLENTY_BYTES or getattr(fault, "errno", None) == errno.EDQUOT):

@@ -22,8 +22,10 @@ from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.parts import list_made
+from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
+from app.engine.kinds import check
 from app.engine.models import catalog, on_disk
 from app.engine.models.forecast import weigh_step
 from app.engine.models.model import Model
@@ -34,9 +36,8 @@ from app.engine.session.idle_measuring import measure_while_idle
 from app.engine.session.live_plan import LivePlan
 from app.engine.session.loaded_models import ModelHolder
 from app.engine.session.machine_check import MachineCheck
-from app.engine.session.precheck import reject_unfit
 from app.engine.session.release_memory import release
-from app.engine.session.run_errors import classify_fault, describe_failure, list_finished
+from app.engine.session.run_errors import classify_fault, describe_failure
 
 FALLBACKS_AFTER_DEATH = 2
 """A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that
@@ -82,12 +83,12 @@ class Session:
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
                     yield from maintenance.tune(catalog.find(request.model), self._read_hardware(), self.home, self.verdicts, control)
-                case SpeechRequest() | PictureRequest():
+                case _:
                     for event in self._make(request, choice, control, job, tell, died, yields):
                         yield from map(Note, notices.take_all())
                         yield event
         except Trouble as trouble:
-            yield Failed.of(trouble, list_finished(job))
+            yield Failed.of(trouble, list_made(job))
         except Exception as fault:  # The engine survives any one job; report the error with its own text.
             yield describe_failure(fault, job)
 
@@ -108,8 +109,8 @@ class Session:
         tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
         model = on_disk.find_model(self.home, request)
-        reject_unfit(request, model, self.home)
         request = replace(request, model=model.id)  # the file names its model, for voices that are saved from it
+        check(self.home, request, model)
         facts = self._read_hardware()
         need = find_need(self.home, facts, model, request)
 
@@ -161,7 +162,7 @@ class Session:
                     raise
             yield Note(CAUSES[failure.fault])
             if failure.fault == "memory":
-                yield from self._holder.unload("picture" if model.kind == "speech" else "speech")
+                yield from self._holder.unload_others(model)
             release()
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
 

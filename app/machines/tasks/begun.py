@@ -11,69 +11,58 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.base import atomic_write
-from app.base.bounded_json import Bounds, parse_json, read_json
-from app.base.trouble import Trouble
-from app.engine.jobs.request import PictureRequest, Request
-from app.engine.models import safetensors
-from app.engine.speech.sound import spoken_parts
-from app.machines.results import is_sound
+from app.engine.jobs.parts import FILES, PAINTED, SPOKEN
+from app.engine.jobs.request import Request
+from app.engine.kinds import KINDS
+from app.engine.speech.sound.arrived import is_sound
 from app.machines.tasks.fetched_files import tidy
 
 BYTES_MOST: Final = 32 << 20
 """Of one file: the latents of the largest picture with what its scheduler remembers take 16 MiB."""
-_LATENT: Final = re.compile(r"latent-(?P<place>\d{1,4})\.safetensors")
-_UNFINISHED: Final = re.compile(r"unfinished-(?P<place>\d{3,4})\.json")
-_PART: Final = re.compile(r"part-(?P<place>\d{3,4})\.(wav|json)")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
-_ROWS: Final = Bounds(most_bytes=4 << 20, values=500_000)
-"""A part of the decoder's longest run has 3,000 rows of nine numbers."""
-
-
-def name_latent(place: int) -> str:
-    return f"latent-{place}.safetensors"
 
 
 def list_begun(request: Request, folder: Path) -> list[Path]:
-    """Return the files in a job's folder from which it can go on, a part's sound before what is said of it."""
-    if isinstance(request, PictureRequest):
-        patterns = ["latent-*.safetensors"]
-    else:
-        patterns = ["unfinished-*.json"] if request.only_parts else ["part-*.wav", "part-*.json", "unfinished-*.json"]
-    return [file for pattern in patterns for file in sorted(folder.glob(pattern))]
+    """Return the files in a job's folder from which it can go on: of a piece how far it is, of a whole job its finished parts before that, a
+    part's file to show before what is said of it."""
+    files = FILES[request.kind]
+    made = files.list_made(folder) if not request.is_piece else {}
+    return [*(folder / files.name_made(place)[at] for at in range(len(files.made)) for place in made), *files.list_begun(folder)]
 
 
 def keep(arrived: Path, target: Path) -> bool:
     """Put a file that another machine sent in place, if it is sound and further than the one there; tell whether it was put there."""
-    part, sound = _PART.fullmatch(target.name) is not None, target.with_suffix(".wav")
-    there = int(target.with_suffix(".json").is_file() and is_sound(sound)) if part else measure(target)
-    if measure(arrived) <= there:
+    if SPOKEN.find_place(target.name, *SPOKEN.made) is not None:
+        return _keep_spoken(arrived, target)
+    if measure(arrived) <= measure(target):
         return False
     atomic_write.put_in_place(arrived, target)
-    if target.suffix == ".json" and part and not is_sound(sound):
+    return True
+
+
+def _keep_spoken(arrived: Path, target: Path) -> bool:
+    """Put one of a finished part's two files in place, and take the second away again if they are no such part."""
+    sound, about = target.with_suffix(".wav"), target.with_suffix(".json")
+    if (about.is_file() and is_sound(sound)) or not 0 < _size(arrived) <= BYTES_MOST:
+        return False
+    atomic_write.put_in_place(arrived, target)
+    if target == about and not is_sound(sound):
         target.unlink()
         return False
     return True
 
 
 def measure(path: Path) -> int:
-    """Return how far a file is, in steps or rows; 0 if it is not there, or is not what its name says."""
+    """Return how far the file of an unfinished part is, in steps or rows; 0 if it is not there, or is not what its name says."""
+    kind = next((kind for kind in KINDS.values() if FILES[kind.name].find_place(path.name) is not None), None)
+    return kind.measure_begun(path, foreign=True) if kind is not None and 0 < _size(path) <= BYTES_MOST else 0
+
+
+def _size(path: Path) -> int:
     try:
-        if path.stat().st_size > BYTES_MOST:
-            return 0
-        if _LATENT.fullmatch(path.name):
-            return _count_steps(path)
-        return spoken_parts.count_rows(read_json(path, _ROWS)) if _UNFINISHED.fullmatch(path.name) else 1
-    except (OSError, Trouble, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return path.stat().st_size
+    except OSError:
         return 0
-
-
-def _count_steps(path: Path) -> int:
-    """A picture whose steps are all done is no longer begun: its maker decodes it in a moment."""
-    if "latents" not in safetensors.read_header(path):
-        return 0
-    with path.open("rb") as file:
-        about = parse_json(file.read(int.from_bytes(file.read(8), "little")), safetensors.HEADER)["__metadata__"]
-    return int(about["done"]) if about["whole"] == "0" else 0
 
 
 def set_aside(files: Mapping[str, Path], folder: Path) -> dict[str, Path]:
@@ -108,6 +97,6 @@ def _read_names(given: Any) -> dict[str, str]:
 
 
 def is_name(name: object, pieces: int = 10_000) -> bool:
-    """Tell whether a file of a job with so many pictures or parts may be called so."""
-    found = next(filter(None, (each.fullmatch(str(name)) for each in (_LATENT, _UNFINISHED, _PART))), None)
-    return found is not None and int(found["place"]) < pieces
+    """Tell whether a file of a job with so many pictures or parts may be called so. A finished picture is a result, and never begun."""
+    places = (SPOKEN.find_place(str(name)), PAINTED.find_place(str(name), PAINTED.begun))
+    return any(place is not None and place < pieces for place in places)

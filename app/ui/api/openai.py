@@ -23,8 +23,7 @@ from app.base.trouble import NoSuchModel, Trouble
 from app.engine.jobs.events import Failed
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
-from app.engine.models.model import Kind
+from app.engine.jobs.request import FORMATS, KindName, PictureRequest, SpeechRequest
 from app.engine.models.on_disk import locate
 from app.engine.speech.sound import sound, stream_encoding
 from app.engine.speech.text import voices
@@ -159,7 +158,7 @@ def add_speaker_tag(text: str) -> str:
     return text if not text.strip() or text.lstrip().startswith("[S") else TAG + text
 
 
-def find_model(desk: Desk, wanted: Any, kind: Kind) -> str:
+def find_model(desk: Desk, wanted: Any, kind: KindName) -> str:
     """Find an installed model by name. Clients have to name some model, so an unknown one gives "", the best installed; one of the other
     kind is refused as a job."""
     named = [each for each in desk.models.list_all() if public_name(each.id) == wanted and locate(desk.keeper.home, each)]

@@ -17,7 +17,6 @@ from app.base.unknown_words import Unknown
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
-from app.engine.jobs.creation import read_words
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
@@ -273,7 +272,7 @@ def _count_units(words: str) -> int:
 
 
 def shorten_text(request: Request, most: int = 80) -> str:
-    words = read_words(request)
+    words = request.words
     return words if len(words) <= most else words[: most - 1] + "…"
 
 

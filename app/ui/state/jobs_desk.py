@@ -22,9 +22,9 @@ from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.keeper.finished_parts import match_takes
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.on_disk import find_model
+from app.engine.speech.kind import match_takes
 from app.engine.speech.text import script
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
@@ -111,8 +111,7 @@ class JobsDesk:
         """Check a guest's request, and count the pictures written for it; delete them if it is refused and no other job
         needs them: files are named by their content."""
         limits, chosen = read_allowance(self.settings.get(SAVED, {})), self.models.chosen_by_owner()
-        pictures = (request.image, request.mask) if isinstance(request, PictureRequest) else ()
-        files = [Path(each) for each in pictures if each]
+        files = [Path(each) for each in request.files if request.kind == "picture"]
         try:
             granted = grant_request(request, person, self.keeper, limits, chosen)
             self.guest_files.add(household_of(person.name), files)
@@ -120,7 +119,7 @@ class JobsDesk:
             needed = self.keeper.describe_to_come()
             self.guest_files.discard_unknown(each for each in files if each.parent.name not in needed)
             raise
-        if isinstance(granted, SpeechRequest) and granted.keep:
+        if granted.keep:
             granted = dataclasses.replace(granted, model=request.model)  # that of the parts which it takes over
         return granted
 
@@ -214,7 +213,7 @@ class JobsDesk:
         the one that spoke it."""
         job = self.find_current("speech", person)
         progress, known = (self.keeper.get_progress(job), self.keeper.journal.find(job)) if job else (Progress(), None)
-        if progress.end is None or not progress.parts or known is None or not isinstance(known.request, SpeechRequest):
+        if progress.end is None or not progress.parts or known is None or known.request.kind != "speech":
             return None
         return EndedScript(job, dataclasses.replace(known.request, model=known.request.model or progress.model), progress.parts)
 

@@ -15,12 +15,13 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished, PartDone, Preview, Sound, Step, Stopped
 from app.engine.jobs.journal import Journal
+from app.engine.jobs.parts import MACHINES, take
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.keeper import ended_folders, engine_loop, job_folder
-from app.engine.keeper.job_folder import drop_all_passing, move_to_shelf, remove_old_folders, take_over
+from app.engine.keeper.job_folder import drop_all_passing, move_to_shelf, remove_old_folders
 from tests.support.waiting import Idle
 
 
@@ -61,16 +62,16 @@ def test_a_picture_of_another_machine_is_kept_with_its_name_and_no_figures_of_th
     folder.mkdir()
     for name, content in (("here.png", b"own"), ("theirs.png", b"theirs"), ("late.png", b"late"), ("picture-0.png", b"own")):
         (folder / name).write_bytes(content)
-    theirs = take_over(folder, folder / "theirs.png", "picture-1.png", "Böx")
-    assert take_over(folder, folder / "late.png", "picture-0.png", "Late").read_bytes() == b"own", "what is there stays"
+    theirs = take(folder, folder / "theirs.png", "picture-1.png", "Böx")
+    assert take(folder, folder / "late.png", "picture-0.png", "Late").read_bytes() == b"own", "what is there stays"
     files = tuple(str(each) for each in (folder / "picture-0.png", theirs))
     step = Step(1, 1, 2.0, "steps", None, Reading(highest_bytes=7))
     move_to_shelf(shelf, job, Finished(files, 1.0, 2.0, "steps", 7), Progress(model="m").add(step), folder)
     own, other = shelf.list_of_job(job.id)
     assert (own.rate, own.highest_bytes, own.plan) == (2.0, 7, {})
     assert (other.rate, other.highest_bytes, other.plan, other.model) == (0.0, 0, {"machine": "Böx"}, "m")
-    (folder / job_folder.MACHINES).write_text("[")
-    assert take_over(folder, folder / "late.png", "picture-2.png", "Late").read_bytes() == b"late", "a damaged note stops nothing"
+    (folder / MACHINES).write_text("[")
+    assert take(folder, folder / "late.png", "picture-2.png", "Late").read_bytes() == b"late", "a damaged note stops nothing"
     database.close()
 
 
@@ -85,9 +86,9 @@ def test_a_script_names_the_machines_that_spoke_its_parts(
     shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(SpeechRequest("[S1] a"), Choice())
     folder = tmp_path / "job"
     folder.mkdir()
-    for name in ("speech.wav", "part-000.wav", "part-001.wav"):
+    for name in ("speech.wav", "part-000.wav", "part-000.json", "part-001.wav", "part-001.json"):
         (folder / name).write_bytes(b"x")
-    (folder / job_folder.MACHINES).write_text(json.dumps(by))
+    (folder / MACHINES).write_text(json.dumps(by))
     move_to_shelf(shelf, job, Finished((str(folder / "speech.wav"),), 1.0, 2.0, "frames", 7), Progress(model="m"), folder)
     (kept,) = shelf.list_of_job(job.id)
     assert (kept.plan.get("machine"), kept.plan.get("partly")) == (machine, partly)

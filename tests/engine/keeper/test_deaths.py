@@ -21,12 +21,13 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, P
 from app.engine.jobs.journal import Job
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.keeper import deaths, engine_life, engine_loop
-from app.engine.keeper.deaths import DEATHS, DeathRecord, measure_progress
+from app.engine.keeper import engine_life, engine_loop
+from app.engine.keeper.deaths import DEATHS, DeathRecord
 from app.engine.keeper.delivery import Delivery, deliver, format_ranges
 from app.engine.keeper.job_folder import attach_delivery
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.recovery import recall_progress
+from app.engine.kinds import measure_progress
 from app.engine.models.on_disk import find_limits
 from app.engine.pictures.run import checkpoint
 from app.engine.pictures.run.checkpoint import Checkpoint
@@ -214,7 +215,7 @@ def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
     assert codes.size and measure_progress(tmp_path) == {
         "part-000": 1, "picture-0": 1, "unfinished-001": 3, "unfinished-002": 0, "latent-1": 7, "latent-2": 8, "latent-3": 0,
     }  # fmt: skip
-    assert deaths.measure_progress(tmp_path / "picture-0.png") == {}
+    assert measure_progress(tmp_path / "picture-0.png") == {}
 
 
 def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path) -> None:

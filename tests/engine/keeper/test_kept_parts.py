@@ -20,8 +20,8 @@ from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.keeper import job_folder, kept_parts
 from app.engine.keeper.delivery import deliver
-from app.engine.keeper.finished_parts import match_takes
 from app.engine.keeper.keeper import Keeper
+from app.engine.speech.kind import match_takes
 from app.engine.speech.text.turns import ScriptPart, Turn
 from tests.support import light_engine
 from tests.support.waiting import Idle

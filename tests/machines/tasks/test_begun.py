@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
@@ -25,7 +26,7 @@ def save_latent(path: Path, done: object = 3, whole: str = "0", name: str = "lat
 
 def save_part(folder: Path, level: float = 0.1) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = spoken_parts.sound_path(folder, 0)
+    path = SPOKEN.shown(folder, 0)
     spoken_parts.save(SpokenPart("one", 5, "key", 0.5, True, np.zeros((8, 1), np.int16), path), np.full(4000, level, np.float32), 8000)
     return path
 

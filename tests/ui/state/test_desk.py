@@ -27,6 +27,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Stopped
+from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune, name_lent
@@ -193,7 +194,7 @@ def test_a_resumed_job_shows_what_is_finished_before_its_model_has_loaded(tmp_pa
         spoken, painted = (desk.jobs.begin(each, OWNER) for each in (SpeechRequest(text), PictureRequest("a tree", batch=3)))
         texts = [each["text"] for each in speak_view.job_view(desk, spoken, "en")["parts"]]
         for place, whole in ((0, True), (1, False)):
-            path = spoken_parts.sound_path(desk.keeper.folder(spoken), place)
+            path = SPOKEN.shown(desk.keeper.folder(spoken), place)
             path.parent.mkdir(parents=True, exist_ok=True)
             part = SpokenPart(texts[place], 1, "", 2.0, whole, np.zeros((3, 9), np.int16), path)
             spoken_parts.save(part, np.zeros(100, np.float32), 16000)
@@ -250,7 +251,7 @@ def test_a_voice_of_a_stopped_result_has_the_words_that_were_spoken(parts_there:
         job = desk.keeper.journal.queue(SpeechRequest(text, "starter-voice", tail_s=0.0), Choice(), "owner")
         parts = script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts
         if parts_there:  # the first lasts longer than its words suggest
-            path = spoken_parts.sound_path(desk.keeper.folder(job.id), 0)
+            path = SPOKEN.shown(desk.keeper.folder(job.id), 0)
             path.parent.mkdir(parents=True)
             whole = SpokenPart(parts[0].text, 1, "", 6.0, True, np.zeros((3, 9), np.int16), path)
             spoken_parts.save(whole, np.zeros(100, np.float32), 16000)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from app.engine.jobs.parts import PAINTED
 from app.engine.jobs.request import to_json
 from app.engine.models.fingerprint import fingerprint
 from app.engine.models.model import Model
@@ -64,8 +65,8 @@ def list_pictures(settings: PictureSettings, model: Model, job: Path) -> list[Pi
     return [
         Picture(
             index,
-            job / f"picture-{index}.png",
-            job / f"latent-{index}.safetensors",
+            PAINTED.shown(job, index),
+            job / PAINTED.name_begun(index),
             _make_fingerprint(named | _read_as(settings, index), settings.seed_for(index)),
         )
         for index in range(settings.request.batch)

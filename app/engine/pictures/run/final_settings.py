@@ -11,8 +11,8 @@ from PIL import Image
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs import quicker, schedulers
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest
-from app.engine.jobs.seed import draw_seed
+from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.models.forecast import count_steps
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.pictures.families.families import FAMILIES, Family
@@ -136,7 +136,7 @@ def choose_rescale(settings: ModelSettings, guidance: float) -> float:
 
 
 def seed_for(request: PictureRequest, index: int) -> int:
-    return ((request.seed or 0) + index) % SEED_LIMIT
+    return seed_of_part(request.seed or 0, index)
 
 
 def _list_prompts(resolved: PictureRequest, model: Model, read: str) -> tuple[str, ...]:

@@ -18,11 +18,13 @@ from app.compat.planning.types import Plan
 from app.engine.jobs import quicker
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
+from app.engine.jobs.parts import PAINTED
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.at_once import count_at_once
 from app.engine.models.forecast import count_steps
 from app.engine.models.loading.loaded import same_placement
 from app.engine.models.model import Model
+from app.engine.models.on_disk import Located
 from app.engine.pictures.families import loader, placement
 from app.engine.pictures.families.families import FAMILIES
 from app.engine.pictures.families.packed_convolutions import is_plain
@@ -38,6 +40,10 @@ from app.engine.pictures.run.worker_thread import iterate_reports
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
+
+
+def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Painter:
+    return load(found.folder, model, plan, found.companions, scratch)
 
 
 def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None) -> Painter:
@@ -294,7 +300,7 @@ class Painter:
         assert self._colours is not None
         latents = torch.cat([per_request.unpack_latents(self._pipe, self._family, each, settings) for each in torch.split(predicted, 1)])
         first = loop.pictures[0]
-        path = first.path.with_name(f"preview-{first.index}-{done}.jpg")
+        path = first.path.with_name(PAINTED.passing.replace("*", f"{first.index}-{done}"))
         preview.write(self._colours.draw(latents), path)
         return Preview(done, str(path))
 

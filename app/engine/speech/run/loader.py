@@ -19,10 +19,13 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models import model_folder, safetensors
+from app.engine.models.fingerprint import fingerprint
 from app.engine.models.loading import from_pretrained
 from app.engine.models.loading.loaded import same_placement
 from app.engine.models.loading.packed_linears import BITS
 from app.engine.models.loading.tokenizer import load_tokenizer
+from app.engine.models.model import Model
+from app.engine.models.on_disk import Located
 from app.engine.models.voice_limits import read_limits
 from app.engine.speech.dia.codec import Codec
 from app.engine.speech.dia.dia import Dia
@@ -73,6 +76,11 @@ class Speaker:
 
     def close(self) -> None:
         del self._dia, self._linears
+
+
+def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Speaker:
+    name = fingerprint(found.folder) if model.is_local else ""  # every machine has it in another folder
+    return load(found.folder, plan, found.companions.get("codec"), name)
 
 
 def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") -> Speaker:

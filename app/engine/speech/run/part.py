@@ -18,6 +18,7 @@ from app.base.duration import word_duration
 from app.base.sentence import say
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Doubt, Event, Note
+from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SEED_LIMIT
 from app.engine.speech.dia.codec import OVERLAP_FRAMES
 from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
@@ -178,7 +179,7 @@ class PartRun:
         task, decoding, whole = self._task, self._decoding, self._decoding.done and not self._came_out_wrong()
         samples, rate = np.concatenate(self._sounding.pieces), self._dia.codec.rate
         codes = decoding.get_codes(0, decoding.frames).numpy().astype(np.int16)
-        path = spoken_parts.sound_path(self._job, task.index)
+        path = SPOKEN.shown(self._job, task.index)
         saved = SpokenPart(task.part.text, task.seed, task.key, len(samples) / rate, whole, codes, path, self._judge() if whole else "")
         spoken_parts.save(saved, samples, rate)
         if whole:

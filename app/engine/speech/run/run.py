@@ -16,18 +16,19 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
-from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
-from app.engine.jobs.seed import draw_seed
+from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.request import SpeechRequest, to_json
+from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.dia.decoder import is_code_of
 from app.engine.speech.dia.dia import Dia
 from app.engine.speech.dia.sampling import Sampling
 from app.engine.speech.dia.voice_prompt import VoiceContext, choose_context
+from app.engine.speech.kind import join_parts
 from app.engine.speech.run.pace import Pace
 from app.engine.speech.run.part import PartRun, PartTask
 from app.engine.speech.run.sounding import open_beside
-from app.engine.speech.sound import join_sound, sound, spoken_parts
-from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text import script, turns, voices
 from app.engine.speech.text.known_voices import name_voices
@@ -68,7 +69,7 @@ class SpeechRun:
         for index in wanted:
             if self._control.stopped:
                 break
-            saved = yield from self._speak(index, clip, (seed + index) % SEED_LIMIT, pace)
+            saved = yield from self._speak(index, clip, seed_of_part(seed, index), pace)
             if saved is None:
                 break
             self._spoken[index] = saved
@@ -83,13 +84,13 @@ class SpeechRun:
         if not self._spoken:
             yield Stopped((), time.monotonic() - began_s)
             return
-        target, seconds = yield from self._join(seed)
+        files, seconds = yield from self._join(seed)
         elapsed_s = time.monotonic() - began_s
         if finished:
             rate = pace.made / pace.worked_s if pace.worked_s else 0.0
-            yield Finished((str(target),), elapsed_s, rate, "frames", pace.meter.read().highest_bytes, seconds)
+            yield Finished(files, elapsed_s, rate, "frames", pace.meter.read().highest_bytes, seconds)
         else:
-            yield Stopped((str(target),), elapsed_s, seconds)
+            yield Stopped(files, elapsed_s, seconds)
 
     def _encode_clip(self) -> Generator[Event, None, VoiceContext | None]:
         """Encode the request's recording of a voice, if there is one and the model does not know the voice by name."""
@@ -114,7 +115,7 @@ class SpeechRun:
 
     def _keep(self, index: int, part: turns.ScriptPart) -> SpokenPart:
         """Take over a part that was spoken before; raise a Trouble if it is gone or its text has changed."""
-        path, own = Path(self._request.keep[index]), spoken_parts.sound_path(self._job, index)
+        path, own = Path(self._request.keep[index]), SPOKEN.shown(self._job, index)
         if not path.is_file() and own.is_file():
             path = own  # taken over before this job was interrupted, and the earlier job's parts are gone since
         if not path.is_file():
@@ -140,7 +141,7 @@ class SpeechRun:
         context = choose_context(part, clip, self._list_contexts(index))
         made_from = (self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist())
         key = spoken_parts.hash_inputs(*made_from, *self._named, *filter(None, [self._dia.limits.edition]))
-        saved = spoken_parts.find(spoken_parts.sound_path(self._job, index))
+        saved = spoken_parts.find(SPOKEN.shown(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved
         task = PartTask(index, part, context, sampling, seed, request.max_frames, self._named, key)
@@ -171,22 +172,17 @@ class SpeechRun:
         samples, rate = sound.read(part.path)
         return codec.encode(sound.resample(samples, rate, codec.rate))
 
-    def _join(self, seed: int) -> Generator[Event, None, tuple[Path, float]]:
-        """Join all parts into the result; return its path and its seconds."""
+    def _join(self, seed: int) -> Generator[Event, None, tuple[tuple[str, ...], float]]:
+        """Join all parts into the result; return its file and its seconds."""
         request = self._request
-        target = self._job / f"speech.{request.format}"
-        pieces = [Piece(self._spoken[index].path, self._script.parts[index].pause_before_s) for index in sorted(self._spoken)]
-        tail_s = request.tail_s + self._script.pause_after_s
-        settings = to_json(replace(request, seed=seed))
-        if not sound.has_room_for(settings, request.format):
+        if not sound.has_room_for(to_json(replace(request, seed=seed)), request.format):
             yield Note(
                 say(
                     "speech.no-room",
                     "The settings are too long for an Opus file; they are only kept on the shelf. To store them in the file, choose WAV, FLAC, MP3 or OGG.",
                 )
             )
-        finish = Finish(request.format, request.speed, request.loudness_lufs, tail_s)
-        return target, join_sound.join(pieces, target, finish, settings)
+        return join_parts(self._script, request, self._job, self._spoken, self._job)
 
 
 def choose_sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:

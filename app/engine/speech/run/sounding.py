@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from app.engine.jobs.events import Sound
+from app.engine.jobs.parts import SPOKEN
 from app.engine.speech.dia.codec import Codec
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
@@ -80,4 +81,4 @@ class Sounding:
     def _path(self, number: int) -> Path:
         """Pieces of another attempt have other names: a page may be fetching those before, and browsers keep what they fetched."""
         attempt = f"{self._attempt}-" if self._attempt else ""
-        return self._job / f"sound-{self._index:03d}-{attempt}{number:03d}.wav"
+        return self._job / SPOKEN.passing.replace("*", f"{self._index:03d}-{attempt}{number:03d}")

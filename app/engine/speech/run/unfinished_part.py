@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from app.engine.jobs.parts import SPOKEN
 from app.engine.speech.dia.decoder import DecodingState
 from app.engine.speech.sound import sound, spoken_parts
 
@@ -35,7 +36,7 @@ def find(job: Path, index: int, key: str) -> tuple[int, DecodingState | None]:
 
 
 def _path(job: Path, index: int) -> Path:
-    return job / spoken_parts.name_unfinished(index)
+    return job / SPOKEN.name_begun(index)
 
 
 def drop(job: Path, index: int) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, NotRequired
@@ -17,8 +16,11 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
+from app.base.bounded_json import Bounds, read_json
 from app.base.stored_json import is_right
+from app.base.trouble import Trouble
 from app.engine.jobs.events import Doubt
+from app.engine.jobs.parts import SPOKEN
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
 
@@ -27,6 +29,8 @@ ATTEMPTS: Final = 4
 """A part that comes out wrong is begun anew three times."""
 ROWS_MOST: Final = 10_000
 """More than an attempt has."""
+_UNFINISHED: Final = Bounds(most_bytes=4 << 20, values=500_000)
+"""A part of the decoder's longest run has 3,000 rows of nine numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +67,13 @@ class StoredPart(TypedDict):
 STORED: Final = TypeAdapter(StoredPart)
 
 
-def sound_path(job: Path, index: int) -> Path:
-    return job / f"part-{index:03d}.wav"
-
-
-def name_unfinished(index: int) -> str:
-    """Name the file that holds the state of a part which is being spoken."""
-    return f"unfinished-{index:03d}.json"
-
-
-def count_rows(unfinished: Mapping[str, Any]) -> int:
-    """Count the rows of such a state; a later attempt is further than any before."""
-    return len(unfinished["rows"]) + ROWS_MOST * min(int(unfinished.get("attempt", 0)), ATTEMPTS)
+def measure_begun(path: Path) -> int:
+    """Count the rows in the state of an unfinished part; a later attempt is further than any before. 0 for anything else."""
+    try:
+        unfinished = read_json(path, _UNFINISHED)
+        return len(unfinished["rows"]) + ROWS_MOST * min(int(unfinished.get("attempt", 0)), ATTEMPTS)
+    except (OSError, Trouble, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return 0
 
 
 def hash_inputs(*made_from: Any) -> str:
@@ -118,7 +117,7 @@ def find(path: Path) -> SpokenPart | None:
 def measure(job: Path, index: int, text: str) -> float:
     """Return how long a finished part of this text lasts; 0 if there is none that can be read."""
     with contextlib.suppress(OSError):
-        saved = find(sound_path(job, index))
+        saved = find(SPOKEN.shown(job, index))
         return saved.seconds if saved is not None and saved.whole and saved.text == text else 0.0
     return 0.0
 
@@ -126,7 +125,7 @@ def measure(job: Path, index: int, text: str) -> float:
 def adopt(path: Path, job: Path, index: int) -> SpokenPart:
     """Copy a take into this job as one of its parts; one that another program edited keeps its sound but loses its
     codes."""
-    target = sound_path(job, index)
+    target = SPOKEN.shown(job, index)
     take = find(path)
     if path.resolve() != target.resolve():
         with sound.replacing(target) as unfinished:

@@ -12,6 +12,7 @@ from transformers import DiaForConditionalGeneration
 
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
+from app.engine.jobs.parts import SPOKEN
 from app.engine.session.run_errors import classify_fault
 from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
 from app.engine.speech.dia.decoder_layers import DecoderLayers
@@ -155,6 +156,6 @@ def test_a_capture_that_fails_leaves_what_was_made_to_single_calls(
     assert speaker.adapt(plan), "the weights stay where they are"
     replays = graphs[0].replays
     find_result(run(speaker, tmp_path / "job", max_frames=BUCKET + 40))
-    mended, whole = (spoken_parts.find(spoken_parts.sound_path(tmp_path / each, 0)) for each in ("job", "whole"))
+    mended, whole = (spoken_parts.find(SPOKEN.shown(tmp_path / each, 0)) for each in ("job", "whole"))
     assert mended is not None and whole is not None and np.array_equal(mended.codes, whole.codes) and mended.whole
     assert graphs[0].replays == replays == BUCKET - 1 and len(graphs) == 1

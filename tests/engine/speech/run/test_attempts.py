@@ -17,7 +17,7 @@ from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Event, PartDone, Sound, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
-from app.engine.keeper.finished_parts import list_finished
+from app.engine.kinds import parts_of
 from app.engine.speech.dia.decoder import Decoding
 from app.engine.speech.dia.voice_prompt import VoiceContext
 from app.engine.speech.run import loader
@@ -136,7 +136,7 @@ def test_a_mark_stays_while_other_parts_are_redone_and_goes_with_its_own_redo(
     first = list_parts(speak(speakers["starter"], tmp_path / "first", TWO))
     assert [part.doubt for part in first] == ["long", "long"]
     request = SpeechRequest(TWO, model=str(tmp_path / "gone"), seed=SEED)
-    assert [part.doubt for part in list_finished(home(tmp_path / "home"), request, tmp_path / "first")] == ["long", "long"]
+    assert [part.doubt for part in parts_of(home(tmp_path / "home"), request, tmp_path / "first").done()] == ["long", "long"]
     events = speak(speakers["starter"], tmp_path / "second", TWO, seed=88, only_parts=(1,), keep=tuple(part.path for part in first))
     progress = Progress()
     for event in events:
@@ -197,8 +197,12 @@ def test_an_odd_attempt_begins_the_part_anew(
 
 
 def test_a_later_attempt_is_further_than_the_one_before(tmp_path: Path) -> None:
-    assert spoken_parts.count_rows({"rows": [[1]] * 300}) == 300
-    assert spoken_parts.count_rows({"attempt": 1, "rows": [[1]]}) > spoken_parts.count_rows({"attempt": 0, "rows": [[1]] * 3000})
+    def measure(state: dict[str, Any]) -> int:
+        (tmp_path / "unfinished-000.json").write_text(json.dumps(state))
+        return spoken_parts.measure_begun(tmp_path / "unfinished-000.json")
+
+    assert measure({"rows": [[1]] * 300}) == 300
+    assert measure({"attempt": 1, "rows": [[1]]}) > measure({"attempt": 0, "rows": [[1]] * 3000})
 
 
 def test_who_listens_hears_no_words_twice(speakers: dict[str, loader.Speaker], ending: Callable[..., Begun], tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, PartDone, Sound, Step, Stopped
 from app.engine.jobs.events import PartDone as Spoken
+from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.models.fingerprint import fingerprint
 from app.engine.speech.dia.codec import Codec
@@ -118,7 +119,7 @@ def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker],
 
 def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part killed between writing its sound and its description does not count as finished."""
-    path = spoken_parts.sound_path(tmp_path, 0)
+    path = SPOKEN.shown(tmp_path, 0)
     part = SpokenPart("x", 1, "first", 100 / 16000, True, np.zeros((3, 9), np.int16), path)
     spoken_parts.save(part, np.zeros(100, np.float32), 16000)
     assert spoken_parts.find(tmp_path / "part-000.wav") is not None

@@ -1,37 +1,19 @@
-"""Whether a file that came from another machine is what it should be."""
+"""Whether a sound that came from another machine is what it should be."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import soundfile
-from PIL import Image
 
-from app.base.foreign_formats import decode, open_picture
-from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.speech.sound import sound, spoken_parts
 
-SIDE_MOST: Final = 4096
-"""Pixels of the largest picture that may be asked for: a small file can become gigabytes where it is shown."""
 PART_MOST_S: Final = 300.0
 """The decoder's longest run is 36 s."""
 RATE_MOST: Final = 48_000
 """Voices speak at 24,000 or 44,100 samples a second; no format that Hearth writes has more."""
 ABOUT_BYTES: Final = 4 << 20
-
-
-def is_picture(path: Path) -> bool:
-    """Tell whether a file from elsewhere is a whole PNG no larger than any that is painted here."""
-    try:
-        with open_picture(path, ("PNG",)) as picture:
-            if max(picture.size) > SIDE_MOST:
-                return False
-            decode(picture)
-    except (OSError, Image.DecompressionBombError):
-        return False
-    return True
 
 
 def is_spoken(path: Path, text: str, seed: int) -> bool:
@@ -60,10 +42,3 @@ def is_speech(path: Path, coding: str, longest_s: float) -> bool:
         return False
     written = about.coding == sound.CODINGS[coding] and about.channels == 1 and 0 < about.rate <= RATE_MOST
     return written and 0 < about.seconds <= longest_s
-
-
-def is_script(request: Request, files: Sequence[Path], longest_s: float) -> bool:
-    """Tell whether files are the whole script that was asked for."""
-    if not isinstance(request, SpeechRequest) or [path.suffix for path in files] != [f".{request.format}"]:
-        return False
-    return all(is_speech(path, request.format, longest_s) for path in files)

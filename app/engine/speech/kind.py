@@ -1,0 +1,122 @@
+"""Speech as a kind of job: a script's parts, each by itself, the sound that they make together, and what comes from elsewhere. No torch."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from app.base.paths import Home
+from app.base.trouble import Trouble
+from app.engine.jobs.events import PartDone
+from app.engine.jobs.kind import Part
+from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.request import KindName, SpeechRequest, to_json
+from app.engine.jobs.seed import draw_seed
+from app.engine.models import catalog
+from app.engine.models.on_disk import find_limits, read_voice_limits
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.sound import arrived, join_sound, spoken_parts
+from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.text import script, voices
+from app.engine.speech.text.pronounce import read_letters
+from app.engine.speech.text.script import ParsedScript
+from app.engine.speech.text.turns import ScriptPart
+
+
+class SpeechKind:
+    name: KindName = "speech"
+    loads_with = "app.engine.speech.run.loader"
+
+    def check(self, home: Home, request: SpeechRequest) -> None:
+        limits = read_voice_limits(home, catalog.find(request.model))
+        if limits is None:  # a missing voice is reported when it is loaded
+            return
+        if limits.letters is not None:
+            read_letters(limits.letters)
+        script.require_speakable(request.text, limits)
+        if request.voice is not None:
+            voices.parse_transcript(request.voice, limits)
+
+    def plan_parts(self, home: Home, request: SpeechRequest) -> tuple[Part, ...]:
+        limits = find_limits(home, request.model)
+        parts, apart = script.parse_script(request.text, limits).parts, _find_apart(request, limits)
+        return tuple(Part(part.text, part.seconds, chained=apart is not None and not part.speakers <= apart) for part in parts)
+
+    def read_part(self, request: SpeechRequest, path: Path, place: int, total: int) -> PartDone | None:
+        saved = spoken_parts.find(path)
+        if saved is None:
+            return None
+        return PartDone(place, total, str(path), saved.text, saved.seed, saved.seconds, saved.whole, saved.doubt)
+
+    def ask_alone(self, request: SpeechRequest, place: int, seed: int) -> SpeechRequest:
+        return replace(request, only_parts=(place,), seed=seed, format="wav")
+
+    def place_alone(self, place: int) -> int:
+        return place
+
+    def measure_begun(self, path: Path, foreign: bool = False) -> int:
+        return spoken_parts.measure_begun(path)
+
+    def is_part(self, files: Sequence[Path], words: str, seed: int) -> bool:
+        return arrived.is_spoken(files[0], words, seed)
+
+    def is_result(self, request: SpeechRequest, files: Sequence[Path], longest_s: float) -> bool:
+        coded = [path.suffix for path in files] == [f".{request.format}"]
+        return coded and all(arrived.is_speech(path, request.format, longest_s) for path in files)
+
+    def measure_work(self, home: Home, request: SpeechRequest) -> float:
+        limits = find_limits(home, request.model)
+        parts = script.parse_script(request.text, limits).parts
+        chosen = request.only_parts or range(len(parts))
+        return sum(parts[place].seconds for place in chosen if place < len(parts)) * limits.frame_rate
+
+    def join(
+        self, home: Home, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
+    ) -> tuple[tuple[str, ...], float]:
+        parsed = script.parse_script(request.text, find_limits(home, request.model))
+        return join_parts(parsed, request, folder, [place for place in places if place < len(parsed.parts)], target)
+
+
+def join_parts(
+    parsed: ParsedScript, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
+) -> tuple[tuple[str, ...], float]:
+    """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the seed that was drawn."""
+    pieces = [Piece(SPOKEN.shown(folder, place), parsed.parts[place].pause_before_s) for place in sorted(places)]
+    finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
+    file = target / f"speech.{request.format}"
+    return (str(file),), join_sound.join(pieces, file, finish, to_json(replace(request, seed=draw_seed(request, folder))))
+
+
+def match_takes(parts: Sequence[PartDone], split: Sequence[ScriptPart]) -> tuple[str, ...]:
+    """Return for each part of a script the earlier take of the same words, empty where there is none: the same ones at the script's
+    beginning and end first, then what was moved, in order."""
+    takes = [(part.text, part.path) for part in parts if part.whole and Path(part.path).is_file()]
+    texts = [part.text for part in split]
+    keep = [""] * len(texts)
+    most = min(len(takes), len(texts))
+    begin = next((at for at in range(most) if takes[at][0] != texts[at]), most)
+    end = next((at for at in range(most - begin) if takes[-1 - at][0] != texts[-1 - at]), most - begin)
+    left = defaultdict[str, deque[str]](deque)
+    for text, path in takes[begin : len(takes) - end]:
+        left[text].append(path)
+    for index, text in enumerate(texts):
+        if index < begin:
+            keep[index] = takes[index][1]
+        elif index >= len(texts) - end:
+            keep[index] = takes[index - len(texts)][1]
+        elif left[text]:
+            keep[index] = left[text].popleft()
+    return tuple(keep)
+
+
+def _find_apart(request: SpeechRequest, limits: VoiceLimits) -> frozenset[int] | None:
+    """Return the speakers whose voice hangs on no part before; None: all of them."""
+    if not (request.carry_voice and limits.carries):
+        return None
+    try:
+        turns = voices.parse_transcript(request.voice, limits) if request.voice is not None else ()
+    except (Trouble, OSError):  # the engine says so
+        turns = ()
+    return frozenset(turn.speaker for turn in turns)
