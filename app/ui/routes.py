@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 from pydantic import Field
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from app.base import notices
 from app.base.languages import templates
@@ -23,7 +28,6 @@ from app.engine.jobs.request import to_json
 from app.engine.keeper.recovery import fail_start
 from app.engine.speech.sound.recode import recode
 from app.ui import start_failure
-from app.ui.held_file import HeldFile
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
@@ -290,3 +294,24 @@ def send_static(desk: Desk, request: Request, asked: StaticAsked) -> Response:
         if path.parent == folder and path.is_file() and path.suffix in PAGE_TYPES:
             return FileResponse(path, media_type=PAGE_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
     return Response(status_code=404)
+
+
+class HeldFile(FileResponse):
+    """Starlette's own opens the file only after it has promised its length; a file that has gone by then breaks the answer off."""
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        self._held = path.open("rb")
+        super().__init__(path, stat_result=os.fstat(self._held.fileno()), **options)
+
+    @asynccontextmanager
+    async def _open_file(self) -> AsyncIterator[anyio.AsyncFile[bytes]]:
+        try:
+            yield anyio.wrap_file(self._held)
+        finally:
+            self._held.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._held.close()  # also after an answer of headers alone

@@ -12,12 +12,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any, Final, TypedDict
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, TypedDict
 
 from app.launcher import slot_lock
 from app.window import engines
-from app.window.closing import Closing
 from app.window.engines import Engine
 from app.window.geometry import LEAST, Geometry, Screen, fit, read_geometry
 
@@ -176,3 +175,27 @@ def main() -> int:
     engines.run(engine.kind, listen, order["icon"], order["storage"], order["words"])
     out.close()
     os._exit(0)  # The thread that listens holds the input, without which Python could not end.
+
+
+Does = Literal["quit", "ask", "background"]
+
+
+@dataclass(slots=True)
+class Closing:
+    """Asks once: a second press while the question stands, or a page that cannot ask, goes on in the background, which loses nothing."""
+
+    busy: bool = False
+    """Work goes on that the end of Hearth would interrupt."""
+    asked: bool = False
+
+    def press(self) -> Does:
+        if not self.busy:
+            return "quit"
+        if self.asked:
+            return "background"
+        self.asked = True
+        return "ask"
+
+    def stay(self) -> None:
+        """The question was answered with staying open: the next press asks again."""
+        self.asked = False

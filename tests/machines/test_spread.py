@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.machines.spread import OVERDUE, Making, choose_joined, choose_pieces, is_done_before
+from app.machines.shared_job import OVERDUE, Making, choose_joined, choose_pieces, is_done_before
 
 
 def test_helpers_take_from_the_back_what_nobody_paints() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.window.closing import Closing
+from app.window.process import Closing
 
 
 def test_without_work_it_quits() -> None:

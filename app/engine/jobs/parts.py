@@ -46,6 +46,9 @@ class PartFiles:
         """Return where a part's file to show is, or will be."""
         return folder / self._name(self.made[0], place)
 
+    def begun_path(self, folder: Path, place: int) -> Path:
+        return folder / self.name_begun(place)
+
     def is_made(self, folder: Path, place: int) -> bool:
         return all((folder / name).is_file() for name in self.name_made(place))
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
+from collections import deque
+from pathlib import Path
 
 from app.base.disk_faults import is_disk_full
 from app.base.trouble import NotStored
 from app.engine.jobs.events import Failed, Stopped
 from app.engine.jobs.journal import Job, State
+from app.engine.jobs.parts import drop_passing
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.tasks import is_journalled
+from app.engine.keeper import kept_parts
 from app.engine.keeper.deaths import DeathRecords
 from app.engine.keeper.delivery import deliver
-from app.engine.keeper.ended_folders import EndedFolders
 from app.engine.keeper.job_folder import STATES, End, attach_delivery, move_to_shelf
 from app.engine.keeper.progress_board import ProgressBoard
 from app.engine.keeper.recovery import explain_keeper_fault
@@ -104,3 +108,26 @@ def _close_row(stores: Stores, job: str, event: End, died: bool) -> Job | None:
     state: State = "interrupted" if died and isinstance(event, Failed) else STATES[type(event)]
     stores.journal.end(job, state, str(event.sentence) if isinstance(event, Failed) else "")
     return stores.journal.find(job) if state == "interrupted" else None
+
+
+LISTENED_S = 60.0
+"""Time for a page to fetch the last pieces of sound and previews after its job ended."""
+
+
+class EndedFolders:
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._ended_at_s: deque[tuple[float, Path]] = deque()
+
+    def add(self, job: str) -> None:
+        self._ended_at_s.append((time.monotonic(), self._stores.job_folder(job)))
+
+    def tidy_next(self, running: str, interrupted: set[str]) -> None:
+        """Tidy after the job that ended longest ago, if its time is over. `running`: a job that may have been resumed meanwhile;
+        `interrupted`: jobs that a person may resume."""
+        if not self._ended_at_s or time.monotonic() - self._ended_at_s[0][0] <= LISTENED_S:
+            return
+        _, folder = self._ended_at_s.popleft()
+        if folder.name != running:
+            drop_passing(folder)
+        kept_parts.tidy(self._stores, {*(each.id for each in self._stores.journal.list_live()), *interrupted})

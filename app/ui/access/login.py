@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import hmac
 import html
+import ipaddress
 import secrets
 import threading
 import time
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -29,7 +30,6 @@ from app.base.paths import assets
 from app.base.sentence import Sentence, say
 from app.base.trouble import ShareEnded, TooMany, WrongPassword
 from app.engine.jobs.owners import household_of, new_guest
-from app.ui.access.address import find_address
 from app.ui.access.guesses import Guesses
 from app.ui.access.request_guard import is_loopback, parse_host, refusal
 from app.ui.page.translate import language, text, translate
@@ -292,3 +292,28 @@ button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; paddin
 background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
 .other { margin: 18px 0 0; } a { color: var(--h-ember); } :focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; }
 """
+
+
+def find_address(scope: Any, behind_tunnel: bool) -> str:
+    """Return the address that limits are counted by; "" if none is told, so that all such guests count as one.
+
+    Behind the tunnel every connection comes from frpc on this machine. Gradio's server, frps, appends the address that
+    connected to it to X-Forwarded-For (Go's ReverseProxy does), so the last one cannot be forged; all before it is what
+    the guest sent. Where another proxy stands before frps, the last one is that proxy's, and all guests behind it
+    share one allowance. Without a tunnel the header proves nothing, and whoever connected counts.
+    """
+    told = Headers(scope=scope).getlist("x-forwarded-for") if behind_tunnel else []
+    connected = (scope.get("client") or ("",))[0]
+    return simplify(told[-1].rpartition(",")[2] if told else connected)
+
+
+def simplify(address: str) -> str:
+    """Reduce an IPv6 address to the network of its site, all of which one person may have; return "" for anything but an
+    address."""
+    try:
+        found = ipaddress.ip_address(address.strip().strip("[]").partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, 48), strict=False).network_address)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import gradio as gr
 from gradio.i18n import I18nData
 
 from app.base.languages import ENGLISH, choose, languages, templates
-from app.base.sentence import Sentence, Value, in_words, join_sentences
+from app.base.sentence import Sentence, Value, in_words, join_sentences, say
 from app.engine.models.model_names import word_name
-from app.ui.page.gradio_words import GRADIO_WORDS
 
 Language = str
 """The code of a language in app/base/locale/languages.json."""
@@ -71,3 +70,29 @@ def join(spoken: Language, *sentences: Sentence) -> str:
 def text(key: str, english: str, spoken: Language) -> str:
     """Return a label as text, where the server writes it and not Gradio."""
     return templates(spoken).get(key, english)
+
+
+GRADIO_WORDS: Final = (
+    say("upload_text.drop_file", "Drop a file here"),
+    say("upload_text.drop_audio", "Drop a recording here"),
+    say("upload_text.click_to_upload", "click to choose one"),
+    say("common.upload", "Upload"),
+    say("file.uploading", "Uploading…"),
+    say("blocks.waiting_for_inputs", "A file is still being uploaded. Try again in a moment."),
+    say("image_editor.brush", "Brush"),
+    say("image_editor.brush_size", "Brush size"),
+    say("image_editor.erase", "Erase"),
+    say("image_editor.eraser_size", "Eraser size"),
+    say("image_editor.color", "Colour"),
+    say("image_editor.clear_canvas", "Clear all"),
+    say("image_editor.fit_to_screen", "Fit to screen"),
+    say("image_editor.pan", "Move"),
+    say("image_editor.paste", "Paste"),
+    say("image_editor.redo", "Redo"),
+    say("image_editor.save_changes", "Save changes"),
+    say("image_editor.select_draw_tool", "Choose a tool to begin"),
+    say("image_editor.upload", "Upload"),
+    say("image_editor.upload_image", "Choose a picture"),
+    say("image_editor.zoom_in", "Zoom in"),
+    say("image_editor.zoom_out", "Zoom out"),
+)

@@ -20,7 +20,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
-from app.engine.keeper import ended_folders, engine_loop, job_folder
+from app.engine.keeper import engine_loop, job_end, job_folder
 from app.engine.keeper.job_folder import drop_all_passing, move_to_shelf, remove_old_folders
 from tests.support.waiting import Idle
 
@@ -144,7 +144,7 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         (kept,) = keeper.shelf.list_of_job(job.id)
         time.sleep(3 * engine_loop.TICK_S)
         assert len([*folder.glob("sound-*"), *folder.glob("preview-*")]) == 3, "a page may be fetching them"
-        monkeypatch.setattr(ended_folders, "LISTENED_S", 0.1)
+        monkeypatch.setattr(job_end, "LISTENED_S", 0.1)
         limit = time.monotonic() + 60
         while [*folder.glob("sound-*"), *folder.glob("preview-*")]:
             assert time.monotonic() < limit

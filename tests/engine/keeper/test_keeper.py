@@ -19,7 +19,7 @@ from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, PartDone, Sound, Step, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search
-from app.engine.keeper import ended_folders
+from app.engine.keeper import job_end
 from app.engine.keeper.keeper import Keeper
 from tests.support.places import TOP
 from tests.support.tiny_voices import STARTER, save_voice
@@ -89,7 +89,7 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
     assert list(keeper.follow(job.id))[-1] == end, "somebody who comes late is told the end"
     pieces = [Path(event.path) for event in events if isinstance(event, Sound)]
     assert pieces and all(piece.is_file() for piece in pieces)
-    monkeypatch.setattr(ended_folders, "LISTENED_S", 0.0)
+    monkeypatch.setattr(job_end, "LISTENED_S", 0.0)
     until(keeper, lambda: not any(piece.is_file() for piece in pieces))
     assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, PartDone))
     keeper.free()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-model_fetch = pytest.importorskip("app.machines.cluster.model_fetch", reason="the extra machines is not installed")
+model_fetch = pytest.importorskip("app.machines.cluster.helper_process", reason="the extra machines is not installed")
 from tests.support.waiting import until  # noqa: E402
 
 DATA = b"what a model is made of"

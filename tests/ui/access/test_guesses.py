@@ -16,9 +16,8 @@ from app.base.paths import home
 from app.base.trouble import Trouble
 from app.engine.jobs.owners import household_of
 from app.ui.access import guesses
-from app.ui.access.address import find_address
 from app.ui.access.guesses import DELAY_MOST_S, DELAY_S, FORGET_S, HOUSEHOLDS_MOST, Guesses
-from app.ui.access.login import LOGINS_MOST, LoginRequired, Logins, digest_password, digest_token, make_password
+from app.ui.access.login import LOGINS_MOST, LoginRequired, Logins, digest_password, digest_token, find_address, make_password
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, build_guards
 from app.ui.state import guest_files
 from app.ui.state.guest_files import GuestFiles

@@ -22,7 +22,7 @@ from app.launcher import console, desktop_entry, failure, repair_page
 from app.ui import routes, start_failure
 from app.ui.access import login
 from app.ui.page import bundle, translate
-from app.ui.page.gradio_words import GRADIO_WORDS
+from app.ui.page.translate import GRADIO_WORDS
 from app.ui.tabs import paint_form
 from app.ui.window import build_head
 from tests.support.sentences import ENGLISH

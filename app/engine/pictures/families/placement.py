@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from accelerate import cpu_offload
 from diffusers.hooks.layerwise_casting import apply_layerwise_casting
+from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
+from diffusers.models.modeling_outputs import AutoencoderKLOutput
 
 from app.compat.planning.types import Plan, Precision
 from app.engine.models.loading import quantise
-from app.engine.pictures.families import mixed_precision, packed_convolutions
+from app.engine.pictures.families import packed_convolutions
 from app.engine.pictures.families.parts_on_disk import DiskParts
 
 SHARED_MEMORY: Final = ("cpu", "mps")
@@ -61,9 +64,9 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
             cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
     computes = {name: getattr(torch, find_precision(plan, name).compute) for name in list_modules(pipe)}
     denoiser = "unet" if "unet" in computes else "transformer"
-    mixed_precision.bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
+    bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
     if computes[denoiser] == torch.float16:
-        mixed_precision.clip_streams(list_modules(pipe)[denoiser])
+        clip_streams(list_modules(pipe)[denoiser])
     if denoiser == "unet":
         packed_convolutions.pack_convolutions(pipe.unet, plan, find_precision(plan, denoiser))
 
@@ -135,3 +138,57 @@ def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dt
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(compute)
     apply_layerwise_casting(part, storage, compute, _KEEP_WIDE, (torch.nn.Embedding,))
+
+
+_TIMESTEP: Final = "timestep"
+"""Never cast: bfloat16 cannot tell 999 from 1000."""
+
+
+_TWO_STREAMS: Final = ("FluxTransformerBlock", "Flux2TransformerBlock")
+_LARGEST: Final = torch.finfo(torch.float16).max
+
+
+def bridge_dtypes(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, torch.dtype]) -> None:
+    """Add the casts that are needed; `computes` maps the name of each part to its dtype."""
+    own = computes["denoiser"]
+    if any(dtype != own for name, dtype in computes.items() if name.startswith("text_encoder")):
+        _cast_inputs(denoiser, own)
+    if len(set(computes.values())) > 1:
+        _cast_encoding(pipe.vae)
+
+
+def clip_streams(denoiser: torch.nn.Module) -> None:
+    """Keep the picture's stream of FLUX within float16, as diffusers does with the text's and with that of both (ComfyUI PR 8495)."""
+    for block in getattr(denoiser, "transformer_blocks", ()):
+        if type(block).__name__ in _TWO_STREAMS:
+            block.register_forward_hook(lambda _block, _given, streams: tuple(each.clip(-_LARGEST, _LARGEST) for each in streams))
+
+
+def _cast_inputs(denoiser: torch.nn.Module, own: torch.dtype) -> None:
+    def cast_all(_module: torch.nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        changed = {name: value if name == _TIMESTEP else _cast(value, own) for name, value in kwargs.items()}
+        return tuple(_cast(value, own) for value in args), changed
+
+    denoiser.register_forward_pre_hook(cast_all, with_kwargs=True)
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.is_floating_point() and value.ndim > 1 else value
+    if isinstance(value, list | tuple):
+        return type(value)(_cast(each, dtype) for each in value)
+    if isinstance(value, dict):
+        return {name: _cast(each, dtype) for name, each in value.items()}
+    return value
+
+
+def _cast_encoding(vae: Any) -> None:
+    """Accept a start picture in another part's dtype, and return its latents in that dtype."""
+    encode = vae.encode
+
+    def encode_cast(picture: torch.Tensor, return_dict: bool = True) -> Any:
+        found = encode(picture.to(vae.dtype), return_dict=False)[0]
+        back = DiagonalGaussianDistribution(found.parameters.to(picture.dtype), found.deterministic)
+        return AutoencoderKLOutput(latent_dist=back) if return_dict else (back,)
+
+    vae.encode = encode_cast

@@ -66,7 +66,7 @@ def list_pictures(settings: PictureSettings, model: Model, job: Path) -> list[Pi
         Picture(
             index,
             PAINTED.shown(job, index),
-            job / PAINTED.name_begun(index),
+            PAINTED.begun_path(job, index),
             _make_fingerprint(named | _read_as(settings, index), settings.seed_for(index)),
         )
         for index in range(settings.request.batch)

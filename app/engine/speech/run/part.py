@@ -3,6 +3,8 @@ that a stopped part can resume."""
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import time
 from collections.abc import Generator, Iterator
@@ -25,10 +27,9 @@ from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
 from app.engine.speech.dia.dia import Dia
 from app.engine.speech.dia.sampling import Sampling
 from app.engine.speech.dia.voice_prompt import VoiceContext, compose_text, count_least_frames
-from app.engine.speech.run import unfinished_part
 from app.engine.speech.run.pace import STEP_EVERY_S, Pace
 from app.engine.speech.run.sounding import Sounding
-from app.engine.speech.sound import spoken_parts
+from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import ATTEMPTS, SpokenPart
 from app.engine.speech.text import turns
 
@@ -70,7 +71,7 @@ class PartRun:
 
     def __init__(self, dia: Dia, task: PartTask, job: Path, beside: ThreadPoolExecutor | None) -> None:
         self._dia, self._task, self._job, self._beside = dia, task, job, beside
-        attempt, before = unfinished_part.find(job, task.index, task.key)
+        attempt, before = _find_unfinished(job, task.index, task.key)
         self._begin(attempt, before)
         if before is not None and self._decoding.made and before.frames_sent:
             self._sounding.restore(self._decoding.get_codes(0, self._decoding.frames), before.frames_sent)
@@ -171,9 +172,7 @@ class PartRun:
             yield piece
 
     def _save_state(self) -> None:
-        unfinished_part.save(
-            self._job, self._task.index, self._task.key, self._attempt, self._decoding.get_state(self._sounding.frames_made)
-        )
+        _save_unfinished(self._job, self._task.index, self._task.key, self._attempt, self._decoding.get_state(self._sounding.frames_made))
 
     def _save_part(self) -> SpokenPart:
         task, decoding, whole = self._task, self._decoding, self._decoding.done and not self._came_out_wrong()
@@ -183,7 +182,7 @@ class PartRun:
         saved = SpokenPart(task.part.text, task.seed, task.key, len(samples) / rate, whole, codes, path, self._judge() if whole else "")
         spoken_parts.save(saved, samples, rate)
         if whole:
-            unfinished_part.drop(self._job, task.index)
+            SPOKEN.begun_path(self._job, task.index).unlink(missing_ok=True)
         return saved
 
 
@@ -211,3 +210,25 @@ def _limit_rows(dia: Dia, task: PartTask, last: bool) -> int:
     available = limits.rows_most - 1 - (len(task.context.codes) if task.context else 0)
     seconds = ROOM * task.part.seconds + ROOM_S if last or limits.outgrown == math.inf else _allow_seconds(dia, task)
     return min(available, task.max_frames or int(seconds * limits.frame_rate) + 1 + limits.delay + 1)
+
+
+def _save_unfinished(job: Path, index: int, key: str, attempt: int, state: DecodingState) -> None:
+    values = {
+        "key": key, "attempt": attempt, "rows": state.rows.tolist(), "generator": base64.b64encode(state.generator.numpy().tobytes()).decode(),
+        "ended": state.ended, "given": state.frames_sent,
+    }  # fmt: skip
+    with sound.replacing(SPOKEN.begun_path(job, index)) as unfinished:
+        unfinished.write_text(json.dumps(values), "utf-8")
+
+
+def _find_unfinished(job: Path, index: int, key: str) -> tuple[int, DecodingState | None]:
+    """Return which attempt was saved under this key, and its state: the first one's beginning if there is none; it may come from another
+    machine."""
+    try:
+        values = json.loads(SPOKEN.begun_path(job, index).read_text("utf-8"))
+        if values["key"] != key or not values["rows"] or values.get("attempt", 0) not in range(spoken_parts.ATTEMPTS):
+            return 0, None
+        generator = torch.frombuffer(bytearray(base64.b64decode(values["generator"])), dtype=torch.uint8)
+        return int(values.get("attempt", 0)), DecodingState(torch.tensor(values["rows"]), generator, values["ended"], values["given"])
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError, RecursionError):
+        return 0, None

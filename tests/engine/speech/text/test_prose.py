@@ -11,11 +11,10 @@ import pytest
 
 from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
 from app.engine.speech.dia.voice_prompt import compose_text
-from app.engine.speech.text.cuts import cut_sentence
 from app.engine.speech.text.layout import BREAK_S, HEADING_S, PARAGRAPH_S, list_paragraphs
 from app.engine.speech.text.script import ParsedScript, parse_script
 from app.engine.speech.text.sentences import split_sentences
-from app.engine.speech.text.turns import CLAUSE_S, SENTENCE_S, Turn, estimate_seconds
+from app.engine.speech.text.turns import CLAUSE_S, SENTENCE_S, Turn, cut_sentence, estimate_seconds
 
 STARTER = read_limits(Path(__file__).parents[4] / "assets" / "starter" / "voice")
 LONG_LINE = "The harbour lay still that evening, and nobody who came down the steps of it could say"
