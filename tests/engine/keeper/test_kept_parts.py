@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -82,6 +83,13 @@ def test_a_script_that_ended_has_its_parts_after_a_restart(open_: Open, state: S
     shutil.rmtree(folder)
     assert keeper.get_progress(job) == found, "a page asks every second; the files are read once"
     assert not keeper.has_parts(job) and not keeper.find_last_script()
+
+
+def test_a_part_that_is_likely_wrong_keeps_its_mark_after_a_restart(open_: Open) -> None:
+    job = speak(keeper := open_(), 2, "finished")
+    about = keeper.folder(job) / "part-001.json"
+    about.write_text(json.dumps({**json.loads(about.read_text()), "doubt": "long"}))
+    assert [part.doubt for part in open_().get_progress(job).parts] == ["", "long"]
 
 
 def test_what_was_stopped_goes_on_after_a_restart_with_the_parts_that_a_redo_left_out(open_: Open) -> None:
