@@ -6,9 +6,13 @@ import asyncio
 import base64
 import io
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import wave
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +37,7 @@ from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support import patient_engine
+from tests.support.places import TOP
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER
 from tests.support.waiting import until
@@ -282,6 +287,23 @@ def test_gradio_client_stops(served: tuple[Desk, str]) -> None:
     until(job.done, 120)
     assert job.outputs()[-1]["event"] == "stopped"
     client.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("with_gradio.py", {".wav": 1, ".png": 1}),
+        ("with_openai.py", {".mp3": 1, ".png": 1}),
+        ("with_a1111.py", {".png": 2}),
+        ("own_attention.py", {}),
+    ],
+)
+def test_an_example_runs(served: tuple[Desk, str], name: str, made: dict[str, int], tmp_path: Path) -> None:
+    """As a stranger runs it, with the starter models."""
+    command = [sys.executable, TOP / "examples" / name, served[1]]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(TOP)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert Counter(path.suffix for path in tmp_path.iterdir()) == made and all(path.stat().st_size > 1000 for path in tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not MCP, reason="an extra")
