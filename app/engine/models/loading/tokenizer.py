@@ -1,4 +1,4 @@
-"""Load a tokenizer from its own folder alone: settings that name files elsewhere are left out."""
+"""Load a tokenizer from its own folder alone: settings that name files elsewhere are left out, and no program of its is run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from app.base.bounded_json import read_json
 from app.engine.models.safetensors import HEADER
+from app.engine.models.tokenizer_facts import judge_tokenizer
 
 _READ: Final = ("tokenizer_config.json", "special_tokens_map.json")
 """What transformers takes a tokenizer's arguments from, paths among them."""
@@ -18,8 +19,16 @@ _NOT_ITS_OWN: Final = ("config.json", "model_index.json")
 _STEERING: Final = frozenset({"auto_map", "init_inputs", "trust_remote_code"})
 
 
-def load_tokenizer(kind: Any, folder: Path) -> Any:
-    """Load the tokenizer in `folder`, whose files were checked (model_folder.py)."""
+def load_tokenizer(kind: Any, folder: Path, chat_template: str = "") -> Any:
+    """Load the tokenizer in `folder`, whose files were checked (model_folder.py). `chat_template` takes the place of its own, a program that may
+    compute for ever or fill the memory."""
+    judge_tokenizer(folder)
+    tokenizer = _load_own(kind, folder)
+    tokenizer.chat_template = chat_template or None
+    return tokenizer
+
+
+def _load_own(kind: Any, folder: Path) -> Any:
     found = {name: read_json(folder / name, HEADER) for name in _READ if (folder / name).is_file()}
     kept = {name: {key: value for key, value in values.items() if not _leads_away(key, value)} for name, values in found.items()}
     if kept == found:

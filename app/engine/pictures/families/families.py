@@ -59,6 +59,11 @@ _QWEN: Final = ("Qwen3ForCausalLM", "Qwen3Model")
 _CLIP_WORDS: Final = ("CLIPTokenizer", "CLIPTokenizerFast")
 _T5_WORDS: Final = ("T5Tokenizer", "T5TokenizerFast")
 _QWEN_WORDS: Final = ("Qwen2Tokenizer", "Qwen2TokenizerFast")
+_QWEN_CHAT: Final = (
+    "<|im_start|>user\n{{ messages[0]['content'] }}<|im_end|>\n<|im_start|>assistant\n"
+    "{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+)
+"""What Qwen 3's own template makes of the one message that pipelines give it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class Family:
     call_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Always passed to the pipeline's call."""
     load_arguments: Mapping[str, Any] = field(default_factory=dict)
+    chat_template: str = ""
+    """Makes what its text encoder reads of a prompt, in Jinja; empty where that is the prompt."""
 
 
 FAMILIES: Final[dict[Name, Family]] = {
@@ -123,11 +130,11 @@ FAMILIES: Final[dict[Name, Family]] = {
         "Flux2KleinPipeline",
         {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("Flux2Transformer2DModel",), "vae": ("AutoencoderKLFlux2",)},
         "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack=_unpatch, negative_prompts=False,
-        uses_strength=False,
+        uses_strength=False, chat_template=_QWEN_CHAT,
     ),
     "z-image": Family(
         "ZImagePipeline",
         {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("ZImageTransformer2DModel",), "vae": _VAE},
-        "ZImageImg2ImgPipeline", "ZImageInpaintPipeline",
+        "ZImageImg2ImgPipeline", "ZImageInpaintPipeline", chat_template=_QWEN_CHAT,
     ),
 }  # fmt: skip

@@ -110,7 +110,7 @@ class _PipelineLoader:
         if name == SCHEDULER:
             return kind.from_pretrained(part, local_files_only=True)
         if name.startswith("tokenizer"):
-            return load_tokenizer(kind, part)
+            return load_tokenizer(kind, part, self.family.chat_template)
         files = safetensors.list_weights(part)
         for path in files:
             safetensors.read_header(path)

@@ -216,6 +216,21 @@ def test_a_tokenizer_that_its_library_cannot_read_is_told(broken: dict[str, Any]
     assert refused(lambda: load(model)).sentence.key == "load.broken"
 
 
+@pytest.mark.parametrize("family", ["z-image", "flux2-klein"])
+def test_a_chat_template_is_not_run(family: str, tmp_path: Path) -> None:
+    """One took 100 GB of memory, another never ended."""
+    folder = tiny.save(family, tmp_path / family)
+    asked = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": family == "z-image"}
+    messages = [{"role": "user", "content": "a red\nball\n"}]
+    own = loader.transformers.Qwen2Tokenizer.from_pretrained(folder / "tokenizer").apply_chat_template(messages, **asked)
+    (folder / "tokenizer" / "chat_template.jinja").write_text("{{ 'x' * 10**11 }}")
+    pipe = load(folder)._pipe
+    assert pipe.tokenizer.apply_chat_template(messages, **asked) == own
+    assert own.startswith("<|im_start|>user\na red\nball\n<|im_end|>\n<|im_start|>assistant\n") and ("think" in own) == (
+        family == "flux2-klein"
+    )
+
+
 def test_a_config_steers_no_library(model: Path, voice: Path, seen: list[str]) -> None:
     """Names of kernels, code and weights in a config: transformers would fetch the first two, and open the third."""
     steering = {

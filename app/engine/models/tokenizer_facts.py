@@ -1,0 +1,82 @@
+"""Judge a tokenizer's files before a library reads them: it would read any size, and make of a prompt as many letters as its steps say."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from app.base.regular_file import open_regular
+from app.base.trouble import Trouble
+from app.engine.models.config_facts import Fact, StrangeFactError, judge_fact, refuse_fact
+
+FACTS: Final = {
+    "size in bytes": Fact(int, 0, 32 << 20), "letters of a word": Fact(int, 0, 4096), "steps": Fact(int, 0, 32), "letters for a letter": Fact(int, 1, 1000),
+    "letters of its template": Fact(int, 0, 20_000),
+}  # fmt: skip
+"""The largest tokenizer.json of a picture model has 11 MB; a step makes up to 18 letters of one, as Unicode does of U+FDFA."""
+_PLAIN: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip", "StripAccents", "BertNormalizer", "Nmt", "Sequence"})
+"""Steps that done twice make no more than done once."""
+_CHARSMAP: Final = "precompiled_charsmap"
+
+
+def judge_tokenizer(folder: Path) -> None:
+    """Raise a Trouble that names the file and the number, for the first that no tokenizer has; a ValueError or OSError for what cannot be read."""
+    for path in sorted(each for each in folder.iterdir() if each.suffix in (".json", ".txt", ".model", ".jinja") and each.is_file()):
+        try:
+            _judge("size in bytes", path.stat().st_size)
+            if path.name in ("tokenizer.json", "vocab.json", "added_tokens.json"):
+                with open_regular(path) as file:
+                    _judge_words(json.loads(file.read(int(FACTS["size in bytes"].most))))
+        except StrangeFactError as strange:
+            raise _refuse(folder, path.name, strange) from strange
+
+
+def _refuse(folder: Path, name: str, strange: StrangeFactError) -> Trouble:
+    return refuse_fact(folder, name, strange.field, strange.value, cure="models")
+
+
+def _judge(field: str, value: int) -> None:
+    judge_fact(field, value, FACTS[field])
+
+
+def _judge_words(values: Any) -> None:
+    """Judge a tokenizer.json, or a table of words."""
+    parts = values if isinstance(values, dict) else {}
+    model = parts.get("model")
+    for words in (model.get("vocab") if isinstance(model, dict) else None, parts):
+        _judge("letters of a word", max(map(_measure, words), default=0) if isinstance(words, dict | list) else 0)
+    for token in _list_objects(parts.get("added_tokens")):
+        _judge("letters of a word", _measure(token.get("content")))
+    _judge("letters of its template", len(json.dumps(parts.get("post_processor"))))
+    steps = list(_list_objects(parts.get("normalizer")))
+    _judge("steps", len(steps))
+    _judge("letters for a letter", math.prod(map(_grow, steps)))
+
+
+def _measure(word: Any) -> int:
+    return len(word) if isinstance(word, str) else _measure(word[0]) if isinstance(word, list) and word else 0
+
+
+def _list_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a value; a step is one with or without its type."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            yield found
+        waiting += found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+
+
+def _grow(step: dict[str, Any]) -> int:
+    """Return how many letters a step may make of one."""
+    if isinstance(charsmap := step.get(_CHARSMAP), str):
+        raw = base64.b64decode(charsmap)
+        return max(map(len, raw[4 + int.from_bytes(raw[:4], "little") :].split(b"\0"))) or 1
+    made = [len(each) for each in (step.get("content"), step.get("prepend")) if isinstance(each, str)]
+    if made:
+        return 1 + max(made)  # a pattern may match between any two letters
+    return 1 if step.get("type") in _PLAIN or not step.keys() - {"String", "Regex", "normalizers"} else 2
