@@ -380,7 +380,7 @@ class ModelFuzzer:
             "remove": lambda: [voices.forget_voice(home, each) for each in voices.list_voices(home)],
         }.items():
             self.time(f"{name} -> {asked}", ask, outcome)
-        if left := voices.list_voices(home):
+        if left := self.time(f"{name} -> what is left", lambda: voices.list_voices(home), outcome):
             outcome.bad.append(f"{name} -> {left} cannot be removed")
 
     def ask_all(self, name: str, path: str, kind: str, index: int, outcome: Outcome) -> None:

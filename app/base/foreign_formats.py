@@ -14,6 +14,7 @@ import soundfile
 from PIL import Image
 
 from app.base.picture_header import BoundedReads, refuse_bomb
+from app.base.regular_file import open_regular
 
 PICTURES: Final = ("PNG", "JPEG", "WEBP")
 """Pillow's names of what the page, other programs and guests may send."""
@@ -61,7 +62,7 @@ SOUNDS: Final = (
 
 def find_sound_kind(path: Path) -> SoundKind | None:
     """Return the row of a sound by its first bytes; None for anything else."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return _find_kind(file)
 
 
@@ -83,7 +84,7 @@ def open_sound(source: Path | IO[bytes]) -> Iterator[soundfile.SoundFile]:
     """Open a sound for reading; raise libsndfile's own error for what is in no row, or if libsndfile takes it for another format.
 
     libsndfile finds MP3 frames behind 64 KB of anything, and falls back on a name's ending."""
-    holding: AbstractContextManager[IO[bytes]] = source.open("rb") if isinstance(source, Path) else nullcontext(source)
+    holding: AbstractContextManager[IO[bytes]] = open_regular(source) if isinstance(source, Path) else nullcontext(source)
     with holding as file:
         kind = _find_kind(file)
         file.seek(0)
@@ -101,7 +102,7 @@ def open_picture(source: Path | bytes, formats: Collection[str] = PICTURES) -> I
 
     What bounds it: the chunks, reads, folders and scans that `picture_header` looks at, and Pillow's own limits of 1 MB for a compressed text
     and 64 MB for all texts."""
-    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as plain:
+    with open_regular(source) if isinstance(source, Path) else io.BytesIO(source) as plain:
         refuse_bomb(plain)
         plain.seek(0)
         with BoundedReads(plain) as file:

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import io
 import json
+import os
 import random
 import struct
 import time
@@ -20,7 +21,7 @@ import soundfile
 from PIL import ExifTags, Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 
-from app.base import picture_header
+from app.base import foreign_formats, picture_header
 from app.base.trouble import Trouble
 from app.engine.models import safetensors
 from app.engine.pictures.files import picture_settings
@@ -133,6 +134,17 @@ def fuzz(folder: Path, count: int, seed: int) -> None:
 def test_broken_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert_sound, "CONVERTERS", ())  # ffmpeg is another process, with a deadline of its own
     fuzz(tmp_path, 150, seed=1)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes among files")
+@pytest.mark.parametrize("read", [sound.read_settings, sound.measure, foreign_formats.find_sound_kind, picture_settings.read])
+def test_a_pipe_is_not_waited_for(read: Callable[[Path], object], tmp_path: Path) -> None:
+    """One in the place of a saved voice's clip held up every page that lists voices."""
+    os.mkfifo(tmp_path / "ann.wav")
+    with pytest.raises((OSError, Trouble)) as told:
+        read(tmp_path / "ann.wav")
+    assert "not a regular file" in f"{told.value} {told.value.__cause__}"
 
 
 @pytest.mark.slow

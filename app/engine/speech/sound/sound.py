@@ -24,6 +24,7 @@ from app.base import atomic_write
 from app.base.bounded_json import Bounds, parse_json
 from app.base.foreign_formats import find_sound_kind, open_sound
 from app.base.path_checks import is_file
+from app.base.regular_file import open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import strip_paths
@@ -234,7 +235,7 @@ def _read_comment(path: Path) -> str:
 
 
 def _read_wav_comment(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if file.read(12)[8:] != b"WAVE":
             return ""
         for _ in range(CHUNKS_MOST):
