@@ -20,6 +20,8 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.report_file import check, read_report
 
 _FORMAT: Final = 1
+WITH_LORAS: Final = "loras-"
+"""Begins the names of folders in that of the verdicts, each for what was observed with certain LoRAs."""
 Fault = Literal["numbers", "memory", "crash"]
 """Kinds of failed runs that are not the user's fault."""
 
@@ -212,13 +214,15 @@ def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Ve
 
 
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[Subject, ...]:
-    """Forget the fallbacks of this model, or of all models, and return them. The next run starts as if none had failed."""
+    """Forget the fallbacks of this model, or of all models, also those taken with LoRAs, and return them. The next run starts as if none had
+    failed."""
+    with_loras = [subject for inner in sorted(folder.glob(f"{WITH_LORAS}*")) for subject in forget(inner, hardware, model)]
     with _lock(folder, hardware):
         verdicts = _load_if_readable(folder, hardware)
         gone = tuple(each for each in verdicts if each.kind == "rung" and model in ("", each.model))
         if gone:
             store(folder, hardware, {subject: each for subject, each in verdicts.items() if subject not in gone})
-    return gone
+    return (*gone, *with_loras)
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:

@@ -3,6 +3,7 @@ raises."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import read
 from app.compat.machine.pretended import find_machine
-from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load, reload
+from app.compat.machine.verdicts import WITH_LORAS, RunFailure, Subject, Verdict, Verdicts, learn, load, reload
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
@@ -118,9 +119,12 @@ class Session:
             wanted = replace(choice, chunk=self.dial.chunk if chunk is None else chunk)
             return make_plan(self.home, facts, model, wanted, verdicts, request, yields=yields)
 
+        lessons = self._find_lessons(request)
+        if lessons != self.home.verdicts:
+            self.verdicts.update(load(lessons, self.hardware))
         if died is not None:
             for _ in range(FALLBACKS_AFTER_DEATH):
-                if learned := self._fall_back(decided, need, RunFailure(died.fault, died.step), None, died.words, died.loading):
+                if learned := self._fall_back(decided, need, RunFailure(died.fault, died.step), None, died.words, died.loading, lessons):
                     yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
         live, told = None, list[Sentence]()
         while True:
@@ -148,9 +152,11 @@ class Session:
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 failure = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
-                of_loras = kind == "numbers" and isinstance(request, PictureRequest) and bool(request.loras)
+                of_loras = kind == "numbers" and lessons != self.home.verdicts
                 runs = partial(decided, chunk=live.last_chunk)
-                learned = None if failure is None else self._fall_back(runs, need, failure, where, words, loading, not of_loras)
+                learned = (
+                    None if failure is None else self._fall_back(runs, need, failure, where, words, loading, None if of_loras else lessons)
+                )
                 if failure is None or learned is None:
                     if of_loras:
                         raise Trouble(
@@ -166,19 +172,25 @@ class Session:
             release()
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
 
+    def _find_lessons(self, request: Request) -> Path:
+        """Return where the fallbacks of such runs are stored. What breaks with LoRAs may be their doing: it holds for these alone."""
+        loras = sorted(each.path for each in request.loras) if isinstance(request, PictureRequest) else []
+        named = hashlib.sha256("\n".join(loras).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return self.home.verdicts / f"{WITH_LORAS}{named}" if loras else self.home.verdicts
+
     def _fall_back(
-        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str, loading: bool = False,
-        lasting: bool = True,
+        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str, loading: bool,
+        lessons: Path | None,
     ) -> Learned | None:  # fmt: skip
-        """Take one fallback and store it: later runs on this machine start with it. `lasting`: False where it may not be the machine that
+        """Take one fallback and store it in the folder `lessons`: such runs on this machine start with it. None: it may not be the machine that
         broke the numbers; the next run reads what is stored."""
         found = next_fallback(decided, need, self.verdicts, failure, where, words, loading)
         if found is None:
             return None
         learned, verdict, _ = found
         self.verdicts[verdict.subject] = verdict
-        if lasting:
-            learn(self.home.verdicts, self.hardware, verdict)
+        if lessons is not None:
+            learn(lessons, self.hardware, verdict)
         return learned
 
     def _run(

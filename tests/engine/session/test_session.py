@@ -17,7 +17,7 @@ from app.base.paths import home
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
 from app.compat.machine.processor import find_refusal
-from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, learn, load
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import AUTO, Choice, Dtype, Plan, Quantised
@@ -33,10 +33,12 @@ from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.model import describe_need
 from app.engine.models.pretended_device import use_real_device
 from app.engine.models.voice_limits import DIA
+from app.engine.pictures.run.painter import Painter
 from app.engine.session import run_errors
 from app.engine.session.live_plan import LivePlan
 from app.engine.session.run_errors import classify_fault, describe_failure
 from app.engine.session.session import Session
+from app.engine.speech.run.loader import Speaker
 from app.engine.speech.text.voices import keep_voice
 from tests.support import refused
 from tests.support.picture_fixtures import make_lora
@@ -83,19 +85,17 @@ def picture(models: dict[str, str], **more: Any) -> PictureRequest:
     return PictureRequest(**{"prompt": "a boat", "model": models["sd15"], "width": 64, "height": 64, "steps": 3, "seed": 3, **more})
 
 
-def broken(session: Session, monkeypatch: pytest.MonkeyPatch, faults: list[BaseException]) -> None:
+def broken(session: Session, monkeypatch: pytest.MonkeyPatch, faults: list[BaseException], model: type = Speaker) -> None:
     """What a machine without room or with a broken kernel would do: raise in the middle of a run, as often as there are faults."""
-    from app.engine.speech.run.loader import Speaker
+    real = model.run  # type: ignore[attr-defined]
 
-    real = Speaker.run
-
-    def breaking(self: Speaker, *args: Any) -> Iterator[Event]:
+    def breaking(self: Any, *args: Any) -> Iterator[Event]:
         for number, event in enumerate(real(self, *args)):
             if number == 1 and faults:
                 raise faults.pop(0)
             yield event
 
-    monkeypatch.setattr(Speaker, "run", breaking)
+    monkeypatch.setattr(model, "run", breaking)
 
 
 def test_speech_and_picture_after_each_other(run: Run, models: dict[str, str], session: Session) -> None:
@@ -214,6 +214,30 @@ def test_a_lora_that_breaks_numbers_teaches_nothing_about_the_machine(
     assert isinstance(run(picture(models), job="next")[-1], Finished) and choices(plans[0]) == choices(first)
 
 
+@pytest.mark.parametrize("how", ["memory", "death"])
+def test_what_breaks_with_a_lora_is_learned_for_it_alone(
+    run: Run, session: Session, models: dict[str, str], tmp_path: Path, plans: list[Plan], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Whoever made the LoRA may have made it break: its user pays for it, the model does not."""
+    style = make_lora(Path(models["sd15"]), tmp_path / "style.safetensors", 1)
+    run(picture(models), job="before")
+    usual = choices(plans.pop())
+    broken(session, monkeypatch, [MemoryError()] if how == "memory" else [], Painter)
+    died = Died("memory", 1, "killed", False) if how == "death" else None
+    events = run(picture(models, loras=(Lora(str(style)),)), died=died)
+    assert isinstance(events[-1], Finished) and any(isinstance(event, Adjusted) for event in events), events[-1]
+    assert not [each for each in load(session.home.verdicts, session.hardware) if each.kind == "rung"]
+    careful = choices(plans[-1])
+    plans.clear()
+    run(picture(models), job="without it")
+    run(picture(models, loras=(Lora(str(style)),)), job="with it again")
+    assert [choices(each) for each in plans] == [usual, careful] and usual != careful
+    assert {each.kind for each in forget(session.home.verdicts, session.hardware, models["sd15"])} == {"rung"}
+    plans.clear()
+    run(picture(models, loras=(Lora(str(style)),)), job="forgotten")
+    assert choices(plans[0]) == usual
+
+
 def test_memory_that_never_suffices_ends_in_a_sentence(
     run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,8 +260,6 @@ def test_a_fault_that_is_not_the_machines_is_not_answered_by_a_fallback(
 def test_what_was_finished_before_a_failure_is_kept(
     run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from app.engine.speech.run.loader import Speaker
-
     real = Speaker.run
 
     def full(self: Speaker, *args: Any) -> Iterator[Event]:
