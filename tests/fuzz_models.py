@@ -325,7 +325,7 @@ class ModelFuzzer:
         for index in mutations:
             with self.broken(family, good, index, outcome) as (name, path):
                 if family == "kept-voice":
-                    self.ask_voices(name, path, outcome)
+                    self.ask_voices(name, path, good, outcome)
                 else:
                     self.ask_all(name, str(path), "speech" if family in SPEAKING else "picture", index, outcome)
                 if family == "lora":
@@ -366,16 +366,20 @@ class ModelFuzzer:
                 break
         return outcome
 
-    def ask_voices(self, name: str, path: Path, outcome: Outcome) -> None:
+    def list_clips(self) -> list[VoicePrompt]:
+        """List what can be chosen of the voices that Hearth keeps."""
+        return [each.prompt for each in voices.list_voices(self.desk.keeper.home)]
+
+    def ask_voices(self, name: str, path: Path, good: Path, outcome: Outcome) -> None:
         """Ask for the voices that Hearth keeps, with a broken one among them; then delete what is listed."""
         home = self.desk.keeper.home
         shutil.rmtree(home.voices)
         shutil.copytree(path, home.voices, symlinks=True, copy_function=_move)
         for asked, ask in {
             "voices": lambda: voices.list_offered_voices(home),
-            "speaker": lambda: (voices.find_speaker(home.voices / "ann.wav"), voices.find_known(home.voices / "ann.wav")),
-            "prompt": lambda: refuse_or(lambda: voices.prepare_prompt(VoicePrompt(str(home.voices / "ann.wav"), SPOKEN), DIA)),
-            "keep": lambda: refuse_or(lambda: voices.keep_voice(home, "Ann", home.voices / "ann.wav", SPOKEN, DIA)),
+            "speaker": lambda: [(voices.find_speaker(Path(each.path)), voices.find_known(Path(each.path))) for each in self.list_clips()],
+            "prompt": lambda: [refuse_or(partial(voices.prepare_prompt, each, DIA)) for each in self.list_clips()],
+            "keep": lambda: refuse_or(lambda: voices.keep_voice(home, "Ann", good / "ann.wav", SPOKEN, DIA)),
             "check": lambda: self.page.post("/hearth/check", json={"kind": "speech", "text": SPOKEN}),
             "remove": lambda: [voices.forget_voice(home, each) for each in voices.list_voices(home)],
         }.items():

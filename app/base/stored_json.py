@@ -16,6 +16,8 @@ from app.base.disk_faults import word_fault
 from app.base.put_aside import put_aside
 from app.base.sentence import Sentence, say, shorten_list
 
+MOST_BYTES: Final = 64 << 20
+"""Of one of these files; a script has up to 4 MB."""
 NAMED_MOST: Final = 8
 ROUNDS: Final = 20
 """Each round removes all that is wrong; what a removal makes wrong, as the rest of a record, goes in the next."""
@@ -57,10 +59,12 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
 
 
 def read_text(file: Path) -> str | None:
-    """Return a file's text; None if there is no file. Raise IsADirectoryError for a folder or a pipe in its place, and
-    OSError, told once, for a file that cannot be read now."""
+    """Return a file's text; None if there is no file. Raise IsADirectoryError for a folder or a pipe in its place, ValueError for what is no
+    text or too large, and OSError, told once, for a file that cannot be read now."""
     try:
         strange = file.exists() and not file.is_file()  # Windows says of a folder that permission is missing; a pipe never answers
+        if not strange and (size := file.stat().st_size) > MOST_BYTES:
+            raise ValueError(f"it has {size} bytes")
         text = None if strange else file.read_text("utf-8")
     except FileNotFoundError:
         return None

@@ -69,6 +69,12 @@ def test_a_file_that_is_no_settings_is_put_aside(tmp_path: Path, content: bytes)
     assert read_all(file) == {"greeted": True}
 
 
+def test_a_terabyte_in_place_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").touch()
+    os.truncate(tmp_path / "settings.json", 1 << 40)
+    assert read_all(tmp_path / "settings.json") == {} and "1099511627776 bytes" in str(notices.list_notices()[0])
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, *([] if sys.platform == "win32" else [os.mkfifo])])
 def test_something_else_in_place_of_the_settings(tmp_path: Path, make: Callable[[Path], object]) -> None:
     make(tmp_path / "settings.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import json
@@ -18,6 +19,7 @@ from app.base.bounded_json import read_json
 from app.base.disk_faults import word_fault
 from app.base.duration import word_duration
 from app.base.paths import Home, assets
+from app.base.regular_file import is_inside
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.stored_json import is_right, read_stored
 from app.base.trouble import Trouble
@@ -161,9 +163,9 @@ def find_known(clip: Path) -> tuple[str, ...]:
 
 
 def _read_note(clip: Path) -> StoredVoice:
-    """Read the note beside a saved voice's clip; empty if there is none, or another program's file."""
+    """Read the note beside a saved voice's clip; empty if there is none, it lies elsewhere, or it is another program's file."""
     about = clip.with_suffix(".json")
-    noted: StoredVoice = read_json(about) if about.is_file() else {}
+    noted: StoredVoice = read_json(about) if is_inside(about, clip.parent) and about.is_file() else {}
     return noted if is_right(STORED, noted) and "transcript" in noted else {}
 
 
@@ -204,6 +206,8 @@ def keep_voice(
             say_to_all("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken)
         )
     try:
+        if not is_inside(path.with_suffix(".json"), home.voices):
+            raise OSError(errno.EINVAL, "it leads elsewhere")
         read_stored(path.with_suffix(".json"), STORED)
     except OSError as fault:
         raise Trouble(
@@ -220,7 +224,7 @@ def keep_voice(
 
 
 def list_voices(home: Home) -> tuple[Voice, ...]:
-    """List saved voices by name; skip anything else in the folder."""
+    """List saved voices by name; skip anything else in the folder, and what a link leads out of it."""
     return _list_folder(home.voices, ".wav")
 
 
@@ -251,6 +255,8 @@ def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:
     found = []
     for about in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         path = about.with_suffix(suffix)
+        if not (is_inside(about, folder) and is_inside(path, folder)):
+            continue
         try:
             values = read_stored(about, STORED)
             prompt = VoicePrompt(str(path), str(values["transcript"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,28 @@ def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: 
     with pytest.raises(Trouble):
         voices.keep_voice(home, "///", tmp_path / "clip.wav", "Hello, dear.", DIA)
     assert voices.list_voices(Home(tmp_path / "none", tmp_path)) == ()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a link needs a permission there")
+@pytest.mark.parametrize("end", [".wav", ".json"])
+def test_a_saved_voice_that_leads_elsewhere_is_not_opened(end: str, tmp_path: Path) -> None:
+    """A folder of voices from a stranger may name any file of this computer."""
+    place = Home(tmp_path / "home", tmp_path / "models").create()
+    clip = Path(write_clip(tmp_path / "clip.wav", 6))
+    voices.keep_voice(place, "Ann", clip, "Hello.", DIA)
+    file = place.voices / f"ann{end}"
+    file.rename(tmp_path / f"private{end}")
+    file.symlink_to(tmp_path / f"private{end}")
+    before = (tmp_path / f"private{end}").read_bytes()
+    assert voices.list_voices(place) == ()
+    if end == ".json":
+        assert not voices._read_note(place.voices / "ann.wav")
+        with pytest.raises(Trouble, match="leads elsewhere"):
+            voices.keep_voice(place, "Ann", clip, "Hello.", DIA)
+    else:
+        voices.keep_voice(place, "Ann", clip, "Hello.", DIA)
+        assert not file.is_symlink()
+    assert (tmp_path / f"private{end}").read_bytes() == before
 
 
 def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
