@@ -178,6 +178,18 @@ def refuse_shared_bytes(file: IO[bytes], length: int) -> None:
                 waiting.append(int.from_bytes(place[:size] if size <= len(place) else _peek(file, offset, size), endian))
 
 
+def shares_bytes(exif: bytes | str) -> bool:
+    """Tell whether the entries of EXIF name more bytes than there are; text is PNG's older form, lines of hexadecimal digits below three others."""
+    try:
+        body = exif if isinstance(exif, bytes) else bytes.fromhex("".join(exif.split("\n")[3:]))
+        while body.startswith(EXIF):  # as Pillow does
+            body = body[len(EXIF) :]
+        refuse_shared_bytes(io.BytesIO(body), len(body))
+    except (OSError, ValueError):
+        return True
+    return False
+
+
 def _peek(file: IO[bytes], offset: int, size: int) -> bytes:
     here = file.tell()
     file.seek(offset)

@@ -251,6 +251,29 @@ def test_a_picture_to_start_from_loses_such_exif(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "older PNG"])
+def test_exif_that_fits_and_whose_entries_share_their_bytes_is_not_read(kind: str, tmp_path: Path) -> None:
+    """Pillow made an object of each of ten million fractions in 60 KB, to write them again without the orientation."""
+    for shared, size in ((0, (16, 24)), (1000, (24, 16))):
+        rows = [(274, 3, 1, 6), *((1000 + index, 5, 5000, 8) for index in range(shared))]
+        exif = (
+            b"II*\0"
+            + struct.pack("<IH", 8, len(rows))
+            + b"".join(struct.pack("<HHII", *each) for each in rows)
+            + bytes(4)
+            + bytes(40_000 if shared else 0)
+        )
+        info = PngInfo()
+        if kind == "older PNG":
+            info.add_text("Raw profile type exif", f"\nexif\n{len(exif)}\n{exif.hex()}", zip=True)
+        picture, file = Image.new("RGB", (24, 16), "red"), tmp_path / "a"
+        picture.save(file, kind.split()[-1], **({"pnginfo": info} if kind == "older PNG" else {"exif": exif}))
+        tracemalloc.start()
+        assert input_images.open_image(str(file)).size == size
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("kind", ["JPEG", "WEBP"])
 def test_the_comment_of_a1111_is_found(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "a"

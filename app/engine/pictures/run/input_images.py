@@ -10,6 +10,7 @@ from PIL import Image, ImageOps
 
 from app.base.foreign_formats import OWN_PICTURES, decode, open_picture
 from app.base.path_checks import is_file
+from app.base.picture_header import shares_bytes
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.setting_names import NAMES
@@ -17,7 +18,7 @@ from app.engine.models.model import ModelSettings
 
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16
-"""JPEG's own limit; a PNG may bring a megabyte, whose entries would fill the memory."""
+"""JPEG's own limit; a PNG or WebP may bring a megabyte."""
 MOST_PIXELS: Final = 100_000_000
 """Allows a photo of 12,000 x 8,000; a decompression bomb is refused by its header."""
 
@@ -33,8 +34,8 @@ def open_image(path: str) -> Image.Image:
             with open_picture(file, OWN_PICTURES) as picture:
                 _check_size(path, *picture.size)
                 decode(picture)
-                for name in ("exif", "Raw profile type exif"):  # Pillow copies every entry, however large and many
-                    if len(picture.info.get(name, "")) > EXIF_MOST:
+                for name in picture.info.keys() & {"exif", "Raw profile type exif"}:  # Pillow copies every entry, however large and many
+                    if len(picture.info[name]) > EXIF_MOST or shares_bytes(picture.info[name]):
                         del picture.info[name]
                 upright = ImageOps.exif_transpose(picture)
                 if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
