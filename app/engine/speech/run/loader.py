@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -127,7 +128,8 @@ def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") ->
             reorder_weights(model)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
-    tokenizer = load_tokenizer(DiaTokenizer, folder)
+    with _explaining(folder):
+        tokenizer = load_tokenizer(DiaTokenizer, folder)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
     dia = Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), name or folder.name, plan.row)
     return Speaker(dia, given, tuple(notes), linears)
@@ -173,9 +175,18 @@ def _check_kind(folder: Path, kind: str) -> None:
 def _load_model(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
     for path in safetensors.list_weights(folder):
         safetensors.read_header(path)
-    try:
+    with _explaining(folder):
         model, found = from_pretrained.load(kind, folder, plan, how.role)
-    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as fault:
+    notes += found
+    return model.requires_grad_(False)
+
+
+@contextmanager
+def _explaining(folder: Path) -> Iterator[None]:
+    """Raise a Trouble for what the libraries raise for files that they cannot make sense of."""
+    try:
+        yield
+    except (OSError, SafetensorError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError) as fault:
         if isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault):
             raise
         raise Trouble(
@@ -187,8 +198,6 @@ def _load_model(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list
             ),
             cure="get:dia-1.6b",
         ) from fault
-    notes += found
-    return model.requires_grad_(False)
 
 
 def _send_packed(model: Any, device: str) -> Any:

@@ -216,6 +216,11 @@ def test_a_tokenizer_that_its_library_cannot_read_is_told(broken: dict[str, Any]
     assert refused(lambda: load(model)).sentence.key == "load.broken"
 
 
+def test_a_voices_tokenizer_that_its_library_cannot_read_is_told(voice: Path) -> None:
+    change(voice / "tokenizer_config.json", added_tokens_decoder={"0": 131072})
+    assert refused(lambda: speak(voice)).sentence.key == "speech.broken"
+
+
 @pytest.mark.parametrize("family", ["z-image", "flux2-klein"])
 def test_a_chat_template_is_not_run(family: str, tmp_path: Path) -> None:
     """One took 100 GB of memory, another never ended."""
