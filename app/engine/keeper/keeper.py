@@ -30,6 +30,7 @@ from app.engine.keeper.engine_loop import QUIET_S, EngineLoop
 from app.engine.keeper.job_folder import drop_all_passing, show_preview, take_over_all, tidy_uploads
 from app.engine.keeper.kept_parts import KeptParts
 from app.engine.keeper.open_database import open_database, relist
+from app.engine.keeper.own_inputs import adopt, require_own
 from app.engine.keeper.progress_board import ProgressBoard
 from app.engine.keeper.recovery import explain_database_fault, recall_progress
 from app.engine.keeper.state import EngineState, Sample
@@ -116,9 +117,9 @@ class Keeper:
         return self._engine.chunk
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
-        """Queue a job, with its model's id, which is what all later stations ask for. The chunk is not part of it: all jobs use the
-        one in force (`set_chunk`)."""
-        request = admit(request, self.home)
+        """Queue a job, with its model's id, which is what all later stations ask for, made from files in Hearth's own folders. The chunk
+        is not part of it: all jobs use the one in force (`set_chunk`)."""
+        request = adopt(self.home, admit(request, self.home))
         try:
             job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         except sqlite3.Error as fault:
@@ -287,6 +288,7 @@ class Keeper:
         self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed", "stopped"):
+            require_own(self.home, known.request)
             with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
                 (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
@@ -307,6 +309,7 @@ class Keeper:
     def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
         """Find the owner's latest unfinished job with exactly this request that left something to resume from. Jobs of earlier versions
         may name no model."""
+        request = adopt(self.home, request)
         asked = dict.fromkeys((resolve(self.home, request), request))
         unfinished = [job for each in asked for job in self.journal.list_unfinished(each, choice)]
         return next((job for job in unfinished if measure_progress(self.folder(job.id))), None)

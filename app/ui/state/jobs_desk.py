@@ -23,6 +23,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
 from app.engine.keeper.keeper import Keeper
+from app.engine.keeper.own_inputs import require_own
 from app.engine.models.on_disk import find_model
 from app.engine.speech.kind import match_takes
 from app.engine.speech.text import script
@@ -180,6 +181,7 @@ class JobsDesk:
         spoken = self._find_ended_script(person)
         if spoken is None or index not in {part.index for part in spoken.parts}:
             raise Trouble(say_to_all("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
+        require_own(self.keeper.home, spoken.request)
         takes = {part.index: part.path for part in spoken.parts if part.whole}  # the others are spoken where the script is gone on with
         keep = tuple(takes.get(place, "") for place in range(spoken.parts[0].total))
         return self.begin(dataclasses.replace(spoken.request, only_parts=(index,), keep=keep, seed=None), person)
@@ -189,6 +191,7 @@ class JobsDesk:
         wanted = self.match_script(text, person)
         if wanted is None:
             raise Trouble(say_to_all("parts.none-fits", "No part of this script is spoken already. Speak the whole script."))
+        require_own(self.keeper.home, wanted)
         return self.begin(wanted, person)
 
     def match_script(self, text: str, person: Person) -> SpeechRequest | None:
@@ -252,6 +255,7 @@ class JobsDesk:
             smaller, change = retry_smaller.shrink_speech(request, self.models.read_limits(request.model)[1])
         else:
             raise Trouble(say_to_all("smaller.nothing", "There is no job to retry with smaller settings."))
+        require_own(self.keeper.home, smaller)
         self.begin(smaller, person)
         return smaller, change
 

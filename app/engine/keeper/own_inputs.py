@@ -1,0 +1,67 @@
+"""The files that jobs are made from lie in Hearth's own folders: a stored job, which may come from a stranger's database, is let name no other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from app.base.atomic_write import replacing
+from app.base.path_checks import is_file
+from app.base.paths import Home, assets
+from app.base.regular_file import is_inside, open_regular
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.jobs.request import Asked, PictureRequest, Request, SpeechRequest
+
+
+def adopt(home: Home, request: Asked) -> Asked:
+    """Return the request with copies of the files that lie elsewhere, as commands name them; each under its content, so that the same request
+    gives the same. Weights are used where they lie."""
+    if isinstance(request, PictureRequest):
+        return replace(request, image=_adopt(home, request.image), mask=_adopt(home, request.mask))
+    if request.voice is None:
+        return request
+    return replace(request, voice=replace(request.voice, path=_adopt(home, request.voice.path)))
+
+
+def _adopt(home: Home, path: str | None) -> str | None:
+    if path is None or not is_file(Path(path)) or _is_own(home, path):
+        return path
+    try:
+        with open_regular(Path(path)) as file:
+            folder = home.scratch / "uploads" / hashlib.file_digest(file, "sha256").hexdigest()[:32]
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)  # it stays a day from now, or as long as a job needs it
+        for each in (Path(path), Path(path).with_suffix(".json")):  # the second: what is noted beside the clip of a voice
+            if is_file(each) and not (folder / each.name).exists():
+                with open_regular(each) as file, replacing(folder / each.name) as unfinished, unfinished.open("wb") as copy:
+                    shutil.copyfileobj(file, copy)
+    except OSError:  # the run tells what cannot be read; without room for a copy it can still be used where it lies
+        return path
+    return str(folder / Path(path).name)
+
+
+def require_own(home: Home, request: Request) -> None:
+    """Raise a Trouble for a stored job that is made from a file elsewhere."""
+    for path in filter(None, _list_inputs(request)):
+        if not _is_own(home, path):
+            raise Trouble(
+                say(
+                    "job.foreign-input",
+                    "This job is made from {file}, which lies outside Hearth's folders, so it cannot be used again. Start it anew with this file.",
+                    file=path,
+                )
+            )
+
+
+def _list_inputs(request: Request) -> tuple[str | None, ...]:
+    if isinstance(request, SpeechRequest):
+        return (request.voice.path if request.voice else None, *request.keep)
+    return request.image, request.mask
+
+
+def _is_own(home: Home, path: str) -> bool:
+    return any(is_inside(Path(path), folder) for folder in (home.root, home.creations, home.scratch, home.voices, assets()))
