@@ -238,12 +238,13 @@ class Engine:
         theirs.close()
         while not isinstance(self._pipe.recv(), Ready):
             pass
+        bad = list[str]()
         for first in (
             SpeechRequest("Hello.", "starter-voice", seed=1, max_frames=20),
             PictureRequest("a boat", "starter-painter", **PAINTED),
         ):
-            self.run(first, waits_s=600)  # what it imports is not the next one's time
-        bad, self._bytes = self._take_heard(), self._read_bytes()
+            bad += self.run(first, waits_s=600).bad  # what it imports is not the next one's time
+        self._bytes = self._read_bytes()
         return bad
 
     def run(self, request: Request, waits_s: float = LOADS_S) -> Ended:
@@ -277,8 +278,7 @@ class Engine:
         took_s = time.monotonic() - begun_s
         if how == "ended after 20 s" or bad:
             self.end()
-        if waits_s == LOADS_S:
-            bad += self._take_heard(job if self._child is not None else "")
+        bad += self._take_heard(job if self._child is not None else "")
         shutil.rmtree(self._folder / "jobs" / job, ignore_errors=True)
         return Ended(how, took_s, reached, tuple(bad))
 
