@@ -63,10 +63,10 @@ def make(page: Page) -> None:
     page.wait_for_selector("#h-sound .h-player")
     open_tab(page, "paint")
     for prompt in (*FURTHER_PROMPTS, *reversed(page.evaluate("Hearth.prompts().map(([_, words]) => words)"))):
-        before = page.evaluate("Hearth.state.picture?.results[0]?.id ?? 0")
+        before = page.evaluate("Hearth.live.state.picture?.results[0]?.id ?? 0")
         page.fill("#paint-prompt textarea", prompt)
         page.click("#paint-go")
-        page.wait_for_function("before => (Hearth.state.picture?.results[0]?.id ?? 0) > before", arg=before)
+        page.wait_for_function("before => (Hearth.live.state.picture?.results[0]?.id ?? 0) > before", arg=before)
     open_tab(page, "machine")
     page.click("#machine-test")
     page.wait_for_selector("#h-words .h-badge:is(.right, .careful)")

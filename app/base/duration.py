@@ -1,4 +1,4 @@
-"""Word a duration: the one way in which Hearth writes lengths of time. The page's is Hearth.time in hearth.js; a test compares them."""
+"""Word a duration: the one way in which Hearth writes lengths of time. The page's is time() in words.js; a test compares them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.support.places import TOP
 
 NODE = next((Path(playwright.__file__).parent / "driver").glob("node*"))
 """The one that Playwright brings: the page's words need no browser."""
-HEARTH = TOP / "app" / "ui" / "page" / "static" / "js" / "hearth.js"
+WORDS = TOP / "app" / "ui" / "page" / "static" / "js" / "words.js"
 SECONDS = (
     0,
     0.04,
@@ -85,11 +85,12 @@ def test_a_blank_that_turns_out_chinese_loses_the_space_beside_it() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_says_the_same(language: str) -> None:
     told = run_script(f"""
-        Hearth.words = {json.dumps(templates(language))};
+        import {{ learn, sentences, t, time }} from {json.dumps(WORDS.as_uri())};
+        learn({json.dumps(templates(language))});
         console.log(JSON.stringify([
-          ...{json.dumps(SECONDS)}.flatMap(each => [Hearth.time(each), Hearth.time(each, true)]),
-          ...[0, 1, 2].map(n => Hearth.t("x", "{{n}} {{n:picture is|pictures are}} here", {{n}})),
-          ...{json.dumps(TOGETHER)}.map(each => Hearth.sentences(each)),
+          ...{json.dumps(SECONDS)}.flatMap(each => [time(each), time(each, true)]),
+          ...[0, 1, 2].map(n => t("x", "{{n}} {{n:picture is|pictures are}} here", {{n}})),
+          ...{json.dumps(TOGETHER)}.map(sentences),
         ]));""")
     here = [word_duration(each, exact).translate(templates(language)) for each in SECONDS for exact in (False, True)]
     counted = ["0 pictures are here", "1 picture is here", "2 pictures are here"]
@@ -97,13 +98,6 @@ def test_the_page_says_the_same(language: str) -> None:
 
 
 def run_script(script: str) -> object:
-    """Run a script after hearth.js, which finds a page without any elements."""
-    page = """
-        const body = { classList: { add() {} } };
-        const none = () => ({ querySelector: () => null, querySelectorAll: () => [], addEventListener() {}, documentElement: {}, body });
-        globalThis.window = globalThis; globalThis.document = none(); globalThis.fetch = () => new Promise(() => {});
-        globalThis.MutationObserver = class { observe() {} };
-    """
-    done = subprocess.run([NODE, "-"], input=page + HEARTH.read_text("utf-8") + script, capture_output=True, encoding="utf-8", timeout=60)
+    done = subprocess.run([NODE, "--input-type=module", "-"], input=script, capture_output=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

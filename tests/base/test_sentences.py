@@ -89,7 +89,7 @@ def test_chinese_has_the_same_blanks_and_reads_as_chinese() -> None:
 
 
 def test_durations_are_worded_by_one_function() -> None:
-    """`word_duration` and `Hearth.time` alone know the units of time: 2722 s beside 45 minutes is one length in two styles."""
+    """`word_duration` and `time` of words.js alone know the units of time: 2722 s beside 45 minutes is one length in two styles."""
     assert not [key for key, english in ENGLISH.items() if TIME.search(english) and not key.startswith("time.")]
 
 
@@ -131,7 +131,7 @@ def test_no_call_of_the_scripts_is_overlooked(path: Path) -> None:
 
 
 def test_scripts_join_words_by_the_marks_of_their_reader() -> None:
-    """Chinese has a comma and a colon of its own: `word.comma`, `word.colon`, and `Hearth.sentences` where whole ones follow each other."""
+    """Chinese has a comma and a colon of its own: `word.comma`, `word.colon`, and `sentences` where whole ones follow each other."""
     fixed = re.compile(r'\.join\("[,:;] "\)|\}(</b>)?[:,;] \$\{')
     found = [
         f"{file.name}:{number} {line.strip()[:100]}"

@@ -35,13 +35,14 @@ WATCH = """() => {
   const begin = AudioBufferSourceNode.prototype.start;
   AudioBufferSourceNode.prototype.start = function (...given) { window.sounded ??= performance.now(); return begin.apply(this, given); };
   addEventListener("click", (event) => {
-    if (event.target.closest("#speak-go, #paint-go")) [window.clicked, before, window.sounded, window.painted] = [performance.now(), Hearth.state.picture?.job];
+    if (!event.target.closest("#speak-go, #paint-go")) return;
+    [window.clicked, before, window.sounded, window.painted] = [performance.now(), Hearth.live.state.picture?.job];
   }, true);
   new MutationObserver(() => {
     const live = document.querySelector("#h-parts .h-live:not([hidden])");
     if (live && listened !== window.clicked) [listened] = [window.clicked, live.click()];
     const image = document.querySelector("#h-canvas .h-easel img:not([hidden])");
-    const { job, end } = Hearth.state.picture ?? {};
+    const { job, end } = Hearth.live.state.picture ?? {};
     if (end && job !== before && image?.complete) window.painted ??= performance.now();
   }).observe(document.body, { subtree: true, childList: true, attributes: true });
 }"""
@@ -104,7 +105,7 @@ def measure(browser: Browser, home: Path) -> dict[str, float]:
                 page.click('button[role="tab"][data-tab-id="speak"]')
                 page.click("#speak-go")
                 found[f"first sound, {name}"] = since_click(page, "sounded")
-                page.wait_for_function("Hearth.state.speech?.end")
+                page.wait_for_function("Hearth.live.state.speech?.end")
                 page.click('button[role="tab"][data-tab-id="paint"]')
                 page.click("#paint-go")
                 found[f"picture, {name}"] = since_click(page, "painted")

@@ -48,7 +48,7 @@ def asked(page: Page, opened: Open, kind: str, field: str, words: str) -> str:
     page.keyboard.press("Control+Enter")
     until(lambda: len(opened.jobs()) > before)
     job: str = opened.jobs()[-1]["id"]
-    page.wait_for_function("([kind, job]) => Hearth.state[kind]?.job === job", arg=[kind, job])
+    page.wait_for_function("([kind, job]) => Hearth.live.state[kind]?.job === job", arg=[kind, job])
     return job
 
 

@@ -82,7 +82,7 @@ def test_a_page_that_is_open_costs_next_to_nothing(visit: Visit, opened: Open) -
     """The server's part of the strip: about 1 % of a core while nothing runs, counted in a piece of Python that is timed meanwhile,
     because a core that has busy neighbours takes twice as long for either."""
     page = visit()
-    page.wait_for_function("!Hearth.busy")
+    page.wait_for_function("!Hearth.live.busy")
     server = psutil.Process(opened.process.pid)
 
     def worked_s() -> float:

@@ -63,7 +63,7 @@ def strip(page: Page) -> dict[str, str]:
 
 
 def steps(page: Page) -> int:
-    done: int = page.evaluate("Math.round((Hearth.state.picture?.share ?? 0) * 200)")
+    done: int = page.evaluate("Math.round((Hearth.live.state.picture?.share ?? 0) * 200)")
     return done
 
 
@@ -105,7 +105,9 @@ def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) 
     page.click("#paint-go")
     until(lambda: len(opened.jobs()) > before)
     page.wait_for_function(
-        "id => Hearth.state.picture?.job === id && Hearth.state.picture.share > 0", arg=opened.jobs()[-1]["id"], timeout=LOADING_MS
+        "id => Hearth.live.state.picture?.job === id && Hearth.live.state.picture.share > 0",
+        arg=opened.jobs()[-1]["id"],
+        timeout=LOADING_MS,
     )
     chunk(page, 1024 - 1)
     engine = opened.engine()

@@ -247,7 +247,7 @@ By the page's own clock, which is slow where the machine is."""
 
 def go(page: Page, tab: str) -> None:
     """By the script's own way: on a narrow screen some tabs hide in a menu."""
-    page.wait_for_function("window.Hearth?.openTab && window.Hearth.state")
+    page.wait_for_function("window.Hearth?.openTab && window.Hearth.live.state")
     page.wait_for_selector(f'button[role="tab"][data-tab-id="{tab}"]', state="attached")  # may come after the strip
     page.evaluate("tab => Hearth.openTab(tab)", tab)
     first = {"speak": "#speak-go", "paint": "#paint-go", "shelf": "#h-shelf", "models": "#h-models", "machine": "#h-words"}[tab]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +18,10 @@ STATIC: Final = Path(__file__).parent / "static"
 FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
 FIRST: Final = STATIC / "early.js"
 """Inlined in the page, as it must run before anything is drawn."""
-ORDER: Final = {".js": ("refusals", "hearth"), ".css": ("hearth", "gradio", "rooms")}
-"""Files that come first. Scripts depend on hearth.js alone, and on the fetch of refusals.js; styles may override earlier ones."""
+STYLES_FIRST: Final = ("hearth", "gradio", "rooms")
+"""Styles may override earlier ones."""
+IMPORT: Final = re.compile(r'^import (?:\{ (.+?) \} from )?"\./(\w+)\.js";\n', re.MULTILINE)
+EXPORT: Final = re.compile(r"^export (?=(?:const|(?:async )?function) (\w+))", re.MULTILINE)
 SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 
@@ -31,10 +35,21 @@ class Bundle:
 @cache
 def bundle(suffix: str) -> Bundle:
     """Join all scripts, or all styles, one after the other."""
-    place = {f"{stem}{suffix}": number for number, stem in enumerate(ORDER[suffix])}
-    files = sorted(FOLDERS[suffix].glob(f"*{suffix}"), key=lambda each: (place.get(each.name, len(place)), each.name))
-    content = b"\n".join(each.read_bytes() for each in files)
+    sources = {file.stem: file.read_text("utf-8") for file in sorted(FOLDERS[suffix].glob(f"*{suffix}"))}
+    joined = _join_modules(sources) if suffix == ".js" else "\n".join({name: sources[name] for name in (*STYLES_FIRST, *sources)}.values())
+    content = joined.encode()
     return Bundle(f"all-{hashlib.sha256(content).hexdigest()[:12]}{suffix}", content)
+
+
+def _join_modules(sources: Mapping[str, str]) -> str:
+    """Make one module of many, each after those that it imports: a function each, which returns what it exports."""
+    needed = {name: [module for _, module in IMPORT.findall(source)] for name, source in sources.items()}
+    return "".join(_enclose(name, sources[name]) for name in TopologicalSorter(needed).static_order())
+
+
+def _enclose(name: str, source: str) -> str:
+    body = EXPORT.sub("", IMPORT.sub(lambda found: f"const {{ {found[1]} }} = ${found[2]};\n" if found[1] else "", source))
+    return f"const ${name} = (() => {{\n{body}return {{ {', '.join(EXPORT.findall(source))} }};\n}})();\n"
 
 
 def head(variables: str) -> str:
@@ -43,7 +58,7 @@ def head(variables: str) -> str:
     return (
         f'<style>{variables}</style><link rel="stylesheet" href="hearth/static/{bundle(".css").name}">'
         f"<script data-languages='{tags}'>{FIRST.read_text('utf-8')}</script>"
-        f'<script defer src="hearth/static/{bundle(".js").name}"></script>'
+        f'<script type="module" src="hearth/static/{bundle(".js").name}"></script>'
     )
 
 

@@ -161,27 +161,6 @@ class Live(TypedDict, total=False):
     machines: View
 
 
-FUNCTIONS: Final = (
-    "answer",
-    "look_at",
-    "keepLooking",
-    "spokenBy",
-    "paintedBy",
-    "confirmVoice",
-    "confirmPreset",
-    "copyReport",
-    "inForce",
-    "reusing",
-    "reused",
-    "before",
-    "stay",
-    "kept",
-    "keptClip",
-    "keptPicture",
-    "soon",
-)
-"""Functions of the scripts that Gradio's events call."""
-
 SWITCHES: Final = ("language", "chime", "light")
 """Values of data-h-act: the switches in the head."""
 

@@ -118,7 +118,7 @@ class MachineTab:
 def connect(tab: MachineTab) -> None:
     machine, plan, chunk, force, calls = (tab.fields.machine, tab.fields.plan, tab.fields.chunk, tab.fields.force, tab.fields.calls)
     look: dict[str, Any] = {
-        "fn": None, "inputs": [plan.model, plan.pretended], "outputs": None, "js": "(model, as) => { Hearth.look_at(model, as); }",
+        "fn": None, "inputs": [plan.model, plan.pretended], "outputs": None, "js": "(model, as) => { Hearth.lookAt(model, as); }",
     }  # fmt: skip
     chunk.slider.release(tab.slide, chunk.slider, [chunk.slider, chunk.exact, chunk.message], **LATEST)
     chunk.exact.submit(tab.type_size, chunk.exact, [chunk.slider, chunk.message], **LATEST)

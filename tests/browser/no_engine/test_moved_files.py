@@ -63,8 +63,8 @@ def test_a_page_that_was_told_of_a_picture_gets_it_after_it_has_moved(page: Page
     desk = opened[0]
     job, parts = paint(desk)
     go(page, "paint")
-    page.wait_for_function("Hearth.state.picture?.parts.length === 2")
-    told = page.evaluate("Hearth.state.picture.parts.map((each) => each.url)")
+    page.wait_for_function("Hearth.live.state.picture?.parts.length === 2")
+    told = page.evaluate("Hearth.live.state.picture.parts.map((each) => each.url)")
     kept = shelve(desk, job, parts)
     for url, each in zip(told, kept, strict=True):
         got = page.evaluate("async (url) => [...new Uint8Array(await (await fetch(url, { cache: 'reload' })).arrayBuffer())]", url)

@@ -168,7 +168,7 @@ def test_play_all_sounds_as_the_joined_file(
             sound.write(folder / f"sound-000-{place:03d}.wav", cut, RATE)
             board.post(job.id, SoundPiece(0, str(folder / f"sound-000-{place:03d}.wav"), 0.0, len(cut) / RATE))
         board.post(job.id, Step(9, 90, 80.0, "frames", None, Reading(), part=0, parts=len(parts)))
-    page.wait_for_function(f"Hearth.state.speech?.job === '{job.id}' && Hearth.state.speech.parts[2].state === 'done'")
+    page.wait_for_function(f"Hearth.live.state.speech?.job === '{job.id}' && Hearth.live.state.speech.parts[2].state === 'done'")
     button.click()
     page.wait_for_function("window.recorded.length > 0")
     if in_pieces:

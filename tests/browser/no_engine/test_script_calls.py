@@ -46,7 +46,7 @@ def carried(page: Page) -> list[Any]:
 
 
 def test_only_a_start_makes_the_page_ask_sooner(page: Page) -> None:
-    click = "(id) => { document.querySelector(id).click(); return Hearth.busy; }"
+    click = "(id) => { document.querySelector(id).click(); return Hearth.live.busy; }"
     assert [page.evaluate(click, each) for each in ("#h-strip", "button#speak-go")] == [False, True]
 
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from app.ui import own_window, routes, share
 from app.ui.page import protocol
-from app.ui.page.protocol import CURES, DEEDS, FUNCTIONS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
+from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 from app.ui.tabs import models, other_machines, shelf, welcome
@@ -41,7 +41,7 @@ def trees() -> list[ast.Module]:
 
 
 def ids_in_script(source: str) -> set[str]:
-    """Ids in selectors, in HTML, and as texts of their own, as Hearth.press gets them."""
+    """Ids in selectors, in HTML, and as texts of their own, as press() gets them."""
     made = re.findall(rf'\b(?:id|labelledby)="({ID})"', source)
     return {*re.findall(rf"#({ID})", source), *made, *re.findall(rf'"((?!h-){ID})"', source)}
 
@@ -57,7 +57,7 @@ def calls_in_script(source: str) -> set[str]:
 
 def carried_in_script(source: str) -> set[tuple[str, str]]:
     """Calls with the number that they carry."""
-    return set(re.findall(r'Hearth\.call\("([\w.]+)", \{ (\w+):', source))
+    return set(re.findall(r'\bcall\("([\w.]+)", \{ (\w+):', source))
 
 
 def routes_in_script(source: str) -> set[tuple[str, str]]:
@@ -97,10 +97,10 @@ def deeds_in_script(source: str) -> set[str]:
 
 def state_in_script(source: str) -> set[str]:
     """Fields of the state: taken from it by name, or by an area that is drawn with it."""
-    taken = re.findall(r"Hearth\.state\??\.(\w+)", source) + re.findall(r"\bstate\.(\w+)", source)
+    taken = re.findall(r"\bstate\??\.(\w+)", source)
     drawn = [
         name
-        for listed in re.findall(r"Hearth\.area\([^\n]*?\{ ([\w:, ]+) \}\) =>", source)
+        for listed in re.findall(r"\barea\([^\n]*?\{ ([\w:, ]+) \}\) =>", source)
         for name in re.findall(r"(\w+)(?:: \w+)?(?:,|$)", listed)
     ]
     return {*taken, *drawn}
@@ -188,8 +188,6 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
     assert hidden == ["app/ui/tabs/paint_fields.py", "app/ui/tabs/script_calls.py"], "a dropped picture, and calls"
     scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
     assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE
-    assert set(re.findall(r"Hearth\.(\w+)\(", window)) == set(FUNCTIONS)
-    assert all(f"Hearth.{each} = " in scripts for each in FUNCTIONS)
     assert set(re.findall(r'data-h-act="(\w+)"', window)) == set(SWITCHES) and all(f'"{each}"' in scripts for each in SWITCHES)
     assert set(re.findall(r'data-kind="(\w+)"', window)) == set(MEASURED) and all(f'"{each}"' in scripts for each in MEASURED)
 
@@ -250,7 +248,7 @@ def test_every_cure_has_its_button_and_every_button_its_cure() -> None:
         if text
     }
     table = SCRIPTS["cures.js"].partition("const CURES = {")[2].partition("};")[0]
-    buttons = {quoted or plain for quoted, plain in re.findall(r'^    (?:"([\w.:-]+)"|(\w+))(?=[:,(])', table, re.MULTILINE)}
+    buttons = {quoted or plain for quoted, plain in re.findall(r'^  (?:"([\w.:-]+)"|(\w+))(?=[:,(])', table, re.MULTILINE)}
     assert given <= set(CURES), given - set(CURES)
     assert {each.partition(":")[0] for each in buttons} <= set(CURES)
     assert set(CURES) - {each.partition(":")[0] for each in buttons} == {"get", "token"}, "got by name, and pasted on the Models tab"
@@ -260,23 +258,23 @@ def test_every_cure_has_its_button_and_every_button_its_cure() -> None:
 @pytest.mark.parametrize(
     ("reader", "source", "found"),
     [
-        (ids_in_script, 'Hearth.press("paint-goo");', {"paint-goo"}),
+        (ids_in_script, 'press("paint-goo");', {"paint-goo"}),
         (ids_in_script, 'document.querySelector("#h-parst .h-list")', {"h-parst"}),
         (ids_in_script, 'el(`<dialog aria-labelledby="h-que">`)', {"h-que"}),
         (ids_in_script, 'row.querySelector(".h-part button"); el(`<p class="h-chips">`)', set()),
-        (calls_in_script, 'Hearth.call("speak.reod", { part: 1 })', {"speak.reod"}),
-        (carried_in_script, 'Hearth.call("speak.redo", { index: 1 })', {("speak.redo", "index")}),
-        (routes_in_script, "Hearth.post(`hearth/queu/${job}/${act}`)", {("hearth/queu/{}/{}", "POST")}),
+        (calls_in_script, 'call("speak.reod", { part: 1 })', {"speak.reod"}),
+        (carried_in_script, 'call("speak.redo", { index: 1 })', {("speak.redo", "index")}),
+        (routes_in_script, "post(`hearth/queu/${job}/${act}`)", {("hearth/queu/{}/{}", "POST")}),
         (routes_in_script, 'ask("hearth/greeting", { method: "POST" })', {("hearth/greeting", "POST")}),
         (routes_in_script, 'ask("hearth/greeting").then(draw)', {("hearth/greeting", "GET")}),
         (routes_in_script, "ask(`hearth/machine?model=${model}`)", {("hearth/machine", "GET")}),
-        (fields_in_script, 'Hearth.post("hearth/check", { kind, txt: text })', {("hearth/check", "kind"), ("hearth/check", "txt")}),
+        (fields_in_script, 'post("hearth/check", { kind, txt: text })', {("hearth/check", "kind"), ("hearth/check", "txt")}),
         (fields_in_script, "ask(`hearth/machine?modl=${model}&as=${as}`)", {("hearth/machine", "modl"), ("hearth/machine", "as")}),
-        (tabs_in_script, 'Hearth.openTab("modells")', {"modells"}),
+        (tabs_in_script, 'openTab("modells")', {"modells"}),
         (deeds_in_script, 'act(each.id, card.binned ? "plane" : "favourite"); post(job.id, "upp")', {"plane", "favourite", "upp"}),
-        (state_in_script, 'Hearth.area("#h-strip", (element, { strip, quue }) => {', {"strip", "quue"}),
-        (state_in_script, 'Hearth.area("#h-words", (element, { strip, checked: now }) => {', {"strip", "checked"}),
-        (state_in_script, "Hearth.state?.picure?.job", {"picure"}),
+        (state_in_script, 'area("#h-strip", (element, { strip, quue }) => {', {"strip", "quue"}),
+        (state_in_script, 'area("#h-words", (element, { strip, checked: now }) => {', {"strip", "checked"}),
+        (state_in_script, "live.state?.picure?.job", {"picure"}),
     ],
 )  # fmt: skip
 def test_a_name_that_is_misspelt_is_seen(reader: Any, source: str, found: set[Any]) -> None:

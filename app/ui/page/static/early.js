@@ -1,8 +1,8 @@
 // Runs before anything is drawn: set the chosen language and light or dark, so that nothing flashes or changes later.
 (() => {
-  const tags = (window.HearthLanguages = JSON.parse(document.currentScript.dataset.languages));
+  const tags = JSON.parse(/** @type {any} */ (document.currentScript).dataset.languages);
   // Gradio asks the browser: it is told the one language of the page, or a phone's zh-HK would get English labels and a French one French.
-  const chosen = tags[document.cookie.match(/(?:^|; )hearth_language=(\w+)/)?.[1]];
+  const chosen = tags[document.cookie.match(/(?:^|; )hearth_language=(\w+)/)?.[1] ?? ""];
   const spoken = chosen ?? tags[navigator.language.toLowerCase().split("-")[0]] ?? tags.en;
   Object.defineProperty(navigator, "language", { get: () => spoken });
   Object.defineProperty(navigator, "languages", { get: () => [spoken] });
@@ -11,7 +11,7 @@
   const system = matchMedia("(prefers-color-scheme: dark)");
   const shine = () => document.body?.classList.toggle("dark", wish ? wish === "dark" : system.matches);
   if (wish) {
-    const url = new URL(location);
+    const url = new URL(location.href);
     if (url.searchParams.get("__theme") !== wish) {
       url.searchParams.set("__theme", wish);
       history.replaceState(null, "", url);

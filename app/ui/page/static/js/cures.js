@@ -1,56 +1,63 @@
 // Put a button beside each trouble that Hearth can cure.
-(() => {
-  const { t, el } = Hearth;
-  const tab = (id) => () => Hearth.openTab(id);
-  const get = (id) => [[t("cure.get", "Download it"), () => Hearth.getModel(id)]];
-  const use = (call) => [[t("cure.use", "Use it"), () => Hearth.call(call)]];
-  const smaller = (trouble) => [
-    [t("cure.smaller", "Retry smaller"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
-    [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Choose another model"), tab("models")],
-  ];
-  // A single caption is named in the sentence; several are buttons.
-  const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.rewrite("paint-prompt", each, t("cure.caption-taken", "The prompt is now: {words}", { words: each }))]);
-  const report = () => [[t("cure.report", "Copy report"), Hearth.copyReport]];
-  // Resuming a failed job keeps what it finished.
-  const on = (trouble) => {
-    const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
-    return kind ? [[t("interrupted.on", "Resume"), () => Hearth.post(`hearth/queue/${Hearth.state[kind].job}/go-on`)]] : [];
-  };
-  const CURES = {
-    "use:dia-1.6b": () => use("speak.use"),
-    "use:sd15": () => use("paint.use"),
-    "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
-    models: () => [[t("cure.configs", "Open Models"), tab("models")]],
-    smaller,
-    automatic: (trouble) => (trouble.closest("#machine-more") ? [] : [[t("cure.machine", "Open Machine"), tab("machine")]]), // else it is open
-    report,
-    repair: report,
-    "go-on": (trouble) => [...on(trouble), ...report()],
-    voices: (trouble) => [[t("cure.voices", "Give each a voice"), () => Hearth.giveVoices(JSON.parse(trouble.dataset.tags))]],
-    changed: () => [[t("cure.changed", "Speak only what changed"), () => (Hearth.call("speak.changed"), Hearth.soon())]],
-    "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => Hearth.deed("creations")], ...on(trouble)],
-  };
+import { el, makeButton } from "./elements.js";
+import { area, call, live, post, soon } from "./hearth.js";
+import { retrySmaller } from "./job.js";
+import { copyReport } from "./machine.js";
+import { deed, getModel } from "./models.js";
+import { giveVoices, rewrite } from "./rewrite.js";
+import { openTab } from "./tabs.js";
+import { t } from "./words.js";
 
-  const EVERYBODYS = ["voices", "changed"]; // of the cures
+const tab = (id) => () => openTab(id);
+const get = (id) => [[t("cure.get", "Download it"), () => getModel(id)]];
+const use = (name) => [[t("cure.use", "Use it"), () => call(name)]];
+const smaller = (trouble) => [
+  [t("cure.smaller", "Retry smaller"), () => retrySmaller(trouble.closest("#h-parts") ? "speech" : "picture")],
+  [t("cure.free", "Free memory"), () => deed("free")], [t("cure.models", "Choose another model"), tab("models")],
+];
+// A single caption is named in the sentence; several are buttons.
+const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => rewrite("paint-prompt", each, t("cure.caption-taken", "The prompt is now: {words}", { words: each }))]);
+const report = () => [[t("cure.report", "Copy report"), copyReport]];
+// Resuming a failed job keeps what it finished.
+const on = (trouble) => {
+  const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
+  return kind ? [[t("interrupted.on", "Resume"), () => post(`hearth/queue/${live.state[kind].job}/go-on`)]] : [];
+};
+const CURES = {
+  "use:dia-1.6b": () => use("speak.use"),
+  "use:sd15": () => use("paint.use"),
+  "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
+  models: () => [[t("cure.configs", "Open Models"), tab("models")]],
+  smaller,
+  automatic: (trouble) => (trouble.closest("#machine-more") ? [] : [[t("cure.machine", "Open Machine"), tab("machine")]]), // else it is open
+  report,
+  repair: report,
+  "go-on": (trouble) => [...on(trouble), ...report()],
+  voices: (trouble) => [[t("cure.voices", "Give each a voice"), () => giveVoices(JSON.parse(trouble.dataset.tags))]],
+  changed: () => [[t("cure.changed", "Speak only what changed"), () => (call("speak.changed"), soon())]],
+  "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => deed("creations")], ...on(trouble)],
+};
 
-  // Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, most cures for the owner; only the owner's state has charts.
-  Hearth.cure = (trouble) => {
-    if (!Hearth.state) return;
-    const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = Hearth.state.charts || EVERYBODYS.includes(trouble.dataset.cure) ? trouble.dataset.cure : "";
-    const cure = owned || (offered.length ? "captions" : ""), listed = trouble.tagName === "LI";
-    let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
-    if (!row?.classList.contains("h-cure")) {
-      if (!cure) return;
-      row = el(`<p class="h-chips h-cure"></p>`);
-      if (listed) trouble.append(row);
-      else trouble.after(row);
-    }
-    row.hidden = trouble.hidden;
-    if (row.dataset.cure === cure) return;
-    row.dataset.cure = cure;
-    row.innerHTML = "";
-    const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.(trouble) ?? []);
-    row.append(...[...captions(offered), ...buttons].map(([label, run]) => Hearth.button(label, run)));
-  };
-  Hearth.area(".h-trouble[data-cure]", Hearth.cure);
-})();
+const EVERYBODYS = ["voices", "changed"]; // of the cures
+
+// Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, most cures for the owner; only the owner's state has charts.
+/** @param {any} trouble */
+export const offerCure = (trouble) => {
+  if (!live.state) return;
+  const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = live.state.charts || EVERYBODYS.includes(trouble.dataset.cure) ? trouble.dataset.cure : "";
+  const cure = owned || (offered.length ? "captions" : ""), listed = trouble.tagName === "LI";
+  let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
+  if (!row?.classList.contains("h-cure")) {
+    if (!cure) return;
+    row = el(`<p class="h-chips h-cure"></p>`);
+    if (listed) trouble.append(row);
+    else trouble.after(row);
+  }
+  row.hidden = trouble.hidden;
+  if (row.dataset.cure === cure) return;
+  row.dataset.cure = cure;
+  row.innerHTML = "";
+  const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.(trouble) ?? []);
+  row.append(...[...captions(offered), ...buttons].map(([label, run]) => makeButton(label, run)));
+};
+area(".h-trouble[data-cure]", offerCure);

@@ -1,71 +1,73 @@
 // What Gradio leaves to do: its labels that it has in English only and without a key (those with a key: gradio_words.py), the focus after a choice.
-(() => {
-  const { t } = Hearth;
-  const WORDS = [
-    [/^Upload file$/, () => t("gradio.upload", "Upload file")],
-    [/^Click to upload or drop files$/, () => t("gradio.drop", "Click to upload or drop files")],
-    [/^Remove this file$/, () => t("gradio.remove", "Remove this file")],
-    [/^Record audio$/, () => t("gradio.record", "Record audio")],
-    [/^Paste from clipboard$/, () => t("gradio.paste", "Paste from clipboard")],
-    [/^Reset to default value$/, () => t("gradio.reset", "Reset to default value")],
-    [/^number input for (.*)$/, (label) => t("gradio.number", "number input for {label}", { label })],
-    [/^range slider for (.*)$/, (label) => t("gradio.slider", "range slider for {label}", { label })],
-    [/^Adjust volume$/, () => t("gradio.volume", "Adjust volume")],
-    [/^Adjust playback speed to (.*)x$/, (speed) => t("gradio.speed", "Adjust playback speed to {speed}x", { speed })],
-    [/^Skip backwards by (.*) seconds$/, (seconds) => t("gradio.back", "Skip backwards by {time}", { time: Hearth.time(seconds) })],
-    [/^Skip forward by (.*) seconds$/, (seconds) => t("gradio.forward", "Skip forward by {time}", { time: Hearth.time(seconds) })],
-    [/^Reset audio$/, () => t("gradio.reset-sound", "Reset audio")],
-    [/^Trim audio to selection$/, () => t("gradio.trim-sound", "Trim audio to selection")],
-    [/^Drag to adjust start time$/, () => t("gradio.begin", "Drag to adjust start time")],
-    [/^Drag to adjust end time$/, () => t("gradio.end", "Drag to adjust end time")],
-    [/^Trim$/, () => t("gradio.trim", "Trim")],
-    [/^Cancel$/, () => t("sure.no", "Cancel")],
-    [/^More tabs$/, () => t("gradio.tabs", "More tabs")],
-  ];
+import { onPage } from "./elements.js";
+import { area } from "./hearth.js";
+import { t, time } from "./words.js";
 
-  function word(text) {
-    for (const [shape, say] of WORDS) {
-      const found = text?.match(shape);
-      if (found) return say(...found.slice(1));
-    }
-    return text;
+/** @type {[RegExp, (...found: string[]) => string][]} */
+const WORDS = [
+  [/^Upload file$/, () => t("gradio.upload", "Upload file")],
+  [/^Click to upload or drop files$/, () => t("gradio.drop", "Click to upload or drop files")],
+  [/^Remove this file$/, () => t("gradio.remove", "Remove this file")],
+  [/^Record audio$/, () => t("gradio.record", "Record audio")],
+  [/^Paste from clipboard$/, () => t("gradio.paste", "Paste from clipboard")],
+  [/^Reset to default value$/, () => t("gradio.reset", "Reset to default value")],
+  [/^number input for (.*)$/, (label) => t("gradio.number", "number input for {label}", { label })],
+  [/^range slider for (.*)$/, (label) => t("gradio.slider", "range slider for {label}", { label })],
+  [/^Adjust volume$/, () => t("gradio.volume", "Adjust volume")],
+  [/^Adjust playback speed to (.*)x$/, (speed) => t("gradio.speed", "Adjust playback speed to {speed}x", { speed })],
+  [/^Skip backwards by (.*) seconds$/, (seconds) => t("gradio.back", "Skip backwards by {time}", { time: time(Number(seconds)) })],
+  [/^Skip forward by (.*) seconds$/, (seconds) => t("gradio.forward", "Skip forward by {time}", { time: time(Number(seconds)) })],
+  [/^Reset audio$/, () => t("gradio.reset-sound", "Reset audio")],
+  [/^Trim audio to selection$/, () => t("gradio.trim-sound", "Trim audio to selection")],
+  [/^Drag to adjust start time$/, () => t("gradio.begin", "Drag to adjust start time")],
+  [/^Drag to adjust end time$/, () => t("gradio.end", "Drag to adjust end time")],
+  [/^Trim$/, () => t("gradio.trim", "Trim")],
+  [/^Cancel$/, () => t("sure.no", "Cancel")],
+  [/^More tabs$/, () => t("gradio.tabs", "More tabs")],
+];
+
+function word(text) {
+  for (const [shape, say] of WORDS) {
+    const found = text?.match(shape);
+    if (found) return say(...found.slice(1));
   }
+  return text;
+}
 
-  Hearth.area(".gradio-container [aria-label], .gradio-container [title]", (element) => {
-    for (const name of ["aria-label", "title"]) {
-      const said = element.getAttribute(name), worded = word(said);
-      if (worded !== said) element.setAttribute(name, worded);
-    }
+area(".gradio-container [aria-label], .gradio-container [title]", (element) => {
+  for (const name of ["aria-label", "title"]) {
+    const said = element.getAttribute(name), worded = word(said);
+    if (worded !== said) element.setAttribute(name, worded);
+  }
+});
+area("#paint-image input[type=range]", (slider) => slider.setAttribute("aria-label", t("image_editor.brush_size", "Brush size")));
+// Enter chooses from a list, and Gradio lets go of the focus: it goes back to the field, which must not hear of it, or its list would open again.
+onPage("keydown", ({ key, target }) => {
+  if (key !== "Enter" || !target.matches?.("input[aria-expanded]")) return;
+  setTimeout(() => {
+    if (document.activeElement !== document.body || !target.isConnected) return;
+    const unheard = (event) => event.stopImmediatePropagation();
+    onPage("focus", unheard, true);
+    target.focus({ preventScroll: true });
+    document.removeEventListener("focus", unheard, true);
   });
-  Hearth.area("#paint-image input[type=range]", (slider) => slider.setAttribute("aria-label", t("image_editor.brush_size", "Brush size")));
-  // Enter chooses from a list, and Gradio lets go of the focus: it goes back to the field, which must not hear of it, or its list would open again.
-  document.addEventListener("keydown", ({ key, target }) => {
-    if (key !== "Enter" || !target.matches?.("input[aria-expanded]")) return;
-    setTimeout(() => {
-      if (document.activeElement !== document.body || !target.isConnected) return;
-      const unheard = (event) => event.stopImmediatePropagation();
-      document.addEventListener("focus", unheard, true);
-      target.focus({ preventScroll: true });
-      document.removeEventListener("focus", unheard, true);
-    });
-  }, true);
+}, true);
 
-  // A dropdown's list that scrolls is a stop of its own in Chromium, without a name or a ring; and it stays open after Tab from what was typed.
-  document.addEventListener("keydown", ({ key, target }) => {
-    if (key !== "Tab" || !target.matches?.("input[aria-expanded]")) return;
-    const listed = () => target.closest(".container, .block")?.querySelector("ul[role=listbox]");
-    listed()?.setAttribute("tabindex", "-1");
-    setTimeout(() => document.activeElement !== target && listed() && target.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, repeat: true })), 50); // repeated: it stops no job
-  }, true);
+// A dropdown's list that scrolls is a stop of its own in Chromium, without a name or a ring; and it stays open after Tab from what was typed.
+onPage("keydown", ({ key, target }) => {
+  if (key !== "Tab" || !target.matches?.("input[aria-expanded]")) return;
+  const listed = () => target.closest(".container, .block")?.querySelector("ul[role=listbox]");
+  listed()?.setAttribute("tabindex", "-1");
+  setTimeout(() => document.activeElement !== target && listed() && target.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, repeat: true })), 50); // repeated: it stops no job
+}, true);
 
-  // What Gradio writes while a file is sent has no label: gradio.css shows this in its place.
-  Hearth.area("body", (body) => body.style.setProperty("--h-uploading", JSON.stringify(t("file.uploading", "Uploading\u2026"))));
+// What Gradio writes while a file is sent has no label: gradio.css shows this in its place.
+area("body", (body) => body.style.setProperty("--h-uploading", JSON.stringify(t("file.uploading", "Uploading\u2026"))));
 
-  // Nothing is dragged on a phone: gradio.css shows this in place of where to drop it.
-  Hearth.area("body", (body) => body.style.setProperty("--h-tap", JSON.stringify(t("file.tap", "Tap to choose a file"))));
+// Nothing is dragged on a phone: gradio.css shows this in place of where to drop it.
+area("body", (body) => body.style.setProperty("--h-tap", JSON.stringify(t("file.tap", "Tap to choose a file"))));
 
-  Hearth.area("#speak-clip .text-button", (button) => {
-    const said = button.firstChild?.data, worded = word(said);
-    if (worded !== said) button.firstChild.data = worded;
-  });
-})();
+area("#speak-clip .text-button", (button) => {
+  const said = button.firstChild?.data, worded = word(said);
+  if (worded !== said) button.firstChild.data = worded;
+});

@@ -1,73 +1,77 @@
 // The first start on one screen: this machine, what fits, one click to a first sound or picture.
-(() => {
-  const { t, text, el, ask, time } = Hearth;
-  let view = null, asked = "";
+import { el, makeButton, onPage, text } from "./elements.js";
+import { area, ask, buttons, tabInView } from "./hearth.js";
+import { getModel } from "./models.js";
+import { sendSample } from "./rewrite.js";
+import { firstSamples } from "./samples.js";
+import { openTab } from "./tabs.js";
+import { sentences, size, t, time } from "./words.js";
 
-  async function done() {
-    await ask("hearth/greeting", { method: "POST" });
-    view = { ...view, greeted: true };
-    document.querySelectorAll("#h-greeting").forEach((each) => (each.hidden = true));
+let /** @type {View} */ view = null, asked = "";
+
+async function done() {
+  await ask("hearth/greeting", { method: "POST" });
+  view = { ...view, greeted: true };
+  document.querySelectorAll("#h-greeting").forEach((each) => (each.hidden = true));
+}
+
+function start(name, tab, field, words) {
+  done();
+  openTab(tab);
+  sendSample(field, words, name, buttons[tab].go);
+}
+
+const first = (name, ...sample) => makeButton(name, () => start(name, ...sample), "h-first");
+
+// Once: the frame keeps its height while the machine is being asked, so that nothing below it moves.
+function frame(element) {
+  const by = Object.fromEntries(view.models.map((each) => [each.id, each]));
+  element.innerHTML = `<h2></h2><p class="h-machine-words"></p><div class="h-start"><div><h3></h3><p class="h-soft"></p><p class="h-go"></p></div><div><h3></h3><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
+  text(element.querySelector("h2"), t("greeting.title", "Welcome. This is your machine:"));
+  const [now, later] = element.querySelectorAll("h3");
+  text(now, t("greeting.now", "Start now"));
+  text(later, t("greeting.later", "Or download the large models"));
+  text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models: a voice that reads any English text, and a painter of simple scenes. They run on any machine, without a download or an account."));
+  const go = element.querySelector(".h-go");
+  if (by["starter-voice"].here) go.append(first(t("greeting.speak", "Speak something"), "speak", "speak-text", firstSamples.script));
+  if (by["starter-painter"].here) go.append(first(t("greeting.paint", "Paint something"), "paint", "paint-prompt", firstSamples.prompt));
+  for (const each of offered()) {
+    const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
+    text(line.querySelector("b"), each.title);
+    const how = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: size(each.download), time: time(each.seconds) });
+    text(line.querySelector("p"), sentences([each.facts[0], how]));
+    if (!each.here) line.append(makeButton(t("greeting.get", "Download {title}", { title: each.title }), async () => (await getModel(each.id)) && done(), "h-chip"));
+    element.querySelector(".h-list").append(line);
   }
+  text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));
+  element.querySelector(":scope > .h-chips button").addEventListener("click", () => (openTab(tabInView()), done()));
+}
 
-  function start(name, tab, field, words) {
-    done();
-    Hearth.openTab(tab);
-    Hearth.send(field, words, name, Hearth.buttons[tab].go);
-  }
+const offered = () => ["dia-1.6b", "sd15"].map((id) => view.models.find((each) => each.id === id));
 
-  const first = (name, ...sample) => Hearth.button(name, () => start(name, ...sample), "h-first");
-  const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
-
-  // Once: the frame keeps its height while the machine is being asked, so that nothing below it moves.
-  function frame(element) {
-    const by = Object.fromEntries(view.models.map((each) => [each.id, each]));
-    element.innerHTML = `<h2></h2><p class="h-machine-words"></p><div class="h-start"><div><h3></h3><p class="h-soft"></p><p class="h-go"></p></div><div><h3></h3><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
-    text(element.querySelector("h2"), t("greeting.title", "Welcome. This is your machine:"));
-    const [now, later] = element.querySelectorAll("h3");
-    text(now, t("greeting.now", "Start now"));
-    text(later, t("greeting.later", "Or download the large models"));
-    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models: a voice that reads any English text, and a painter of simple scenes. They run on any machine, without a download or an account."));
-    const go = element.querySelector(".h-go");
-    if (by["starter-voice"].here) go.append(first(t("greeting.speak", "Speak something"), "speak", "speak-text", Hearth.first.script));
-    if (by["starter-painter"].here) go.append(first(t("greeting.paint", "Paint something"), "paint", "paint-prompt", Hearth.first.prompt));
-    for (const each of offered()) {
-      const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
-      text(line.querySelector("b"), each.title);
-      const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: gigabytes(each.download), time: time(each.seconds) });
-      text(line.querySelector("p"), Hearth.sentences([each.facts[0], size]));
-      if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), async () => (await Hearth.getModel(each.id)) && done(), "h-chip"));
-      element.querySelector(".h-list").append(line);
-    }
-    text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));
-    element.querySelector(":scope > .h-chips button").addEventListener("click", () => (Hearth.openTab(Hearth.tabInView()), done()));
-  }
-
-  const offered = () => ["dia-1.6b", "sd15"].map((id) => view.models.find((each) => each.id === id));
-
-  function draw(element) {
-    element.hidden = view.greeted;
-    if (view.greeted) return;
-    if (!element.firstElementChild) frame(element);
-    text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "Checking what it can do…"));
-    const lines = element.querySelectorAll(".h-list li");
-    offered().forEach(({ fit }, place) => {
-      const badge = lines[place].querySelector(".h-badge");
-      badge.className = `h-badge ${fit?.level ?? ""}`;
-      text(badge, fit?.word ?? "...");
-      text(lines[place].querySelector(".h-fit"), fit?.sentence ?? "");
-    });
-  }
-
-  // Starting a job by hand dismisses the greeting too; it stays visible until the page is left, so that nothing jumps.
-  document.addEventListener("click", (event) => {
-    if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) ask("hearth/greeting", { method: "POST" });
+function draw(element) {
+  element.hidden = view.greeted;
+  if (view.greeted) return;
+  if (!element.firstElementChild) frame(element);
+  text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "Checking what it can do…"));
+  const lines = element.querySelectorAll(".h-list li");
+  offered().forEach(({ fit }, place) => {
+    const badge = lines[place].querySelector(".h-badge");
+    badge.className = `h-badge ${fit?.level ?? ""}`;
+    text(badge, fit?.word ?? "...");
+    text(lines[place].querySelector(".h-fit"), fit?.sentence ?? "");
   });
+}
 
-  Hearth.area("#h-greeting", async (element, { strip }) => {
-    const now = strip.machine ? "known" : "waking";
-    if (view?.greeted || asked === now) return;
-    asked = now;
-    view = await ask("hearth/greeting");
-    draw(element);
-  });
-})();
+// Starting a job by hand dismisses the greeting too; it stays visible until the page is left, so that nothing jumps.
+onPage("click", (event) => {
+  if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) ask("hearth/greeting", { method: "POST" });
+});
+
+area("#h-greeting", async (element, { strip }) => {
+  const now = strip.machine ? "known" : "waking";
+  if (view?.greeted || asked === now) return;
+  asked = now;
+  view = await ask("hearth/greeting");
+  draw(element);
+});

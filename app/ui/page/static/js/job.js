@@ -1,95 +1,101 @@
 // What speech and picture jobs share: progress, remarks, failures.
-(() => {
-  const { t, text, el, list } = Hearth;
-  const notes = new Map(), stopping = new Set();
+import { el, list, onPage, text } from "./elements.js";
+import { area, buttons, fill, live, post, redraw } from "./hearth.js";
+import { rewrite } from "./rewrite.js";
+import { t } from "./words.js";
 
-  // Per-step progress is visual only; screen readers hear what is new.
-  Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
-  Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-resume" hidden><button type="button"></button></p>`;
+const notes = new Map(), stopping = new Set();
 
-  // Said of a stopped job: results are kept only where there are some.
-  Hearth.stopped = (kept) => (kept ? t("canvas.stopped", "stopped; finished results are kept") : t("measuring.stopped", "stopped"));
+// Per-step progress is visual only; screen readers hear what is new.
+export const jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
+export const jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-resume" hidden><button type="button"></button></p>`;
 
-  // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
-  Hearth.drawJob = (element, view, doing, heard = "") => {
-    const { end } = view;
-    if (end) stopping.delete(view.job);
-    const asked_to_stop = !end && stopping.has(view.job) && t("job.stopping", "stopping…");
-    const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
-    text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
-    text(element.querySelector(".h-heard"), asked_to_stop || waits || view.doing || (end ? doing : heard));
-    const share = element.querySelector(".h-share");
-    share.classList.toggle("h-idle", Boolean(end));
-    share.firstElementChild.style.width = `${view.share * 100}%`;
-    list(element.querySelector(".h-said"), view.said, (each) => each.text, (each) => {
-      const line = el(`<li class="h-soft ${each.kind}"></li>`);
-      line.textContent = each.text;
-      return line;
-    });
-    const lately = element.querySelector(".h-lately");
-    lately.hidden = !notes.has(view.job);
-    text(lately, notes.get(view.job) ?? "");
-    const trouble = element.querySelector(".h-trouble");
-    trouble.hidden = end?.kind !== "failed";
-    if (end?.kind === "failed") {
-      trouble.dataset.cure = end.cure;
-      text(trouble, end.text);
-    }
-    // A stopped job goes on after what it finished; the button is the owner's, as for an interrupted one.
-    const resume = element.querySelector(".h-resume");
-    resume.hidden = !(Hearth.state.charts && end?.kind === "stopped" && view.parts.some((part) => "url" in part));
-    resume.firstElementChild.dataset.job = view.job;
-    text(resume.firstElementChild, t("interrupted.on", "Resume"));
-  };
+// Said of a stopped job: results are kept only where there are some.
+/** @param {unknown} kept */
+export const stopped = (kept) => (kept ? t("canvas.stopped", "stopped; finished results are kept") : t("measuring.stopped", "stopped"));
 
-  // Build the frame of a job's card anew where the job is gone, as after a restart of the server: its rows would stay as they were.
-  Hearth.jobCard = (element, job, html) => {
-    const gone = element.dataset.job && !job;
-    element.dataset.job = job ?? "";
-    if (element.firstElementChild && !gone) return false;
-    element.innerHTML = html;
-    return true;
-  };
-
-  // Retry with smaller settings and show them in the fields.
-  Hearth.smaller = async (kind) => {
-    const before = Hearth.state[kind]?.job;
-    const answer = await Hearth.post(`hearth/smaller/${kind}`);
-    const { trouble, text: words, request } = await answer.json();
-    if (kind === "speech" && request) Hearth.rewrite("speak-text", request.text, t("job.shorter", "The script is now its shorter form."));
-    if (kind === "picture" && request) for (const [side, field] of [["width", "paint-width"], ["height", "paint-height"]]) Hearth.put(field, request[side]);
-    for (let tries = 0; !trouble && Hearth.state[kind]?.job === before && tries < 50; tries++) await new Promise((go) => setTimeout(go, 100));
-    notes.set(Hearth.state[kind]?.job, trouble ?? words);
-  };
-
-  // Enable Stop only while a job runs or was just started, and nobody has pressed it.
-  for (const [tab, kind] of [["speak", "speech"], ["paint", "picture"]]) {
-    Hearth.area(`button#${Hearth.buttons[tab].stop}`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end) || stopping.has(state[kind].job)));
+// `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
+/** @param {Element} element @param {View} view @param {string} doing */
+export const drawJob = (element, view, doing, heard = "") => {
+  const { end } = view;
+  if (end) stopping.delete(view.job);
+  const asked_to_stop = !end && stopping.has(view.job) && t("job.stopping", "stopping…");
+  const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
+  text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
+  text(element.querySelector(".h-heard"), asked_to_stop || waits || view.doing || (end ? doing : heard));
+  const share = element.querySelector(".h-share");
+  share.classList.toggle("h-idle", Boolean(end));
+  share.firstElementChild.style.width = `${view.share * 100}%`;
+  list(element.querySelector(".h-said"), view.said, (each) => each.text, (each) => {
+    const line = el(`<li class="h-soft ${each.kind}"></li>`);
+    line.textContent = each.text;
+    return line;
+  });
+  const lately = element.querySelector(".h-lately");
+  lately.hidden = !notes.has(view.job);
+  text(lately, notes.get(view.job) ?? "");
+  const trouble = element.querySelector(".h-trouble");
+  trouble.hidden = end?.kind !== "failed";
+  if (end?.kind === "failed") {
+    trouble.dataset.cure = end.cure;
+    text(trouble, end.text);
   }
+  // A stopped job goes on after what it finished; the button is the owner's, as for an interrupted one.
+  const resume = element.querySelector(".h-resume");
+  resume.hidden = !(live.state.charts && end?.kind === "stopped" && view.parts.some((part) => "url" in part));
+  resume.firstElementChild.dataset.job = view.job;
+  text(resume.firstElementChild, t("interrupted.on", "Resume"));
+};
 
-  document.addEventListener("click", (event) => {
-    const tab = event.target.closest?.("#speak-stop, #paint-stop")?.id;
-    if (!tab) return;
-    stopping.add(Hearth.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
-    Hearth.redraw(); // not with the next answer
-  });
+// Build the frame of a job's card anew where the job is gone, as after a restart of the server: its rows would stay as they were.
+/** @param {HTMLElement} element @param {string | undefined} job @param {string} html */
+export const jobCard = (element, job, html) => {
+  const gone = element.dataset.job && !job;
+  element.dataset.job = job ?? "";
+  if (element.firstElementChild && !gone) return false;
+  element.innerHTML = html;
+  return true;
+};
 
-  // The keyboard shortcuts, named as on this system.
-  Hearth.area(".h-keys", (element) => {
-    if (element.childElementCount) return;
-    element.innerHTML = `<kbd></kbd> <span></span> <kbd>Esc</kbd> <span></span>`;
-    text(element.firstElementChild, /Mac|iP/.test(navigator.platform) ? "\u2318 Enter" : "Ctrl Enter");
-    const [begins, stops] = element.querySelectorAll("span");
-    text(begins, t("job.begins", "starts"));
-    text(stops, t("job.stops", "stops"));
-  });
+// Retry with smaller settings and show them in the fields.
+/** @param {Kind} kind */
+export const retrySmaller = async (kind) => {
+  const before = live.state[kind]?.job;
+  const answer = await post(`hearth/smaller/${kind}`);
+  const { trouble, text: words, request } = await answer.json();
+  if (kind === "speech" && request) rewrite("speak-text", request.text, t("job.shorter", "The script is now its shorter form."));
+  if (kind === "picture" && request) for (const [side, field] of [["width", "paint-width"], ["height", "paint-height"]]) fill(field, request[side]);
+  for (let tries = 0; !trouble && live.state[kind]?.job === before && tries < 50; tries++) await new Promise((go) => setTimeout(go, 100));
+  notes.set(live.state[kind]?.job, trouble ?? words);
+};
 
-  // On narrow screens, scroll the result into view once a job starts.
-  document.addEventListener("click", (event) => {
-    const tab = event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5);
-    if (!tab) return;
-    document.querySelector(`button#${Hearth.buttons[tab].stop}`).disabled = false;
-    const made = document.querySelector(tab === "speak" ? "#h-parts" : "#h-canvas");
-    if (made && made.getBoundingClientRect().top > innerHeight - 80) made.scrollIntoView({ block: "center", behavior: "smooth" });
-  });
-})();
+// Enable Stop only while a job runs or was just started, and nobody has pressed it.
+for (const [tab, kind] of [["speak", "speech"], ["paint", "picture"]]) {
+  area(`button#${buttons[tab].stop}`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end) || stopping.has(state[kind].job)));
+}
+
+onPage("click", (event) => {
+  const tab = event.target.closest?.("#speak-stop, #paint-stop")?.id;
+  if (!tab) return;
+  stopping.add(live.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
+  redraw(); // not with the next answer
+});
+
+// The keyboard shortcuts, named as on this system.
+area(".h-keys", (element) => {
+  if (element.childElementCount) return;
+  element.innerHTML = `<kbd></kbd> <span></span> <kbd>Esc</kbd> <span></span>`;
+  text(element.firstElementChild, /Mac|iP/.test(navigator.platform) ? "\u2318 Enter" : "Ctrl Enter");
+  const [begins, stops] = element.querySelectorAll("span");
+  text(begins, t("job.begins", "starts"));
+  text(stops, t("job.stops", "stops"));
+});
+
+// On narrow screens, scroll the result into view once a job starts.
+onPage("click", (event) => {
+  const tab = event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5);
+  if (!tab) return;
+  document.querySelector(`button#${buttons[tab].stop}`).disabled = false;
+  const made = document.querySelector(tab === "speak" ? "#h-parts" : "#h-canvas");
+  if (made && made.getBoundingClientRect().top > innerHeight - 80) made.scrollIntoView({ block: "center", behavior: "smooth" });
+});

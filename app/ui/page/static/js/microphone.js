@@ -1,44 +1,46 @@
 // Say why the microphone cannot be used; Gradio's Record button would do nothing, and say nothing.
-(() => {
-  const { t, text } = Hearth, devices = navigator.mediaDevices; // a browser hides them from pages without encryption, but for this computer's own
-  let trouble = devices ? "" : "insecure";
+import { el, text } from "./elements.js";
+import { area, redraw } from "./hearth.js";
+import { t } from "./words.js";
 
-  const WORDS = {
-    insecure: () => t("microphone.insecure", "Browsers give no microphone to a page without encryption, such as this one. Record with another app and choose that file."),
-    blocked: () => t("microphone.blocked", "The browser blocks the microphone. Allow it for this page, or record with another app and choose that file."),
-    missing: () => t("microphone.missing", "No microphone was found. Connect one, or record with another app and choose that file."),
+const devices = navigator.mediaDevices; // a browser hides them from pages without encryption, but for this computer's own
+let trouble = devices ? "" : "insecure";
+
+const WORDS = {
+  insecure: () => t("microphone.insecure", "Browsers give no microphone to a page without encryption, such as this one. Record with another app and choose that file."),
+  blocked: () => t("microphone.blocked", "The browser blocks the microphone. Allow it for this page, or record with another app and choose that file."),
+  missing: () => t("microphone.missing", "No microphone was found. Connect one, or record with another app and choose that file."),
+};
+
+if (devices) {
+  const ask = devices.getUserMedia.bind(devices);
+  devices.getUserMedia = async (wanted) => {
+    try {
+      const stream = await ask(wanted);
+      trouble = "";
+      return stream;
+    } catch (/** @type {any} */ fault) {
+      trouble = fault.name === "NotAllowedError" ? "blocked" : "missing";
+      throw fault;
+    } finally {
+      redraw();
+    }
   };
+  const count = async () => {
+    const none = !(await devices.enumerateDevices()).some(({ kind }) => kind === "audioinput");
+    if (none || trouble === "missing") trouble = none ? "missing" : "";
+    redraw();
+  };
+  devices.addEventListener("devicechange", count);
+  count();
+  addEventListener("unhandledrejection", (event) => trouble && /accessing the microphone/.test(event.reason) && event.preventDefault()); // it is told
+}
 
-  if (devices) {
-    const ask = devices.getUserMedia.bind(devices);
-    devices.getUserMedia = async (wanted) => {
-      try {
-        const stream = await ask(wanted);
-        trouble = "";
-        return stream;
-      } catch (fault) {
-        trouble = fault.name === "NotAllowedError" ? "blocked" : "missing";
-        throw fault;
-      } finally {
-        Hearth.redraw();
-      }
-    };
-    const count = async () => {
-      const none = !(await devices.enumerateDevices()).some(({ kind }) => kind === "audioinput");
-      if (none || trouble === "missing") trouble = none ? "missing" : "";
-      Hearth.redraw();
-    };
-    devices.addEventListener("devicechange", count);
-    count();
-    addEventListener("unhandledrejection", (event) => trouble && /accessing the microphone/.test(event.reason) && event.preventDefault()); // it is told
-  }
-
-  Hearth.area("#speak-clip", (clip) => {
-    const told = Boolean(trouble && clip.querySelector(".microphone"));
-    let note = clip.querySelector(".h-note");
-    if (told && !note) clip.querySelector(".audio-container").before((note = Hearth.el(`<p class="h-note" role="alert"></p>`)));
-    if (!told) note?.remove();
-    else text(note, WORDS[trouble]());
-    clip.classList.toggle("h-no-microphone", told && trouble !== "blocked"); // what is allowed meanwhile, Record asks for again
-  });
-})();
+area("#speak-clip", (clip) => {
+  const told = Boolean(trouble && clip.querySelector(".microphone"));
+  let note = clip.querySelector(".h-note");
+  if (told && !note) clip.querySelector(".audio-container").before((note = el(`<p class="h-note" role="alert"></p>`)));
+  if (!told) note?.remove();
+  else text(note, WORDS[trouble]());
+  clip.classList.toggle("h-no-microphone", told && trouble !== "blocked"); // what is allowed meanwhile, Record asks for again
+});

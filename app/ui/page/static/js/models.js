@@ -1,190 +1,196 @@
 // Models: one card each; poll downloads once a second while the tab is open.
-(() => {
-  const { t, text, el, list, ask, size, time } = Hearth;
-  const LOOK_MS = 1000;
-  let page = null, moves = new Map(), shown = false, known = false;
+import { el, list, makeButton, text } from "./elements.js";
+import { area, ask, post } from "./hearth.js";
+import { copyReport } from "./machine.js";
+import { sure } from "./sure.js";
+import { openTab } from "./tabs.js";
+import { sentences, size, t, time } from "./words.js";
 
-  const whole = (name) => name?.replaceAll("-", "-\u2060"); // no line ends at such a hyphen
-  const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
+const LOOK_MS = 1000;
+let /** @type {View} */ page = null, moves = new Map(), shown = false, known = false;
 
-  // Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
-  Hearth.deed = async (name, value = "") => {
-    const answer = await Hearth.post(`hearth/models/${name}`, { value });
-    const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
-    return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}). Reload the page and try again.", { status: answer.status }));
-  };
-  const act = async (name, value, form = null) => {
-    const trouble = await Hearth.deed(name, value);
-    say(trouble, form);
-    await look();
-    if (name !== "pause") await refresh();
-    return trouble;
-  };
-  // Ask where the person is: how much, under which licence, how long, and whether anything can come now.
-  async function agreed(id) {
-    const { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
-    const span = { time: time(seconds) };
-    const long = measured ? t("models.on-line", "about {time} on this line", span) : t("models.at-50", "about {time} at 50 Mbit/s", span);
-    const facts = t("models.offer", "Download {title}? Size: {size}, {long}.", { title, size: size(bytes), long });
-    const terms = licence && t("models.under", "Licence: {licence}.", { licence });
-    return Hearth.sure(Hearth.sentences([facts, terms, trouble]), t("models.get", "Download"), "h-go-on");
+const whole = (name) => name?.replaceAll("-", "-\u2060"); // no line ends at such a hyphen
+const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
+
+// Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
+/** @param {string} name @returns {Promise<string>} */
+export const deed = async (name, value = "") => {
+  const answer = await post(`hearth/models/${name}`, { value });
+  const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
+  return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}). Reload the page and try again.", { status: answer.status }));
+};
+const act = async (name, value, form = null) => {
+  const trouble = await deed(name, value);
+  say(trouble, form);
+  await look();
+  if (name !== "pause") await refresh();
+  return trouble;
+};
+// Ask where the person is: how much, under which licence, how long, and whether anything can come now.
+async function agreed(id) {
+  const { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
+  const span = { time: time(seconds) };
+  const long = measured ? t("models.on-line", "about {time} on this line", span) : t("models.at-50", "about {time} at 50 Mbit/s", span);
+  const facts = t("models.offer", "Download {title}? Size: {size}, {long}.", { title, size: size(bytes), long });
+  const terms = licence && t("models.under", "Licence: {licence}.", { licence });
+  return sure(sentences([facts, terms, trouble]), t("models.get", "Download"), "h-go-on");
+}
+const got = async (id) => (await agreed(id)) && act("get", id);
+// Return whether it was begun.
+/** @param {string} id */
+export const getModel = async (id) => {
+  if (!(await agreed(id))) return false;
+  openTab("models");
+  await act("get", id);
+  document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
+  return true;
+};
+
+// What went wrong stands in the form it was asked in, else above the cards: the page is longer than a screen.
+function say(words, form) {
+  for (const line of document.querySelectorAll("#h-models .h-wrong-now")) {
+    line.hidden = !words || line.closest("form") !== form;
+    text(line, line.hidden ? "" : words);
+    if (!line.hidden) line.scrollIntoView({ block: "nearest" });
   }
-  const got = async (id) => (await agreed(id)) && act("get", id);
-  // Return whether it was begun.
-  Hearth.getModel = async (id) => {
-    if (!(await agreed(id))) return false;
-    Hearth.openTab("models");
-    await act("get", id);
-    document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
-    return true;
-  };
+}
 
-  // What went wrong stands in the form it was asked in, else above the cards: the page is longer than a screen.
-  function say(words, form) {
-    for (const line of document.querySelectorAll("#h-models .h-wrong-now")) {
-      line.hidden = !words || line.closest("form") !== form;
-      text(line, line.hidden ? "" : words);
-      if (!line.hidden) line.scrollIntoView({ block: "nearest" });
-    }
-  }
+async function refresh() {
+  page = await ask("hearth/models");
+  draw();
+}
+async function look() {
+  const before = [...moves.values()].filter(({ state }) => state === "done").length;
+  moves = new Map((await ask("hearth/downloads")).downloads.map((each) => [each.model, each]));
+  if ([...moves.values()].filter(({ state }) => state === "done").length !== before) await refresh();
+  else draw();
+}
 
-  async function refresh() {
-    page = await ask("hearth/models");
-    draw();
-  }
-  async function look() {
-    const before = [...moves.values()].filter(({ state }) => state === "done").length;
-    moves = new Map((await ask("hearth/downloads")).downloads.map((each) => [each.model, each]));
-    if ([...moves.values()].filter(({ state }) => state === "done").length !== before) await refresh();
-    else draw();
-  }
-
-  function frame(element) {
-    element.innerHTML = `<h2 class="h-heard"></h2><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><ul class="h-models"></ul>
-      <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><ul class="h-list"></ul></form>
-      <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-has" role="status"></p></form></div>`;
-    text(element.querySelector("h2"), t("tab.models", "Models"));
-    const [add, token] = [element.querySelector(".h-add"), element.querySelector(".h-token")];
-    text(add.querySelector("h2"), t("models.own", "Add your own model"));
-    text(add.querySelector("p"), t("models.own-how", "Choose a diffusers folder, a Dia folder, or a single .safetensors file (SD 1.5 or SDXL). Hearth uses it from where it is."));
-    text(add.querySelector("button"), t("models.add", "Add"));
-    add.querySelector("input").setAttribute("aria-label", t("models.path", "Full path on this machine"));
-    add.querySelector("input").placeholder = t("models.path", "Full path on this machine");
-    add.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const input = add.querySelector("input");
-      if (!(await act("add", input.value, add))) input.value = "";
-    });
-    text(token.querySelector("h2"), t("token.title", "Access token for gated models"));
-    token.querySelector("p").innerHTML = `<span></span> <a href="https://huggingface.co/settings/tokens" target="_blank" rel="noreferrer">huggingface.co/settings/tokens</a>`;
-    text(token.querySelector("span"), t("token.how", "Some models require you to accept their terms first. Accept them on the model's page, create a token with read access and paste it here. It is stored where Hugging Face's own tools keep it and sent only to Hugging Face."));
-    text(token.querySelector("button"), t("token.keep", "Save"));
-    token.querySelector("input").setAttribute("aria-label", t("token.label", "Access token"));
-    token.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const input = token.querySelector("input"), value = input.value;
-      input.value = "";
-      if (value) await act("token", value, token);
-    });
-    token.addEventListener("click", (event) => event.target.closest(".h-forget") && act("token-away", "", token));
-  }
-
-  function draw() {
-    const element = document.querySelector("#h-models");
-    if (!element || !page) return;
-    if (!element.firstElementChild) frame(element);
-    text(element.querySelector(".h-where"), t("models.where", "Models are stored in {folder} ({free} free).", { folder: page.folder, free: size(page.free) }));
-    list(element.querySelector(".h-models"), page.models, (each) => each.id, make, update);
-    list(element.querySelector(".h-add .h-list"), page.missing, (each) => each.path, (each) => {
-      const line = el(`<li class="h-soft"><span></span> <button type="button" class="h-chip"></button></li>`);
-      text(line.querySelector("button"), t("models.forget", "Remove from list"));
-      line.querySelector("button").addEventListener("click", () => act("forget", each.path));
-      return line;
-    }, (line, each) => text(line.querySelector("span"), each.trouble));
-    const has = element.querySelector(".h-has");
-    if (has.dataset.drawn !== String(page.token)) {
-      has.dataset.drawn = String(page.token);
-      has.innerHTML = page.token ? `<span></span> <button type="button" class="h-chip h-forget"></button>` : "";
-      text(has.querySelector("span"), t("token.there", "A token is saved."));
-      text(has.querySelector("button"), t("token.forget", "Remove token"));
-    }
-  }
-
-  function make() {
-    return el(`<li class="h-card h-model-card"><h3></h3><p class="h-badges"><span class="h-badge h-fit"></span><span class="h-badge h-here right"></span></p><p class="h-soft h-because"></p>
-      <div class="h-facts"></div><p class="h-soft h-size"></p><div class="h-share" role="progressbar" aria-valuemin="0" aria-valuemax="100" hidden><i></i></div>
-      <p class="h-soft h-how" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-does"></p></li>`);
-  }
-
-  function update(card, each) {
-    const move = moves.get(each.id), open = move && move.state !== "done";
-    text(card.querySelector("h3"), each.title);
-    const fit = card.querySelector(".h-fit");
-    fit.className = `h-badge h-fit ${each.fit?.level ?? ""}`;
-    text(fit, each.fit?.word ?? t("models.unknown", "not known yet"));
-    const here = card.querySelector(".h-here");
-    here.hidden = !each.here;
-    text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.installed", "installed"));
-    text(card.querySelector(".h-because"), each.fit ? Hearth.sentences([each.fit.sentence, ...each.fit.cures]) : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
-    list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
-    const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
-    text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, whole(each.licence), each.path].filter(Boolean).join(" · "));
-    const share = card.querySelector(".h-share"), done = move ? (100 * move.done_bytes) / Math.max(1, move.total_bytes) : 0;
-    share.hidden = !open;
-    share.firstElementChild.style.width = `${done}%`;
-    share.setAttribute("aria-valuenow", Math.round(done));
-    share.setAttribute("aria-label", each.title);
-    const how = card.querySelector(".h-how");
-    how.hidden = !open;
-    if (open) {
-      const speed = move.rate ? `${(move.rate / 1e6).toFixed(1)} MB/s` : "";
-      const left = move.eta_s != null ? t("models.left", "{time} left", { time: time(move.eta_s) }) : "";
-      const note = move.state === "running" ? move.sentence : "";
-      text(how, [move.word, t("models.of", "{done} of {total}", { done: size(move.done_bytes), total: size(move.total_bytes) }), speed, left, note].filter(Boolean).join(" · "));
-    }
-    const trouble = card.querySelector(".h-trouble");
-    trouble.hidden = move?.state !== "failed";
-    text(trouble, move?.state === "failed" ? move.sentence : "");
-    does(card.querySelector(".h-does"), each, move);
-  }
-
-  function does(element, each, move) {
-    const state = `${move?.state} ${move?.cure} ${each.here} ${each.bytes > 0} ${each.lacks} ${each.download} ${page.token}`;
-    if (element.dataset.drawn === state) return;
-    element.dataset.drawn = state;
-    const held = element.contains(document.activeElement);
-    element.innerHTML = "";
-    const button = (label, run) => {
-      const made = Hearth.button(label, run);
-      made.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.title}`);
-      element.append(made);
-    };
-    if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));
-    else if (move && move.state !== "done") button(t("models.go-on", "Resume"), () => act("get", each.id));
-    else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => got(each.id));
-    else if (!each.here && each.download) button(t("models.get", "Download"), () => got(each.id));
-    if (move?.cure === "report") button(t("cure.report", "Copy report"), Hearth.copyReport);
-    if (move?.cure === "token") button(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
-    if (each.gate && !each.here) {
-      const terms = el(`<a class="h-chip" target="_blank" rel="noreferrer"></a>`);
-      terms.href = each.gate;
-      text(terms, t("models.terms", "Terms"));
-      element.append(terms);
-    }
-    if (each.here) button(t("models.folder", "Show in folder"), () => act("where", each.id));
-    if (each.local) button(t("models.off-list", "Remove from list"), () => act("forget", each.id));
-    else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Delete"), async () => (await Hearth.sure(t("models.sure", "Delete {title} from this disk?", { title: each.title }), t("models.remove", "Delete"))) && act("remove", each.id));
-    if (held && !element.contains(document.activeElement)) element.querySelector("button")?.focus({ preventScroll: true }); // keep keyboard focus where it was
-  }
-
-  // Refresh when the tab opens, when the machine is known, and when a download is done.
-  Hearth.area("#h-models", (element, { strip }) => {
-    const now = Boolean(element.offsetParent);
-    if (now && (!shown || known !== Boolean(strip.machine))) {
-      known = Boolean(strip.machine);
-      look().then(refresh);
-    }
-    shown = now;
+function frame(element) {
+  element.innerHTML = `<h2 class="h-heard"></h2><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><ul class="h-models"></ul>
+    <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><ul class="h-list"></ul></form>
+    <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-has" role="status"></p></form></div>`;
+  text(element.querySelector("h2"), t("tab.models", "Models"));
+  const [add, token] = [element.querySelector(".h-add"), element.querySelector(".h-token")];
+  text(add.querySelector("h2"), t("models.own", "Add your own model"));
+  text(add.querySelector("p"), t("models.own-how", "Choose a diffusers folder, a Dia folder, or a single .safetensors file (SD 1.5 or SDXL). Hearth uses it from where it is."));
+  text(add.querySelector("button"), t("models.add", "Add"));
+  add.querySelector("input").setAttribute("aria-label", t("models.path", "Full path on this machine"));
+  add.querySelector("input").placeholder = t("models.path", "Full path on this machine");
+  add.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const input = add.querySelector("input");
+    if (!(await act("add", input.value, add))) input.value = "";
   });
-  setInterval(() => shown && !document.hidden && [...moves.values()].some(({ state }) => state !== "done") && look(), LOOK_MS);
-})();
+  text(token.querySelector("h2"), t("token.title", "Access token for gated models"));
+  token.querySelector("p").innerHTML = `<span></span> <a href="https://huggingface.co/settings/tokens" target="_blank" rel="noreferrer">huggingface.co/settings/tokens</a>`;
+  text(token.querySelector("span"), t("token.how", "Some models require you to accept their terms first. Accept them on the model's page, create a token with read access and paste it here. It is stored where Hugging Face's own tools keep it and sent only to Hugging Face."));
+  text(token.querySelector("button"), t("token.keep", "Save"));
+  token.querySelector("input").setAttribute("aria-label", t("token.label", "Access token"));
+  token.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const input = token.querySelector("input"), value = input.value;
+    input.value = "";
+    if (value) await act("token", value, token);
+  });
+  token.addEventListener("click", (event) => event.target.closest(".h-forget") && act("token-away", "", token));
+}
+
+function draw() {
+  const element = document.querySelector("#h-models");
+  if (!element || !page) return;
+  if (!element.firstElementChild) frame(element);
+  text(element.querySelector(".h-where"), t("models.where", "Models are stored in {folder} ({free} free).", { folder: page.folder, free: size(page.free) }));
+  list(element.querySelector(".h-models"), page.models, (each) => each.id, make, update);
+  list(element.querySelector(".h-add .h-list"), page.missing, (each) => each.path, (each) => {
+    const line = el(`<li class="h-soft"><span></span> <button type="button" class="h-chip"></button></li>`);
+    text(line.querySelector("button"), t("models.forget", "Remove from list"));
+    line.querySelector("button").addEventListener("click", () => act("forget", each.path));
+    return line;
+  }, (line, each) => text(line.querySelector("span"), each.trouble));
+  const has = element.querySelector(".h-has");
+  if (has.dataset.drawn !== String(page.token)) {
+    has.dataset.drawn = String(page.token);
+    has.innerHTML = page.token ? `<span></span> <button type="button" class="h-chip h-forget"></button>` : "";
+    text(has.querySelector("span"), t("token.there", "A token is saved."));
+    text(has.querySelector("button"), t("token.forget", "Remove token"));
+  }
+}
+
+function make() {
+  return el(`<li class="h-card h-model-card"><h3></h3><p class="h-badges"><span class="h-badge h-fit"></span><span class="h-badge h-here right"></span></p><p class="h-soft h-because"></p>
+    <div class="h-facts"></div><p class="h-soft h-size"></p><div class="h-share" role="progressbar" aria-valuemin="0" aria-valuemax="100" hidden><i></i></div>
+    <p class="h-soft h-how" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-does"></p></li>`);
+}
+
+function update(card, each) {
+  const move = moves.get(each.id), open = move && move.state !== "done";
+  text(card.querySelector("h3"), each.title);
+  const fit = card.querySelector(".h-fit");
+  fit.className = `h-badge h-fit ${each.fit?.level ?? ""}`;
+  text(fit, each.fit?.word ?? t("models.unknown", "not known yet"));
+  const here = card.querySelector(".h-here");
+  here.hidden = !each.here;
+  text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.installed", "installed"));
+  text(card.querySelector(".h-because"), each.fit ? sentences([each.fit.sentence, ...each.fit.cures]) : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
+  list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
+  const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
+  text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, whole(each.licence), each.path].filter(Boolean).join(" · "));
+  const share = card.querySelector(".h-share"), done = move ? (100 * move.done_bytes) / Math.max(1, move.total_bytes) : 0;
+  share.hidden = !open;
+  share.firstElementChild.style.width = `${done}%`;
+  share.setAttribute("aria-valuenow", Math.round(done));
+  share.setAttribute("aria-label", each.title);
+  const how = card.querySelector(".h-how");
+  how.hidden = !open;
+  if (open) {
+    const speed = move.rate ? `${(move.rate / 1e6).toFixed(1)} MB/s` : "";
+    const left = move.eta_s != null ? t("models.left", "{time} left", { time: time(move.eta_s) }) : "";
+    const note = move.state === "running" ? move.sentence : "";
+    text(how, [move.word, t("models.of", "{done} of {total}", { done: size(move.done_bytes), total: size(move.total_bytes) }), speed, left, note].filter(Boolean).join(" · "));
+  }
+  const trouble = card.querySelector(".h-trouble");
+  trouble.hidden = move?.state !== "failed";
+  text(trouble, move?.state === "failed" ? move.sentence : "");
+  does(card.querySelector(".h-does"), each, move);
+}
+
+function does(element, each, move) {
+  const state = `${move?.state} ${move?.cure} ${each.here} ${each.bytes > 0} ${each.lacks} ${each.download} ${page.token}`;
+  if (element.dataset.drawn === state) return;
+  element.dataset.drawn = state;
+  const held = element.contains(document.activeElement);
+  element.innerHTML = "";
+  const add = (label, run) => {
+    const made = makeButton(label, run);
+    made.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.title}`);
+    element.append(made);
+  };
+  if (moving(each.id)) add(t("models.pause", "Pause"), () => act("pause", each.id));
+  else if (move && move.state !== "done") add(t("models.go-on", "Resume"), () => act("get", each.id));
+  else if (each.lacks) add(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => got(each.id));
+  else if (!each.here && each.download) add(t("models.get", "Download"), () => got(each.id));
+  if (move?.cure === "report") add(t("cure.report", "Copy report"), copyReport);
+  if (move?.cure === "token") add(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
+  if (each.gate && !each.here) {
+    const terms = el(`<a class="h-chip" target="_blank" rel="noreferrer"></a>`);
+    terms.href = each.gate;
+    text(terms, t("models.terms", "Terms"));
+    element.append(terms);
+  }
+  if (each.here) add(t("models.folder", "Show in folder"), () => act("where", each.id));
+  if (each.local) add(t("models.off-list", "Remove from list"), () => act("forget", each.id));
+  else if (!each.starter && (each.bytes || move)) add(t("models.remove", "Delete"), async () => (await sure(t("models.sure", "Delete {title} from this disk?", { title: each.title }), t("models.remove", "Delete"))) && act("remove", each.id));
+  if (held && !element.contains(document.activeElement)) element.querySelector("button")?.focus({ preventScroll: true }); // keep keyboard focus where it was
+}
+
+// Refresh when the tab opens, when the machine is known, and when a download is done.
+area("#h-models", (element, { strip }) => {
+  const now = Boolean(element.offsetParent);
+  if (now && (!shown || known !== Boolean(strip.machine))) {
+    known = Boolean(strip.machine);
+    look().then(refresh);
+  }
+  shown = now;
+});
+setInterval(() => shown && !document.hidden && [...moves.values()].some(({ state }) => state !== "done") && look(), LOOK_MS);

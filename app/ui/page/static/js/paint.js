@@ -1,171 +1,177 @@
 // Paint: the picture while it is painted, the results, comparing two, and the grid.
-(() => {
-  const { t, text, el, list, time } = Hearth;
-  let shown = null, compared = null, weighed = "", known = false;
+import { checked, drawProblems } from "./check.js";
+import { el, list, makeButton, onPage, show, text } from "./elements.js";
+import { startFrom } from "./force.js";
+import { area, call, live, post, redraw, soon } from "./hearth.js";
+import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
+import { offerSamples } from "./rewrite.js";
+import { prompts } from "./samples.js";
+import { t, time } from "./words.js";
 
-  Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
+let /** @type {View} */ shown = null, /** @type {View} */ compared = null, weighed = "", known = false;
 
-  const prompt = Hearth.checked("paint-prompt", "picture", ({ problems }) => {
-    const element = document.querySelector("#h-prompt");
-    if (element) Hearth.problems(element, problems);
-  }, "paint-negative");
-  Hearth.paintedBy = prompt.again;
-  Hearth.area("#h-prompt", () => prompt.look());
+area("#h-samples", (element) => offerSamples(element, t("paint.samples", "Sample prompts"), prompts(), "paint-prompt"));
 
-  // There is no forecast until the engine has told what machine this is. Guests are never told.
-  Hearth.area("#h-canvas", (_, { strip }) => {
-    if (known || !strip.machine) return;
-    known = true;
-    Hearth.call("paint.forecast");
+const prompt = checked("paint-prompt", "picture", ({ problems }) => {
+  const element = document.querySelector("#h-prompt");
+  if (element) drawProblems(element, problems);
+}, "paint-negative");
+export const paintedBy = prompt.again;
+area("#h-prompt", () => prompt.look());
+
+// There is no forecast until the engine has told what machine this is. Guests are never told.
+area("#h-canvas", (_, { strip }) => {
+  if (known || !strip.machine) return;
+  known = true;
+  call("paint.forecast");
+});
+
+area("#h-canvas", (element, { picture, grid }) => {
+  const frame = `${jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
+    <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${jobSaid}`;
+  if (jobCard(element, picture?.job, frame)) text(element.querySelector("h2"), t("canvas.title", "Picture"));
+  const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
+  text(empty, picture ? "" : t("canvas.empty", "Your picture will appear here, starting with the first steps."));
+  if (!picture) return;
+  const { end } = picture;
+  if (end && weighed !== picture.job) {
+    weighed = picture.job;
+    if (live.state.charts) call("paint.forecast"); // guests have none
+  }
+  const done = picture.results.length ? picture.results : picture.parts;
+  // A grid's cell stays in view while the grid is painted on, and no longer than it is there.
+  const cell = grid?.cells.find(({ result }) => result && result.id === shown?.cell)?.result;
+  if (shown?.job === picture.job ? shown.cell && !cell : !(cell && grid.latest)) shown = { job: picture.job, at: 0, kept: false };
+  const running = !end && picture.preview;
+  const place = shown.kept ? shown.at : done.length - 1;
+  const result = shown.cell ? cell : picture.results[place];
+  const source = running && !shown.kept ? picture.preview : (shown.cell ? cell : done[place])?.url ?? picture.preview;
+  image.hidden = !source;
+  element.querySelector(".h-easel").hidden = !source && Boolean(end); // a failure is shown instead, or all was deleted
+  if (source && image.getAttribute("src") !== source) {
+    image.src = source;
+    image.alt = t("canvas.alt", "Generated picture");
+  }
+  image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
+  const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => stopped(done.length) };
+  const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
+  const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
+  drawJob(element, { ...picture, said }, picture.rate || closing[end?.kind]?.() || "");
+  drawActs(element.querySelector(".h-acts"), result);
+  list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
+    const thumb = el(`<button type="button" class="h-thumb"><img alt=""></button>`);
+    thumb.firstElementChild.src = each.url;
+    thumb.addEventListener("click", () => {
+      shown = { job: picture.job, at: [...thumb.parentElement.children].indexOf(thumb), kept: true };
+      redraw();
+    });
+    return thumb;
+  }, (thumb, each) => {
+    thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 }));
+    thumb.setAttribute("aria-pressed", !shown.cell && done.indexOf(each) === place);
   });
+});
 
-  Hearth.area("#h-canvas", (element, { picture, grid }) => {
-    const frame = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
-      <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
-    if (Hearth.jobCard(element, picture?.job, frame)) text(element.querySelector("h2"), t("canvas.title", "Picture"));
-    const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
-    text(empty, picture ? "" : t("canvas.empty", "Your picture will appear here, starting with the first steps."));
-    if (!picture) return;
-    const { end } = picture;
-    if (end && weighed !== picture.job) {
-      weighed = picture.job;
-      if (Hearth.state.charts) Hearth.call("paint.forecast"); // guests have none
-    }
-    const done = picture.results.length ? picture.results : picture.parts;
-    // A grid's cell stays in view while the grid is painted on, and no longer than it is there.
-    const cell = grid?.cells.find(({ result }) => result && result.id === shown?.cell)?.result;
-    if (shown?.job === picture.job ? shown.cell && !cell : !(cell && grid.latest)) shown = { job: picture.job, at: 0, kept: false };
-    const running = !end && picture.preview;
-    const place = shown.kept ? shown.at : done.length - 1;
-    const result = shown.cell ? cell : picture.results[place];
-    const source = running && !shown.kept ? picture.preview : (shown.cell ? cell : done[place])?.url ?? picture.preview;
-    image.hidden = !source;
-    element.querySelector(".h-easel").hidden = !source && Boolean(end); // a failure is shown instead, or all was deleted
-    if (source && image.getAttribute("src") !== source) {
-      image.src = source;
-      image.alt = t("canvas.alt", "Generated picture");
-    }
-    image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-    const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => Hearth.stopped(done.length) };
-    const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
-    const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
-    Hearth.drawJob(element, { ...picture, said }, picture.rate || closing[end?.kind]?.() || "");
-    drawActs(element.querySelector(".h-acts"), result);
-    list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
-      const thumb = el(`<button type="button" class="h-thumb"><img alt=""></button>`);
-      thumb.firstElementChild.src = each.url;
-      thumb.addEventListener("click", () => {
-        shown = { job: picture.job, at: [...thumb.parentElement.children].indexOf(thumb), kept: true };
-        Hearth.redraw();
-      });
-      return thumb;
-    }, (thumb, each) => {
-      thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 }));
-      thumb.setAttribute("aria-pressed", !shown.cell && done.indexOf(each) === place);
+function drawActs(element, result) {
+  if (element.dataset.drawn === String(result?.id)) return;
+  element.dataset.drawn = String(result?.id);
+  element.innerHTML = "";
+  if (!result) return;
+  const save = el(`<a class="h-chip" download></a>`);
+  save.href = `${result.url}?download=1`;
+  text(save, t("canvas.download", "Download"));
+  element.append(
+    save,
+    makeButton(t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: result.id })),
+    makeButton(t("canvas.start", "Use as starting picture"), () => startFrom(result)),
+    compareButton(result),
+  );
+}
+
+function compareButton(result) {
+  const selected = compared?.id === result.id, second = compared && !selected;
+  const made = makeButton(second ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result));
+  if (!second) made.setAttribute("aria-pressed", selected);
+  return made;
+}
+
+function compare(result) {
+  const first = compared, acts = document.querySelector("#h-canvas .h-acts");
+  compared = first ? null : result;
+  acts.dataset.drawn = "";
+  redraw();
+  acts.lastElementChild?.focus(); // the button that was pressed is gone
+  if (first && first.id !== result.id) showPair(first, result);
+}
+
+function showPair(first, second) {
+  const pair = el(`<dialog class="h-compare"><div><img alt=""><img alt=""><input type="range" min="0" max="100" value="50"></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
+  const [under, over] = pair.querySelectorAll("img");
+  under.src = first.url;
+  over.src = second.url;
+  const range = pair.querySelector("input");
+  range.setAttribute("aria-label", t("compare.range", "Position of the dividing line"));
+  const cut = () => (over.style.clipPath = `inset(0 0 0 ${range.value}%)`);
+  range.addEventListener("input", cut);
+  cut();
+  text(pair.querySelector("button"), t("compare.close", "Close"));
+  show(pair);
+}
+
+// The latest grid stands open; later pictures fold it. A cell that is pressed is shown above.
+area("#h-grid", (element, { grid }) => {
+  element.hidden = !grid;
+  if (!grid) return;
+  const drawn = JSON.stringify([grid, shown?.cell]);
+  if (element.dataset.drawn === drawn) return;
+  const open = element.dataset.latest === String(grid.latest) ? element.firstElementChild?.open ?? grid.latest : grid.latest;
+  const focused = [...element.querySelectorAll("td")].indexOf(document.activeElement?.closest("#h-grid td"));
+  Object.assign(element.dataset, { drawn, latest: grid.latest });
+  const cell = ({ result, preview, failed }) => (result ? `<button type="button" class="h-thumb"><img src="${result.url}" alt=""></button>` : preview ? `<img src="${preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
+  const rows = grid.rows.map((_, y) => `<tr><th scope="row"></th>${grid.columns.map((__, x) => `<td>${cell(grid.cells[y * grid.columns.length + x])}</td>`).join("")}</tr>`);
+  element.innerHTML = `<details><summary><h2></h2></summary><div class="h-scroll"><table><thead><tr><td></td>${grid.columns.map(() => `<th scope="col"></th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div><p class="h-chips"></p></details>`;
+  element.firstElementChild.open = open;
+  text(element.querySelector("h2"), t("grid.title", "{across} in columns, {down} in rows", grid));
+  element.querySelectorAll("thead th").forEach((head, i) => text(head, grid.columns[i]));
+  element.querySelectorAll("tbody th").forEach((head, i) => text(head, grid.rows[i]));
+  element.querySelectorAll("tbody td").forEach((place, i) => {
+    const { result } = grid.cells[i], button = place.querySelector("button");
+    if (!button) return;
+    button.setAttribute("aria-label", t("grid.cell", "Show the picture at {column}, {row}", { column: grid.columns[i % grid.columns.length], row: grid.rows[Math.floor(i / grid.columns.length)] }));
+    button.setAttribute("aria-pressed", shown?.cell === result.id);
+    button.addEventListener("click", () => {
+      shown = { job: live.state.picture?.job, at: 0, kept: true, cell: result.id };
+      redraw();
+      document.querySelector("#h-canvas").scrollIntoView({ block: "nearest", behavior: "smooth" });
     });
   });
-
-  function drawActs(element, result) {
-    if (element.dataset.drawn === String(result?.id)) return;
-    element.dataset.drawn = String(result?.id);
-    element.innerHTML = "";
-    if (!result) return;
-    const save = el(`<a class="h-chip" download></a>`);
-    save.href = `${result.url}?download=1`;
-    text(save, t("canvas.download", "Download"));
-    element.append(
-      save,
-      Hearth.button(t("canvas.reuse", "Reuse settings"), () => Hearth.call("paint.restore", { creation: result.id })),
-      Hearth.button(t("canvas.start", "Use as starting picture"), () => Hearth.startFrom(result)),
-      compareButton(result),
-    );
+  element.querySelectorAll("td")[focused]?.querySelector("button")?.focus({ preventScroll: true }); // the button that was pressed is gone
+  if (grid.cells.every((each) => each.result || each.failed)) {
+    const sheet = el(`<a class="h-chip" href="hearth/sheet" download="contact sheet.png"></a>`);
+    text(sheet, t("grid.sheet", "Contact sheet"));
+    element.querySelector(".h-chips").append(sheet);
   }
-
-  function compareButton(result) {
-    const selected = compared?.id === result.id, second = compared && !selected;
-    const button = Hearth.button(second ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result));
-    if (!second) button.setAttribute("aria-pressed", selected);
-    return button;
+  if (grid.stopped.length && live.state.charts) {
+    const resume = makeButton(t("interrupted.on", "Resume"), async () => {
+      resume.disabled = true;
+      for (const job of grid.stopped) await post(`hearth/queue/${job}/go-on`);
+      soon();
+    }, "h-chip");
+    element.querySelector(".h-chips").append(resume);
   }
+});
 
-  function compare(result) {
-    const first = compared, acts = document.querySelector("#h-canvas .h-acts");
-    compared = first ? null : result;
-    acts.dataset.drawn = "";
-    Hearth.redraw();
-    acts.lastElementChild?.focus(); // the button that was pressed is gone
-    if (first && first.id !== result.id) showPair(first, result);
-  }
+area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point.")));
 
-  function showPair(first, second) {
-    const pair = el(`<dialog class="h-compare"><div><img alt=""><img alt=""><input type="range" min="0" max="100" value="50"></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
-    const [under, over] = pair.querySelectorAll("img");
-    under.src = first.url;
-    over.src = second.url;
-    const range = pair.querySelector("input");
-    range.setAttribute("aria-label", t("compare.range", "Position of the dividing line"));
-    const cut = () => (over.style.clipPath = `inset(0 0 0 ${range.value}%)`);
-    range.addEventListener("input", cut);
-    cut();
-    text(pair.querySelector("button"), t("compare.close", "Close"));
-    Hearth.show(pair);
-  }
-
-  // The latest grid stands open; later pictures fold it. A cell that is pressed is shown above.
-  Hearth.area("#h-grid", (element, { grid }) => {
-    element.hidden = !grid;
-    if (!grid) return;
-    const drawn = JSON.stringify([grid, shown?.cell]);
-    if (element.dataset.drawn === drawn) return;
-    const open = element.dataset.latest === String(grid.latest) ? element.firstElementChild?.open ?? grid.latest : grid.latest;
-    const focused = [...element.querySelectorAll("td")].indexOf(document.activeElement?.closest("#h-grid td"));
-    Object.assign(element.dataset, { drawn, latest: grid.latest });
-    const cell = ({ result, preview, failed }) => (result ? `<button type="button" class="h-thumb"><img src="${result.url}" alt=""></button>` : preview ? `<img src="${preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
-    const rows = grid.rows.map((_, y) => `<tr><th scope="row"></th>${grid.columns.map((_, x) => `<td>${cell(grid.cells[y * grid.columns.length + x])}</td>`).join("")}</tr>`);
-    element.innerHTML = `<details><summary><h2></h2></summary><div class="h-scroll"><table><thead><tr><td></td>${grid.columns.map(() => `<th scope="col"></th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div><p class="h-chips"></p></details>`;
-    element.firstElementChild.open = open;
-    text(element.querySelector("h2"), t("grid.title", "{across} in columns, {down} in rows", grid));
-    element.querySelectorAll("thead th").forEach((head, i) => text(head, grid.columns[i]));
-    element.querySelectorAll("tbody th").forEach((head, i) => text(head, grid.rows[i]));
-    element.querySelectorAll("tbody td").forEach((place, i) => {
-      const { result } = grid.cells[i], button = place.querySelector("button");
-      if (!button) return;
-      button.setAttribute("aria-label", t("grid.cell", "Show the picture at {column}, {row}", { column: grid.columns[i % grid.columns.length], row: grid.rows[Math.floor(i / grid.columns.length)] }));
-      button.setAttribute("aria-pressed", shown?.cell === result.id);
-      button.addEventListener("click", () => {
-        shown = { job: Hearth.state.picture?.job, at: 0, kept: true, cell: result.id };
-        Hearth.redraw();
-        document.querySelector("#h-canvas").scrollIntoView({ block: "nearest", behavior: "smooth" });
-      });
-    });
-    element.querySelectorAll("td")[focused]?.querySelector("button")?.focus({ preventScroll: true }); // the button that was pressed is gone
-    if (grid.cells.every((each) => each.result || each.failed)) {
-      const sheet = el(`<a class="h-chip" href="hearth/sheet" download="contact sheet.png"></a>`);
-      text(sheet, t("grid.sheet", "Contact sheet"));
-      element.querySelector(".h-chips").append(sheet);
-    }
-    if (grid.stopped.length && Hearth.state.charts) {
-      const resume = Hearth.button(t("interrupted.on", "Resume"), async () => {
-        resume.disabled = true;
-        for (const job of grid.stopped) await Hearth.post(`hearth/queue/${job}/go-on`);
-        Hearth.soon();
-      }, "h-chip");
-      element.querySelector(".h-chips").append(resume);
-    }
-  });
-
-  Hearth.area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point.")));
-
-  // Gradio's editor breaks if it gets a picture before its canvas exists.
-  // The empty editor is pressed by a mouse alone.
-  Hearth.area("#paint-image .empty", (place) => {
-    place.tabIndex = 0;
-    place.setAttribute("role", "button");
-  });
-  document.addEventListener("keydown", (event) => {
-    if (!["Enter", " "].includes(event.key) || !event.target.matches?.("#paint-image .empty")) return;
-    event.preventDefault();
-    document.querySelector("#paint-image input[type=file]")?.click();
-  });
-  Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));
-})();
+// Gradio's editor breaks if it gets a picture before its canvas exists.
+// The empty editor is pressed by a mouse alone.
+area("#paint-image .empty", (place) => {
+  place.tabIndex = 0;
+  place.setAttribute("role", "button");
+});
+onPage("keydown", (event) => {
+  if (!["Enter", " "].includes(event.key) || !event.target.matches?.("#paint-image .empty")) return;
+  event.preventDefault();
+  document.querySelector("#paint-image input[type=file]")?.click();
+});
+area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));

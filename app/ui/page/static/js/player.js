@@ -1,53 +1,56 @@
 // An audio player whose waveform is its seek bar. One plays at a time.
-(() => {
-  const { t, text, el, time, wave } = Hearth;
-  // Rounded as lengths are told elsewhere.
-  const clock = (exact, seconds = Math.round(exact)) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  const FLAT = Array(96).fill(0);
+// Rounded as lengths are told elsewhere.
+import { el, text, wave } from "./elements.js";
+import { t, time } from "./words.js";
 
-  Hearth.player = ({ url, peaks, seconds, label }) => {
-    const player = el(`<div class="h-player"><button type="button" class="h-round"><i aria-hidden="true"></i></button><div class="h-seek">
-      <svg class="h-wave quiet" aria-hidden="true"></svg><svg class="h-wave" aria-hidden="true"></svg><input type="range" min="0" max="1000" value="0"></div>
-      <span class="h-soft h-clock"></span><audio preload="none"></audio></div>`);
-    const [button, range, audio] = ["button", "input", "audio"].map((each) => player.querySelector(each));
-    const [whole, heard] = player.querySelectorAll("svg");
-    for (const svg of [whole, heard]) wave(svg, peaks?.length ? peaks : FLAT);
-    audio.src = url;
-    range.setAttribute("aria-label", t("player.place", "Playback position"));
-    const length = () => (Number.isFinite(audio.duration) ? audio.duration : seconds ?? 0);
-    const draw = () => {
-      const share = length() ? Math.min(1, audio.currentTime / length()) : 0;
-      heard.style.clipPath = `inset(0 ${100 - share * 100}% 0 0)`;
-      range.value = share * 1000;
-      const at = audio.currentTime ? `${clock(audio.currentTime)} / ` : "";
-      text(player.querySelector(".h-clock"), at + (length() < 60 ? time(length(), true) : clock(length())));
-      range.setAttribute("aria-valuetext", `${clock(audio.currentTime)} / ${clock(length())}`);
-      player.classList.toggle("h-sounding-now", !audio.paused);
-      button.setAttribute("aria-label", audio.paused ? label : t("player.pause", "Pause"));
-    };
-    button.addEventListener("click", () => (audio.paused ? audio.play() : audio.pause()));
-    range.addEventListener("input", () => {
-      audio.currentTime = (range.value / 1000) * length();
-      draw();
-    });
-    for (const each of ["play", "pause", "timeupdate", "ended", "loadedmetadata"]) audio.addEventListener(each, draw);
-    audio.addEventListener("play", () => {
-      for (const other of document.querySelectorAll(".h-player audio")) if (other !== audio) other.pause();
-    });
+const clock = (exact, seconds = Math.round(exact)) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+const FLAT = Array(96).fill(0);
+
+/** @param {View} of */
+export const makePlayer = ({ url, peaks, seconds, label }) => {
+  const player = el(`<div class="h-player"><button type="button" class="h-round"><i aria-hidden="true"></i></button><div class="h-seek">
+    <svg class="h-wave quiet" aria-hidden="true"></svg><svg class="h-wave" aria-hidden="true"></svg><input type="range" min="0" max="1000" value="0"></div>
+    <span class="h-soft h-clock"></span><audio preload="none"></audio></div>`);
+  const [button, range, audio] = ["button", "input", "audio"].map((each) => player.querySelector(each));
+  const [whole, heard] = player.querySelectorAll("svg");
+  for (const svg of [whole, heard]) wave(svg, peaks?.length ? peaks : FLAT);
+  audio.src = url;
+  range.setAttribute("aria-label", t("player.place", "Playback position"));
+  const length = () => (Number.isFinite(audio.duration) ? audio.duration : seconds ?? 0);
+  const draw = () => {
+    const share = length() ? Math.min(1, audio.currentTime / length()) : 0;
+    heard.style.clipPath = `inset(0 ${100 - share * 100}% 0 0)`;
+    range.value = share * 1000;
+    const at = audio.currentTime ? `${clock(audio.currentTime)} / ` : "";
+    text(player.querySelector(".h-clock"), at + (length() < 60 ? time(length(), true) : clock(length())));
+    range.setAttribute("aria-valuetext", `${clock(audio.currentTime)} / ${clock(length())}`);
+    player.classList.toggle("h-sounding-now", !audio.paused);
+    button.setAttribute("aria-label", audio.paused ? label : t("player.pause", "Pause"));
+  };
+  button.addEventListener("click", () => (audio.paused ? audio.play() : audio.pause()));
+  range.addEventListener("input", () => {
+    audio.currentTime = (range.value / 1000) * length();
     draw();
-    return player;
-  };
+  });
+  for (const each of ["play", "pause", "timeupdate", "ended", "loadedmetadata"]) audio.addEventListener(each, draw);
+  audio.addEventListener("play", () => {
+    for (const other of document.querySelectorAll(".h-player audio")) if (other !== audio) other.pause();
+  });
+  draw();
+  return player;
+};
 
-  // Only speakers 1 and 2 exist; others get the error colour.
-  Hearth.speaker = (number) => (number == 1 || number == 2 ? `s${number}` : "wrong");
+// Only speakers 1 and 2 exist; others get the error colour.
+/** @param {number | string} number */
+export const speakerLook = (number) => (["1", "2"].includes(String(number)) ? `s${number}` : "wrong");
 
-  // Show a script in one line, speakers as coloured letters instead of tags.
-  Hearth.script = (element, words) => {
-    if (element.dataset.words === words) return;
-    element.dataset.words = words;
-    element.replaceChildren(...words.split(/(\[S\d+\])/).filter(Boolean).map((piece) => {
-      const speaker = piece.match(/^\[S(\d+)\]$/)?.[1];
-      return speaker ? Object.assign(el(`<b class="h-who ${Hearth.speaker(speaker)}"></b>`), { textContent: `S${speaker}` }) : document.createTextNode(piece);
-    }));
-  };
-})();
+// Show a script in one line, speakers as coloured letters instead of tags.
+/** @param {HTMLElement} element @param {string} words */
+export const drawScript = (element, words) => {
+  if (element.dataset.words === words) return;
+  element.dataset.words = words;
+  element.replaceChildren(...words.split(/(\[S\d+\])/).filter(Boolean).map((piece) => {
+    const speaker = piece.match(/^\[S(\d+)\]$/)?.[1];
+    return speaker ? Object.assign(el(`<b class="h-who ${speakerLook(speaker)}"></b>`), { textContent: `S${speaker}` }) : document.createTextNode(piece);
+  }));
+};

@@ -1,180 +1,185 @@
 // The queue, interrupted jobs, and the chime when a job is done.
-(() => {
-  const { t, text, el, list } = Hearth;
-  const post = (job, act) => Hearth.post(`hearth/queue/${job}/${act}`);
-  const owner = () => Boolean(Hearth.state.charts);
+import { el, list, makeButton, onPage, show, text } from "./elements.js";
+import { area, ask, live, post, soon } from "./hearth.js";
+import { copyReport } from "./machine.js";
+import { drawScript } from "./player.js";
+import { sure } from "./sure.js";
+import { t } from "./words.js";
 
-  Hearth.area("#h-strip", (element, { queue }) => {
-    let button = element.querySelector(".h-waiting");
-    if (!button) {
-      button = Hearth.button("", open, "h-chip h-waiting");
-      element.querySelector(".h-doing")?.after(button);
-    }
-    button.hidden = !queue?.length;
-    text(button, t("queue.waiting", "{n} waiting", { n: queue?.length ?? 0 }));
-  });
+const act = (job, what) => post(`hearth/queue/${job}/${what}`);
+const owner = () => Boolean(live.state.charts);
 
-  // What a guest makes here is in no tab of the owner's: it is stopped where it is told of.
-  Hearth.area("#h-strip", (element, { strip }) => {
-    let button = element.querySelector(".h-stop-guest");
-    if (!button) {
-      button = Hearth.button("", () => post(button.dataset.job, "remove").then(Hearth.soon), "h-chip h-stop-guest");
-      element.querySelector(".h-doing")?.after(button);
-    }
-    button.hidden = !strip.of_guest;
-    button.dataset.job = strip.job ?? "";
-    text(button, t("strip.stop-guest", "Stop the guest's job"));
-  });
-
-  function open() {
-    const dialog = el(`<dialog class="h-dialog h-queue" aria-labelledby="h-queue"><h2 id="h-queue"></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
-    text(dialog.querySelector("h2"), t("queue.title", "Queue"));
-    text(dialog.querySelector("form button"), t("queue.close", "Close"));
-    const all = dialog.querySelector(".h-all");
-    text(all, t("queue.empty", "Clear queue"));
-    all.addEventListener("click", async () => {
-      const jobs = Hearth.state.queue;
-      if (await Hearth.sure(t("queue.sure", "Remove {n} waiting {n:job|jobs}? This cannot be undone.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => post(job.id, "remove"));
-    });
-    draw(dialog);
-    Hearth.show(dialog);
+area("#h-strip", (element, { queue }) => {
+  let button = element.querySelector(".h-waiting");
+  if (!button) {
+    button = makeButton("", open, "h-chip h-waiting");
+    element.querySelector(".h-doing")?.after(button);
   }
+  button.hidden = !queue?.length;
+  text(button, t("queue.waiting", "{n} waiting", { n: queue?.length ?? 0 }));
+});
 
-  function draw(dialog) {
-    const none = !Hearth.state.queue?.length;
-    text(dialog.querySelector("p"), none ? t("queue.none", "The queue is empty.") : "");
-    dialog.querySelector(".h-all").hidden = none;
-    list(dialog.querySelector("ol"), Hearth.state.queue ?? [], (job) => job.id, (job) => {
-      const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
-      Hearth.script(row.querySelector(".h-sounding"), job.text);
-      const [up, remove] = row.querySelectorAll("button");
-      text(up, t("queue.up", "Move up"));
-      text(remove, t("queue.remove", "Remove"));
-      for (const button of [up, remove]) button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${job.text}`);
-      up.addEventListener("click", () => post(job.id, "up"));
-      remove.addEventListener("click", () => post(job.id, "remove"));
-      return row;
-    }, (row, job) => {
-      text(row.querySelector(".h-number"), job.place);
-      const up = row.querySelector("button");
-      [up.hidden, up.disabled] = [!owner(), job.place === 1];
-    });
+// What a guest makes here is in no tab of the owner's: it is stopped where it is told of.
+area("#h-strip", (element, { strip }) => {
+  let button = element.querySelector(".h-stop-guest");
+  if (!button) {
+    button = makeButton("", () => act(button.dataset.job, "remove").then(soon), "h-chip h-stop-guest");
+    element.querySelector(".h-doing")?.after(button);
   }
-  Hearth.area("dialog.h-queue", draw);
+  button.hidden = !strip.of_guest;
+  button.dataset.job = strip.job ?? "";
+  text(button, t("strip.stop-guest", "Stop the guest's job"));
+});
 
-  // What keeps all jobs from running takes the place of the interrupted jobs.
-  Hearth.area("#h-strip", (element, { standing }) => {
-    let banner = document.querySelector("#h-interrupted.h-standing:not(.h-notice)");
-    if (!standing) return banner?.remove();
-    if (banner?.dataset.cure !== standing.cure) {
-      document.querySelector("#h-interrupted")?.remove();
-      banner = el(`<div id="h-interrupted" class="h-standing" role="alert"><span></span></div>`);
-      banner.dataset.cure = standing.cure;
-      element.after(banner);
-      const add = (label, run) => banner.append(Hearth.button(label, run, "h-chip"));
-      const engine = async (act) => {
-        const answer = await Hearth.ask(`hearth/engine/${act}`, { method: "POST" });
-        if (answer.text) banner.dataset.line = answer.text;
-      };
-      if (standing.cure === "repair") {
-        add(t("cure.again", "Try again"), () => engine("again"));
-        add(t("cure.repair", "Repair"), () => engine("repair"));
-      }
-      add(t("cure.report", "Copy report"), Hearth.copyReport);
-    }
-    text(banner.firstElementChild, banner.dataset.line ?? standing.text);
+function open() {
+  const dialog = el(`<dialog class="h-dialog h-queue" aria-labelledby="h-queue"><h2 id="h-queue"></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
+  text(dialog.querySelector("h2"), t("queue.title", "Queue"));
+  text(dialog.querySelector("form button"), t("queue.close", "Close"));
+  const all = dialog.querySelector(".h-all");
+  text(all, t("queue.empty", "Clear queue"));
+  all.addEventListener("click", async () => {
+    const jobs = live.state.queue;
+    if (await sure(t("queue.sure", "Remove {n} waiting {n:job|jobs}? This cannot be undone.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => act(job.id, "remove"));
   });
+  draw(dialog);
+  show(dialog);
+}
 
-  // What was damaged and mended: shown until it is read.
-  Hearth.area("#h-strip", (element, { notices, standing }) => {
-    let banner = document.querySelector("#h-interrupted.h-notice");
-    if (standing || !notices?.length) return banner?.remove();
-    if (!banner) {
-      document.querySelector("#h-interrupted")?.remove();
-      banner = el(`<div id="h-interrupted" class="h-standing h-notice" role="status"><span></span><button type="button" class="h-chip"></button></div>`);
-      element.after(banner);
-      const read = banner.querySelector("button");
-      text(read, t("notice.read", "OK"));
-      read.addEventListener("click", () => fetch("hearth/notices", { method: "POST", body: JSON.stringify({ id: banner.dataset.notice }) }));
-    }
-    banner.dataset.notice = notices[0].id;
-    text(banner.firstElementChild, notices[0].text);
+function draw(dialog) {
+  const none = !live.state.queue?.length;
+  text(dialog.querySelector("p"), none ? t("queue.none", "The queue is empty.") : "");
+  dialog.querySelector(".h-all").hidden = none;
+  list(dialog.querySelector("ol"), live.state.queue ?? [], (job) => job.id, (job) => {
+    const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
+    drawScript(row.querySelector(".h-sounding"), job.text);
+    const [up, remove] = row.querySelectorAll("button");
+    text(up, t("queue.up", "Move up"));
+    text(remove, t("queue.remove", "Remove"));
+    for (const button of [up, remove]) button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${job.text}`);
+    up.addEventListener("click", () => act(job.id, "up"));
+    remove.addEventListener("click", () => act(job.id, "remove"));
+    return row;
+  }, (row, job) => {
+    text(row.querySelector(".h-number"), job.place);
+    const up = row.querySelector("button");
+    [up.hidden, up.disabled] = [!owner(), job.place === 1];
   });
+}
+area("dialog.h-queue", draw);
 
-  // Interrupted jobs: one line for all of them, two answers.
-  Hearth.area("#h-strip", (element, { interrupted, notices, standing }) => {
-    let banner = document.querySelector("#h-interrupted");
-    if (standing || notices?.length) return;
-    if (!interrupted) return banner?.remove();
-    if (!banner) {
-      banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);
-      element.after(banner);
-      const [on, off] = banner.querySelectorAll("button");
-      on.addEventListener("click", goOn);
-      off.addEventListener("click", letGo);
+// What keeps all jobs from running takes the place of the interrupted jobs.
+area("#h-strip", (element, { standing }) => {
+  let banner = document.querySelector("#h-interrupted.h-standing:not(.h-notice)");
+  if (!standing) return banner?.remove();
+  if (banner?.dataset.cure !== standing.cure) {
+    document.querySelector("#h-interrupted")?.remove();
+    banner = el(`<div id="h-interrupted" class="h-standing" role="alert"><span></span></div>`);
+    banner.dataset.cure = standing.cure;
+    element.after(banner);
+    const add = (label, run) => banner.append(makeButton(label, run, "h-chip"));
+    const engine = async (deed) => {
+      const answer = await ask(`hearth/engine/${deed}`, { method: "POST" });
+      if (answer.text) banner.dataset.line = answer.text;
+    };
+    if (standing.cure === "repair") {
+      add(t("cure.again", "Try again"), () => engine("again"));
+      add(t("cure.repair", "Repair"), () => engine("repair"));
     }
-    const [on, off] = banner.querySelectorAll("button"), several = interrupted.jobs.length > 1;
-    text(on, several ? t("interrupted.on-all", "Resume all") : t("interrupted.on", "Resume"));
-    text(off, several ? t("interrupted.off-all", "Discard all") : t("interrupted.off", "Discard"));
-    text(banner.firstElementChild, interrupted.text);
-  });
-
-  // One after the other, so that they keep their order.
-  async function goOn() {
-    for (const job of Hearth.state.interrupted.jobs) await post(job, "go-on");
-    Hearth.soon();
+    add(t("cure.report", "Copy report"), copyReport);
   }
-  async function letGo() {
-    const { jobs } = Hearth.state.interrupted;
-    if (jobs.length > 1 && !(await Hearth.sure(t("interrupted.sure", "Discard {n} interrupted {n:job|jobs}? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
-    for (const job of jobs) await post(job, "let-go");
+  text(banner.firstElementChild, banner.dataset.line ?? standing.text);
+});
+
+// What was damaged and mended: shown until it is read.
+area("#h-strip", (element, { notices, standing }) => {
+  let banner = document.querySelector("#h-interrupted.h-notice");
+  if (standing || !notices?.length) return banner?.remove();
+  if (!banner) {
+    document.querySelector("#h-interrupted")?.remove();
+    banner = el(`<div id="h-interrupted" class="h-standing h-notice" role="status"><span></span><button type="button" class="h-chip"></button></div>`);
+    element.after(banner);
+    const read = banner.querySelector("button");
+    text(read, t("notice.read", "OK"));
+    read.addEventListener("click", () => fetch("hearth/notices", { method: "POST", body: JSON.stringify({ id: banner.dataset.notice }) }));
   }
+  banner.dataset.notice = notices[0].id;
+  text(banner.firstElementChild, notices[0].text);
+});
 
-  // A stopped job goes on the same way.
-  document.addEventListener("click", (event) => {
-    const job = event.target.closest?.(".h-resume button")?.dataset.job;
-    if (job) post(job, "go-on").then(Hearth.soon);
-  });
+// Interrupted jobs: one line for all of them, two answers.
+area("#h-strip", (element, { interrupted, notices, standing }) => {
+  let banner = document.querySelector("#h-interrupted");
+  if (standing || notices?.length) return;
+  if (!interrupted) return banner?.remove();
+  if (!banner) {
+    banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);
+    element.after(banner);
+    const [on, off] = banner.querySelectorAll("button");
+    on.addEventListener("click", goOn);
+    off.addEventListener("click", letGo);
+  }
+  const [on, off] = banner.querySelectorAll("button"), several = interrupted.jobs.length > 1;
+  text(on, several ? t("interrupted.on-all", "Resume all") : t("interrupted.on", "Resume"));
+  text(off, several ? t("interrupted.off-all", "Discard all") : t("interrupted.off", "Discard"));
+  text(banner.firstElementChild, interrupted.text);
+});
 
-  // A chime, and a notification if the page is hidden; off by default.
-  const wished = () => localStorage.getItem("hearth_chime") === "on";
-  let running = {};
-  document.addEventListener("click", (event) => {
-    if (event.target.closest?.('[data-h-act="chime"]')) {
-      localStorage.setItem("hearth_chime", wished() ? "off" : "on");
+// One after the other, so that they keep their order.
+async function goOn() {
+  for (const job of live.state.interrupted.jobs) await act(job, "go-on");
+  soon();
+}
+async function letGo() {
+  const { jobs } = live.state.interrupted;
+  if (jobs.length > 1 && !(await sure(t("interrupted.sure", "Discard {n} interrupted {n:job|jobs}? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
+  for (const job of jobs) await act(job, "let-go");
+}
+
+// A stopped job goes on the same way.
+onPage("click", (event) => {
+  const job = event.target.closest?.(".h-resume button")?.dataset.job;
+  if (job) act(job, "go-on").then(soon);
+});
+
+// A chime, and a notification if the page is hidden; off by default.
+const wished = () => localStorage.getItem("hearth_chime") === "on";
+/** @type {Record<string, string>} */
+const running = {};
+onPage("click", (event) => {
+  if (event.target.closest?.('[data-h-act="chime"]')) {
+    localStorage.setItem("hearth_chime", wished() ? "off" : "on");
+    if (wished()) {
+      chime();
+      window.Notification?.requestPermission();
+    }
+  }
+});
+area('[data-h-act="chime"]', (button) => {
+  button.setAttribute("aria-pressed", wished());
+  button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
+  button.title = button.getAttribute("aria-label");
+});
+area("#h-strip", (_, { speech, picture }) => {
+  for (const [kind, view] of Object.entries({ speech, picture })) {
+    if (!view) continue;
+    if (running[kind] === view.job && view.end) {
       if (wished()) {
         chime();
-        window.Notification?.requestPermission();
+        if (document.hidden && window.Notification?.permission === "granted") new Notification("Hearth", { body: t("chime.done", "Done.") });
       }
-    }
-  });
-  Hearth.area('[data-h-act="chime"]', (button) => {
-    button.setAttribute("aria-pressed", wished());
-    button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
-    button.title = button.getAttribute("aria-label");
-  });
-  Hearth.area("#h-strip", (_, { speech, picture }) => {
-    for (const [kind, view] of Object.entries({ speech, picture })) {
-      if (!view) continue;
-      if (running[kind] === view.job && view.end) {
-        if (wished()) {
-          chime();
-          if (document.hidden && window.Notification?.permission === "granted") new Notification("Hearth", { body: t("chime.done", "Done.") });
-        }
-        running[kind] = "";
-      } else if (!view.end) running[kind] = view.job;
-    }
-  });
-  function chime() {
-    const context = new AudioContext(), now = context.currentTime;
-    for (const [pitch, at] of [[659, 0], [880, 0.16]]) {
-      const tone = context.createOscillator(), loud = context.createGain();
-      tone.frequency.value = pitch;
-      loud.gain.setValueAtTime(0.12, now + at);
-      loud.gain.exponentialRampToValueAtTime(0.0001, now + at + 0.7);
-      tone.connect(loud).connect(context.destination);
-      tone.start(now + at);
-      tone.stop(now + at + 0.7);
-    }
+      running[kind] = "";
+    } else if (!view.end) running[kind] = view.job;
   }
-})();
+});
+function chime() {
+  const context = new AudioContext(), now = context.currentTime;
+  for (const [pitch, at] of [[659, 0], [880, 0.16]]) {
+    const tone = context.createOscillator(), loud = context.createGain();
+    tone.frequency.value = pitch;
+    loud.gain.setValueAtTime(0.12, now + at);
+    loud.gain.exponentialRampToValueAtTime(0.0001, now + at + 0.7);
+    tone.connect(loud).connect(context.destination);
+    tone.start(now + at);
+    tone.stop(now + at + 0.7);
+  }
+}

@@ -1,145 +1,146 @@
 // Sharing: the owner's button in the head and its panel: link, password, time left, guests, limits.
-(() => {
-  const { t, text, el, list, time, ask } = Hearth;
-  const LOOK_MS = 3000;
-  const limits = () => [
-    ["letters", t("share.letters", "Characters in a script")], ["side", t("share.side", "Pixels per side")], ["steps", t("share.steps", "Steps")],
-    ["batch", t("share.batch", "Pictures per job")], ["waiting", t("share.waiting", "Jobs in the queue")],
-    ["waiting_all", t("share.waiting-all", "Jobs of all guests in the queue (beyond it, one each)")], ["share", t("share.share", "Share of each hour (up to 1)")],
-  ];
-  const ways = {
-    home: () => [t("share.home", "At home (Wi-Fi)"), t("share.home-why", "Phones and computers in your own network. Works without internet.")],
-    link: () => [t("share.anywhere", "Anywhere"), t("share.anywhere-why", "By a link over the internet, through Gradio's server.")],
-  };
-  let panel = null, password = "", timer = 0;
+import { el, list, makeButton, text } from "./elements.js";
+import { area, ask, post } from "./hearth.js";
+import { sentences, t, time } from "./words.js";
 
-  // Only the owner's state has charts, and only the owner may share.
-  Hearth.area(".h-switches", (element, { charts }) => {
-    if (!charts || element.querySelector("[data-h-share]")) return;
-    const button = Hearth.button(t("share.button", "Share"), open);
-    button.dataset.hShare = "";
-    button.setAttribute("aria-haspopup", "dialog");
-    element.prepend(button);
-  });
+const LOOK_MS = 3000;
+const limits = () => [
+  ["letters", t("share.letters", "Characters in a script")], ["side", t("share.side", "Pixels per side")], ["steps", t("share.steps", "Steps")],
+  ["batch", t("share.batch", "Pictures per job")], ["waiting", t("share.waiting", "Jobs in the queue")],
+  ["waiting_all", t("share.waiting-all", "Jobs of all guests in the queue (beyond it, one each)")], ["share", t("share.share", "Share of each hour (up to 1)")],
+];
+const ways = {
+  home: () => [t("share.home", "At home (Wi-Fi)"), t("share.home-why", "Phones and computers in your own network. Works without internet.")],
+  link: () => [t("share.anywhere", "Anywhere"), t("share.anywhere-why", "By a link over the internet, through Gradio's server.")],
+};
+let /** @type {View} */ panel = null, password = "", timer = 0;
 
-  function open() {
-    panel ??= made();
-    if (!panel.open) panel.showModal();
-    look();
+// Only the owner's state has charts, and only the owner may share.
+area(".h-switches", (element, { charts }) => {
+  if (!charts || element.querySelector("[data-h-share]")) return;
+  const chip = makeButton(t("share.button", "Share"), open);
+  chip.dataset.hShare = "";
+  chip.setAttribute("aria-haspopup", "dialog");
+  element.prepend(chip);
+});
+
+function open() {
+  panel ??= made();
+  if (!panel.open) panel.showModal();
+  look();
+}
+
+function made() {
+  const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
+    <p class="h-trouble" role="alert" hidden></p>
+    <div class="h-begin"><fieldset><legend></legend></fieldset><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
+    <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div class="h-qr" role="img"></div><div>
+      <p><b></b><br><code class="h-address"></code> <button type="button" class="h-chip" data-copy="address"></button></p>
+      <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p><p class="h-soft h-advice"></p></div></div>
+      <h3></h3><p class="h-soft h-none"></p><ul class="h-guests"></ul><button type="button" class="h-end"></button></div>
+    <details><summary></summary><div class="h-limits"></div></details>
+    <form method="dialog"><button class="h-chip"></button></form></dialog>`);
+  const part = (selector) => dialog.querySelector(selector);
+  text(part("h2"), t("share.title", "Let others speak and paint here"));
+  text(part(".h-why"), t("share.why", "They get a link and a password. They see only what they make themselves, and your own jobs always go first."));
+  text(part(".h-begin legend"), t("share.where", "Where your guests are"));
+  text(part(".h-begin > label span"), t("share.for", "Duration"));
+  text(part(".h-begin button"), t("share.begin", "Create link"));
+  text(part(".h-link b"), t("share.link", "Link"));
+  text(part(".h-secret b"), t("share.password", "Password"));
+  text(part("h3"), t("share.guests", "Guests"));
+  text(part(".h-none"), t("share.nobody", "Nobody yet"));
+  text(part(".h-end"), t("share.end", "Stop sharing"));
+  text(part("summary"), t("share.limits", "Guest limits"));
+  text(part("form button"), t("share.close", "Close"));
+  part(".h-qr").setAttribute("aria-label", t("share.qr", "QR code of the link"));
+  for (const copy of dialog.querySelectorAll("[data-copy]")) {
+    text(copy, t("share.copy", "Copy"));
+    copy.addEventListener("click", () => {
+      navigator.clipboard.writeText(copy.parentElement.querySelector("code").textContent);
+      text(copy, t("share.copied", "Copied"));
+      setTimeout(() => text(copy, t("share.copy", "Copy")), 1500);
+    });
   }
-
-  function made() {
-    const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
-      <p class="h-trouble" role="alert" hidden></p>
-      <div class="h-begin"><fieldset><legend></legend></fieldset><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
-      <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div class="h-qr" role="img"></div><div>
-        <p><b></b><br><code class="h-address"></code> <button type="button" class="h-chip" data-copy="address"></button></p>
-        <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p><p class="h-soft h-advice"></p></div></div>
-        <h3></h3><p class="h-soft h-none"></p><ul class="h-guests"></ul><button type="button" class="h-end"></button></div>
-      <details><summary></summary><div class="h-limits"></div></details>
-      <form method="dialog"><button class="h-chip"></button></form></dialog>`);
-    const part = (selector) => dialog.querySelector(selector);
-    text(part("h2"), t("share.title", "Let others speak and paint here"));
-    text(part(".h-why"), t("share.why", "They get a link and a password. They see only what they make themselves, and your own jobs always go first."));
-    text(part(".h-begin legend"), t("share.where", "Where your guests are"));
-    text(part(".h-begin > label span"), t("share.for", "Duration"));
-    text(part(".h-begin button"), t("share.begin", "Create link"));
-    text(part(".h-link b"), t("share.link", "Link"));
-    text(part(".h-secret b"), t("share.password", "Password"));
-    text(part("h3"), t("share.guests", "Guests"));
-    text(part(".h-none"), t("share.nobody", "Nobody yet"));
-    text(part(".h-end"), t("share.end", "Stop sharing"));
-    text(part("summary"), t("share.limits", "Guest limits"));
-    text(part("form button"), t("share.close", "Close"));
-    part(".h-qr").setAttribute("aria-label", t("share.qr", "QR code of the link"));
-    for (const copy of dialog.querySelectorAll("[data-copy]")) {
-      text(copy, t("share.copy", "Copy"));
-      copy.addEventListener("click", () => {
-        navigator.clipboard.writeText(copy.parentElement.querySelector("code").textContent);
-        text(copy, t("share.copied", "Copied"));
-        setTimeout(() => text(copy, t("share.copy", "Copy")), 1500);
-      });
-    }
-    part(".h-begin button").addEventListener("click", () => act("begin", { hours: Number(part("select").value), at_home: part("fieldset input:checked")?.value === "home" }));
-    part(".h-end").addEventListener("click", () => act("end"));
-    for (const [name, label] of limits()) {
-      const row = el(`<label><span></span> <input type="number" min="0" step="${name === "share" ? 0.05 : 1}"></label>`);
-      row.dataset.limit = name;
-      text(row.firstElementChild, label);
-      row.lastElementChild.addEventListener("change", (event) => act("limits", { [name]: Number(event.target.value) }));
-      part(".h-limits").append(row);
-    }
-    dialog.addEventListener("close", () => clearTimeout(timer));
-    document.body.append(dialog);
-    return dialog;
+  part(".h-begin button").addEventListener("click", () => act("begin", { hours: Number(part("select").value), at_home: part("fieldset input:checked")?.value === "home" }));
+  part(".h-end").addEventListener("click", () => act("end"));
+  for (const [name, label] of limits()) {
+    const row = el(`<label><span></span> <input type="number" min="0" step="${name === "share" ? 0.05 : 1}"></label>`);
+    row.dataset.limit = name;
+    text(row.firstElementChild, label);
+    row.lastElementChild.addEventListener("change", (event) => act("limits", { [name]: Number(event.target.value) }));
+    part(".h-limits").append(row);
   }
+  dialog.addEventListener("close", () => clearTimeout(timer));
+  document.body.append(dialog);
+  return dialog;
+}
 
-  function choice(way) {
-    const row = el(`<label><input type="radio" name="h-way" value="${way}"> <span><b></b><br><small class="h-soft"></small></span></label>`);
-    const [name, why] = ways[way]();
-    text(row.querySelector("b"), name);
-    text(row.querySelector("small"), why);
+function choice(way) {
+  const row = el(`<label><input type="radio" name="h-way" value="${way}"> <span><b></b><br><small class="h-soft"></small></span></label>`);
+  const [name, why] = ways[way]();
+  text(row.querySelector("b"), name);
+  text(row.querySelector("small"), why);
+  return row;
+}
+
+async function act(what, given = {}) {
+  const busy = panel.querySelector(".h-begin button");
+  busy.disabled = true;
+  text(busy, what === "begin" ? t("share.making", "Creating the link…") : t("share.begin", "Create link"));
+  const answer = await post(`hearth/share/${what}`, given);
+  const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }));
+  busy.disabled = false;
+  text(busy, t("share.begin", "Create link"));
+  const trouble = panel.querySelector(".h-trouble");
+  trouble.hidden = !view.trouble;
+  text(trouble, view.trouble ?? "");
+  if (!view.trouble) draw(view);
+}
+
+async function look() {
+  clearTimeout(timer);
+  if (!panel?.open) return;
+  draw(await ask("hearth/share").catch(() => ({ open: false, hours: [], limits: {} })));
+  timer = setTimeout(look, LOOK_MS);
+}
+
+function draw(view) {
+  const part = (selector) => panel.querySelector(selector);
+  if (view.password) password = view.password;
+  if (!view.open) password = "";
+  part(".h-begin").hidden = view.open;
+  part(".h-running").hidden = !view.open;
+  const select = part("select");
+  if (!select.options.length) {
+    for (const hours of view.hours ?? []) select.append(new Option(time(3600 * hours), hours));
+    for (const way of view.ways ?? []) part("fieldset").append(choice(way));
+    (panel.querySelector("fieldset input") ?? {}).checked = true;
+  }
+  for (const row of panel.querySelectorAll("[data-limit]")) {
+    if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits?.[row.dataset.limit] ?? "";
+  }
+  if (!view.open) return;
+  text(part(".h-left"), t("share.left", "Ends in {time}", { time: time(view.left_s) }));
+  part(".h-lost").hidden = !view.lost;
+  text(part(".h-lost"), view.lost);
+  text(part(".h-address"), view.address);
+  if (part(".h-qr").dataset.of !== view.address) {
+    part(".h-qr").dataset.of = view.address;
+    part(".h-qr").innerHTML = view.qr;
+  }
+  part(".h-secret").hidden = !password;
+  text(part(".h-secret code"), password);
+  const once = view.at_home ? t("share.once-home", "Shown only once. Tell it to your guests.") : t("share.once", "Shown only once. Send it separately from the link.");
+  text(part(".h-secret .h-soft"), once);
+  const plain = t("share.plain", "The connection is not encrypted: use it in a network whose people you trust.");
+  text(part(".h-advice"), view.at_home ? sentences([view.advice, view.address.startsWith("http:") && plain]) : "");
+  part(".h-none").hidden = view.guests.length > 0;
+  list(part(".h-guests"), view.guests, (each) => each.id, (each) => {
+    const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
+    text(row.querySelector("b"), each.name || t("share.unnamed", "unnamed guest"));
+    text(row.querySelector("button"), t("share.away", "Remove"));
+    row.querySelector("button").addEventListener("click", () => act("send-away", { id: each.id }));
     return row;
-  }
-
-  async function act(what, given = {}) {
-    const busy = panel.querySelector(".h-begin button");
-    busy.disabled = true;
-    text(busy, what === "begin" ? t("share.making", "Creating the link…") : t("share.begin", "Create link"));
-    const answer = await Hearth.post(`hearth/share/${what}`, given);
-    const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }));
-    busy.disabled = false;
-    text(busy, t("share.begin", "Create link"));
-    const trouble = panel.querySelector(".h-trouble");
-    trouble.hidden = !view.trouble;
-    text(trouble, view.trouble ?? "");
-    if (!view.trouble) draw(view);
-  }
-
-  async function look() {
-    clearTimeout(timer);
-    if (!panel?.open) return;
-    draw(await ask("hearth/share").catch(() => ({ open: false, hours: [], limits: {} })));
-    timer = setTimeout(look, LOOK_MS);
-  }
-
-  function draw(view) {
-    const part = (selector) => panel.querySelector(selector);
-    if (view.password) password = view.password;
-    if (!view.open) password = "";
-    part(".h-begin").hidden = view.open;
-    part(".h-running").hidden = !view.open;
-    const select = part("select");
-    if (!select.options.length) {
-      for (const hours of view.hours ?? []) select.append(new Option(time(3600 * hours), hours));
-      for (const way of view.ways ?? []) part("fieldset").append(choice(way));
-      (panel.querySelector("fieldset input") ?? {}).checked = true;
-    }
-    for (const row of panel.querySelectorAll("[data-limit]")) {
-      if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits?.[row.dataset.limit] ?? "";
-    }
-    if (!view.open) return;
-    text(part(".h-left"), t("share.left", "Ends in {time}", { time: time(view.left_s) }));
-    part(".h-lost").hidden = !view.lost;
-    text(part(".h-lost"), view.lost);
-    text(part(".h-address"), view.address);
-    if (part(".h-qr").dataset.of !== view.address) {
-      part(".h-qr").dataset.of = view.address;
-      part(".h-qr").innerHTML = view.qr;
-    }
-    part(".h-secret").hidden = !password;
-    text(part(".h-secret code"), password);
-    const once = view.at_home ? t("share.once-home", "Shown only once. Tell it to your guests.") : t("share.once", "Shown only once. Send it separately from the link.");
-    text(part(".h-secret .h-soft"), once);
-    const open = t("share.plain", "The connection is not encrypted: use it in a network whose people you trust.");
-    text(part(".h-advice"), view.at_home ? Hearth.sentences([view.advice, view.address.startsWith("http:") && open]) : "");
-    part(".h-none").hidden = view.guests.length > 0;
-    list(part(".h-guests"), view.guests, (each) => each.id, (each) => {
-      const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
-      text(row.querySelector("b"), each.name || t("share.unnamed", "unnamed guest"));
-      text(row.querySelector("button"), t("share.away", "Remove"));
-      row.querySelector("button").addEventListener("click", () => act("send-away", { id: each.id }));
-      return row;
-    }, (row, each) => text(row.querySelector("span"), t("share.seen", "joined {since} ago, last active {seen} ago", { since: time(each.since_s), seen: time(each.seen_s) })));
-  }
-})();
+  }, (row, each) => text(row.querySelector("span"), t("share.seen", "joined {since} ago, last active {seen} ago", { since: time(each.since_s), seen: time(each.seen_s) })));
+}

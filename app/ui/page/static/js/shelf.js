@@ -1,220 +1,225 @@
 // Shelf: search as you type, one page at a time.
-(() => {
-  const { t, text, el, list, ask, gb, size, time } = Hearth;
-  const WAIT_MS = 180;
-  const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
-  const picked = new Set();
-  let deleted = []; // ids since the tab was opened; Undo restores them all
-  let timer = 0, page = null, seen = "";
+import { el, list, makeButton, text } from "./elements.js";
+import { startFrom } from "./force.js";
+import { area, ask, call, live, post, soon } from "./hearth.js";
+import { drawScript, makePlayer } from "./player.js";
+import { sure } from "./sure.js";
+import { openTab } from "./tabs.js";
+import { gb, size, t, time } from "./words.js";
 
-  const owner = () => Boolean(Hearth.state.charts); // a guest sees what is theirs, and changes nothing here
+const WAIT_MS = 180;
+const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
+const picked = new Set();
+let deleted = []; // ids since the tab was opened; Undo restores them all
+let timer = 0, /** @type {View} */ page = null, seen = "";
 
-  const query = () => {
-    const values = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: look.skip });
-    if (look.favourite) values.set("favourite", 1);
-    if (look.binned) values.set("binned", 1);
-    return values;
-  };
+const owner = () => Boolean(live.state.charts); // a guest sees what is theirs, and changes nothing here
 
-  let asked = 0;
-  async function refresh() {
-    const turn = ++asked;
-    const answer = await ask(`hearth/shelf?${query()}`);
-    if (turn !== asked) return; // a later question's answer counts, whichever comes first
-    page = answer;
-    draw();
-  }
-  const soon = () => {
-    clearTimeout(timer);
-    timer = setTimeout(refresh, WAIT_MS);
-  };
+const query = () => {
+  const values = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: String(look.skip) });
+  if (look.favourite) values.set("favourite", "1");
+  if (look.binned) values.set("binned", "1");
+  return values;
+};
 
-  function frame(element) {
-    element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
-      <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
-      <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-empty-bin" hidden></button></div>
-      <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
-    const search = element.querySelector("input[type=search]");
-    search.placeholder = t("shelf.search", "Search your creations");
-    search.setAttribute("aria-label", search.placeholder);
-    search.addEventListener("input", () => ((look.words = search.value), (look.skip = 0), soon()));
-    const kinds = element.querySelector(".h-kind");
-    kinds.setAttribute("aria-label", t("shelf.kind", "Type"));
-    kinds.innerHTML = `<option value="">${t("shelf.all", "all types")}</option><option value="speech">${t("shelf.speech", "speech")}</option><option value="picture">${t("shelf.pictures", "pictures")}</option>`;
-    kinds.addEventListener("change", () => ((look.kind = kinds.value), (look.skip = 0), refresh()));
-    const models = element.querySelector(".h-model-pick");
-    models.setAttribute("aria-label", t("shelf.model", "Model"));
-    models.addEventListener("change", () => ((look.model = models.value), (look.skip = 0), refresh()));
-    const [favourite, bin] = [element.querySelector(".h-fav"), element.querySelector(".h-bin")];
-    text(favourite.nextElementSibling, t("shelf.favourites", "favourites"));
-    text(bin.nextElementSibling, t("shelf.bin", "bin"));
-    favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
-    bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
-    for (const each of [models, favourite.parentElement, bin.parentElement]) each.hidden = !owner();
-    const empty = element.querySelector(".h-empty-bin");
-    empty.addEventListener("click", async () => {
-      if (!(await Hearth.sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
-      await tell(await Hearth.post("hearth/shelf/empty"));
-      undoable([]);
-      await refresh();
-      follow(bin, empty);
-    });
-  }
+let asked = 0;
+async function refresh() {
+  const turn = ++asked;
+  const answer = await ask(`hearth/shelf?${query()}`);
+  if (turn !== asked) return; // a later question's answer counts, whichever comes first
+  page = answer;
+  draw();
+}
+const later = () => {
+  clearTimeout(timer);
+  timer = setTimeout(refresh, WAIT_MS);
+};
 
-  // Give the focus to what has taken a pressed button's place; whoever went elsewhere meanwhile keeps theirs.
-  function follow(element, from = document.body) {
-    if ([from, document.body].includes(document.activeElement)) element?.focus({ preventScroll: true });
-  }
-
-  // Moving to the bin needs no confirmation: it can be undone.
-  function undoable(ids, from) {
-    deleted = ids;
-    const note = document.querySelector("#h-shelf .h-undo");
-    if (!note) return;
-    note.innerHTML = ids.length ? `<span></span> <button type="button" class="h-chip"></button>` : "";
-    if (!ids.length) return;
-    text(note.firstElementChild, t("shelf.deleted", "Moved to the bin: {n}.", { n: ids.length }));
-    const undo = note.lastElementChild;
-    text(undo, t("shelf.undo", "Undo"));
-    undo.addEventListener("click", async () => {
-      const back = deleted;
-      undoable([]);
-      for (const id of back) await act(id, "restore");
-      follow(document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`));
-    });
-    follow(undo, from);
-  }
-
-  // Show what stands in the way, if anything does; return it.
-  async function tell(answer) {
-    const trouble = document.querySelector("#h-shelf .h-trouble");
-    const { trouble: words } = await answer.json();
-    trouble.hidden = !words;
-    text(trouble, words ?? "");
-    return words;
-  }
-
-  async function act(id, name) {
-    const from = document.activeElement;
-    const answer = await Hearth.post(`hearth/shelf/${id}/${name}`);
-    const words = await tell(answer);
-    if (name === "delete" && !words) {
-      picked.delete(id);
-      undoable([...deleted, id], from);
-    }
-    if (name === "restore" && deleted.includes(id)) undoable([]);
+function frame(element) {
+  element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
+    <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
+    <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-empty-bin" hidden></button></div>
+    <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
+  const search = element.querySelector("input[type=search]");
+  search.placeholder = t("shelf.search", "Search your creations");
+  search.setAttribute("aria-label", search.placeholder);
+  search.addEventListener("input", () => ((look.words = search.value), (look.skip = 0), later()));
+  const kinds = element.querySelector(".h-kind");
+  kinds.setAttribute("aria-label", t("shelf.kind", "Type"));
+  kinds.innerHTML = `<option value="">${t("shelf.all", "all types")}</option><option value="speech">${t("shelf.speech", "speech")}</option><option value="picture">${t("shelf.pictures", "pictures")}</option>`;
+  kinds.addEventListener("change", () => ((look.kind = kinds.value), (look.skip = 0), refresh()));
+  const models = element.querySelector(".h-model-pick");
+  models.setAttribute("aria-label", t("shelf.model", "Model"));
+  models.addEventListener("change", () => ((look.model = models.value), (look.skip = 0), refresh()));
+  const [favourite, bin] = [element.querySelector(".h-fav"), element.querySelector(".h-bin")];
+  text(favourite.nextElementSibling, t("shelf.favourites", "favourites"));
+  text(bin.nextElementSibling, t("shelf.bin", "bin"));
+  favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
+  bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
+  for (const each of [models, favourite.parentElement, bin.parentElement]) each.hidden = !owner();
+  const empty = element.querySelector(".h-empty-bin");
+  empty.addEventListener("click", async () => {
+    if (!(await sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
+    await tell(await post("hearth/shelf/empty"));
+    undoable([]);
     await refresh();
-  }
-
-  function draw() {
-    const element = document.querySelector("#h-shelf");
-    if (!element || !page) return;
-    if (!element.firstElementChild) frame(element);
-    const models = element.querySelector(".h-model-pick");
-    const options = [`<option value="">${t("shelf.all-models", "all models")}</option>`, ...page.models.map(({ id }) => `<option value="${id.replace(/"/g, "&quot;")}"></option>`)].join("");
-    if (models.dataset.drawn !== options) {
-      models.dataset.drawn = models.innerHTML = options;
-      page.models.forEach(({ title }, i) => text(models.options[i + 1], title));
-      models.value = look.model;
-    }
-    const none = !page.creations.length;
-    text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite
-      ? t("shelf.nothing", "No matching creations.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "Everything you create is saved here with its settings."));
-    const empty = element.querySelector(".h-empty-bin");
-    empty.hidden = !look.binned || none;
-    text(empty, t("shelf.empty-bin", "Empty bin"));
-    list(element.querySelector(".h-shelf"), page.creations, (each) => `${each.id}${each.gone ? " gone" : ""}`, make, update);
-    const pages = element.querySelector(".h-pages");
-    pages.innerHTML = "";
-    const turn = (label, skip) => pages.append(Hearth.button(label, () => ((look.skip = skip), refresh())));
-    if (look.skip) turn(t("shelf.newer", "Newer"), Math.max(0, look.skip - 60));
-    if (page.more) turn(t("shelf.older", "Older"), look.skip + 60);
-    // What the parts take, and that the oldest go: only the owner's disk.
-    const { scripts, bytes, most_bytes } = page.kept ?? {};
-    text(element.querySelector(".h-kept-parts"), !scripts ? "" : t("shelf.kept", "Parts of {n} {n:script|scripts} are kept to be heard, redone and resumed: {now} of at most {most}. The oldest go first.", { n: scripts, now: size(bytes), most: size(most_bytes) }));
-    zip();
-  }
-
-  function zip() {
-    const link = document.querySelector("#h-shelf .h-zip");
-    link.hidden = !picked.size;
-    link.href = `hearth/export?ids=${[...picked].join()}`;
-    text(link, t("shelf.export", "Export {n} as a zip", { n: picked.size }));
-  }
-
-  function make(each) {
-    const card = el(`<li class="h-card h-creation">${each.kind === "picture" && !each.gone ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : ""}
-      <div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
-      <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
-    const pick = card.querySelector("input");
-    pick.setAttribute("aria-label", t("shelf.pick", "Select for export"));
-    pick.parentElement.hidden = !owner();
-    pick.checked = picked.has(each.id);
-    pick.addEventListener("change", () => (pick.checked ? picked.add(each.id) : picked.delete(each.id), zip()));
-    const image = card.querySelector("img");
-    if (image) {
-      image.src = each.url;
-      image.alt = each.text;
-      card.querySelector(".h-look").href = each.url;
-    } else if (!each.gone) {
-      card.prepend(Hearth.player({ ...each, label: t("shelf.play", "Play") }));
-    }
-    card.querySelector(".h-star").addEventListener("click", () => act(each.id, card.each.favourite ? "plain" : "favourite"));
-    return card;
-  }
-
-  function update(card, each) {
-    card.each = each;
-    Hearth.script(card.querySelector(".h-words"), each.text);
-    card.querySelector(".h-words").title = each.text;
-    const star = card.querySelector(".h-star");
-    star.hidden = each.binned || !owner();
-    text(star, each.favourite ? "\u2605" : "\u2606");
-    star.setAttribute("aria-pressed", each.favourite);
-    star.title = t("shelf.favourite", "Favourite");
-    star.setAttribute("aria-label", star.title);
-    const when = new Date(each.created_s * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
-    const facts = [when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
-    text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
-    const odd = card.querySelector(".h-odd");
-    odd.hidden = !each.condition && each.whole;
-    text(odd, each.condition || t("shelf.part", "stopped early"));
-    const does = card.querySelector(".h-does");
-    const state = `${each.binned} ${each.parts}`;
-    if (does.dataset.drawn === state) return;
-    does.dataset.drawn = state;
-    does.innerHTML = "";
-    const button = (label, run) => does.appendChild(Hearth.button(label, run));
-    if (each.binned) return button(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
-    button(t("shelf.reuse", "Reuse settings"), () => reuse(each));
-    if (each.parts) button(t("shelf.parts", "Open its parts"), () => (Hearth.openTab("speak"), Hearth.call("speak.open", { creation: each.id }), Hearth.soon()));
-    if (!each.gone) {
-      const save = el(`<a class="h-chip" download></a>`);
-      save.href = `${each.url}?download=1`;
-      text(save, t("shelf.download", "Download"));
-      does.append(save);
-      if (each.kind === "picture") button(t("canvas.start", "Use as starting picture"), () => (Hearth.openTab("paint"), Hearth.startFrom(each)));
-    }
-    if (!owner()) return;
-    button(t("shelf.folder", "Show in folder"), () => act(each.id, "reveal"));
-    button(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
-  }
-
-  function reuse(each) {
-    const picture = each.kind === "picture";
-    Hearth.openTab(picture ? "paint" : "speak");
-    if (picture) Hearth.call("paint.restore", { creation: each.id });
-    else Hearth.call("speak.restore", { creation: each.id });
-  }
-
-  // Refresh when the tab opens and when a job has ended.
-  Hearth.area("#h-shelf", (element, { speech, picture }) => {
-    if (!element.offsetParent) {
-      if (deleted.length) undoable([]);
-      return void (seen = "");
-    }
-    const now = `shown ${speech?.job} ${speech?.results.length} ${picture?.job} ${picture?.results.length}`;
-    if (now !== seen) refresh();
-    seen = now;
+    follow(bin, empty);
   });
-})();
+}
+
+// Give the focus to what has taken a pressed button's place; whoever went elsewhere meanwhile keeps theirs.
+function follow(element, from = document.body) {
+  if ([from, document.body].some((each) => each === document.activeElement)) element?.focus({ preventScroll: true });
+}
+
+// Moving to the bin needs no confirmation: it can be undone.
+function undoable(ids, from) {
+  deleted = ids;
+  const note = document.querySelector("#h-shelf .h-undo");
+  if (!note) return;
+  note.innerHTML = ids.length ? `<span></span> <button type="button" class="h-chip"></button>` : "";
+  if (!ids.length) return;
+  text(note.firstElementChild, t("shelf.deleted", "Moved to the bin: {n}.", { n: ids.length }));
+  const undo = note.lastElementChild;
+  text(undo, t("shelf.undo", "Undo"));
+  undo.addEventListener("click", async () => {
+    const back = deleted;
+    undoable([]);
+    for (const id of back) await act(id, "restore");
+    follow(document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`));
+  });
+  follow(undo, from);
+}
+
+// Show what stands in the way, if anything does; return it.
+async function tell(answer) {
+  const trouble = document.querySelector("#h-shelf .h-trouble");
+  const { trouble: words } = await answer.json();
+  trouble.hidden = !words;
+  text(trouble, words ?? "");
+  return words;
+}
+
+async function act(id, name) {
+  const from = document.activeElement;
+  const answer = await post(`hearth/shelf/${id}/${name}`);
+  const words = await tell(answer);
+  if (name === "delete" && !words) {
+    picked.delete(id);
+    undoable([...deleted, id], from);
+  }
+  if (name === "restore" && deleted.includes(id)) undoable([]);
+  await refresh();
+}
+
+function draw() {
+  const element = document.querySelector("#h-shelf");
+  if (!element || !page) return;
+  if (!element.firstElementChild) frame(element);
+  const models = element.querySelector(".h-model-pick");
+  const options = [`<option value="">${t("shelf.all-models", "all models")}</option>`, ...page.models.map(({ id }) => `<option value="${id.replace(/"/g, "&quot;")}"></option>`)].join("");
+  if (models.dataset.drawn !== options) {
+    models.dataset.drawn = models.innerHTML = options;
+    page.models.forEach(({ title }, i) => text(models.options[i + 1], title));
+    models.value = look.model;
+  }
+  const none = !page.creations.length;
+  text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite
+    ? t("shelf.nothing", "No matching creations.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "Everything you create is saved here with its settings."));
+  const empty = element.querySelector(".h-empty-bin");
+  empty.hidden = !look.binned || none;
+  text(empty, t("shelf.empty-bin", "Empty bin"));
+  list(element.querySelector(".h-shelf"), page.creations, (each) => `${each.id}${each.gone ? " gone" : ""}`, make, update);
+  const pages = element.querySelector(".h-pages");
+  pages.innerHTML = "";
+  const turn = (label, skip) => pages.append(makeButton(label, () => ((look.skip = skip), refresh())));
+  if (look.skip) turn(t("shelf.newer", "Newer"), Math.max(0, look.skip - 60));
+  if (page.more) turn(t("shelf.older", "Older"), look.skip + 60);
+  // What the parts take, and that the oldest go: only the owner's disk.
+  const { scripts, bytes, most_bytes } = page.kept ?? {};
+  text(element.querySelector(".h-kept-parts"), !scripts ? "" : t("shelf.kept", "Parts of {n} {n:script|scripts} are kept to be heard, redone and resumed: {now} of at most {most}. The oldest go first.", { n: scripts, now: size(bytes), most: size(most_bytes) }));
+  zip();
+}
+
+function zip() {
+  const link = document.querySelector("#h-shelf .h-zip");
+  link.hidden = !picked.size;
+  link.href = `hearth/export?ids=${[...picked].join()}`;
+  text(link, t("shelf.export", "Export {n} as a zip", { n: picked.size }));
+}
+
+function make(each) {
+  const card = el(`<li class="h-card h-creation">${each.kind === "picture" && !each.gone ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : ""}
+    <div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
+    <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
+  const pick = card.querySelector("input");
+  pick.setAttribute("aria-label", t("shelf.pick", "Select for export"));
+  pick.parentElement.hidden = !owner();
+  pick.checked = picked.has(each.id);
+  pick.addEventListener("change", () => (pick.checked ? picked.add(each.id) : picked.delete(each.id), zip()));
+  const image = card.querySelector("img");
+  if (image) {
+    image.src = each.url;
+    image.alt = each.text;
+    card.querySelector(".h-look").href = each.url;
+  } else if (!each.gone) {
+    card.prepend(makePlayer({ ...each, label: t("shelf.play", "Play") }));
+  }
+  card.querySelector(".h-star").addEventListener("click", () => act(each.id, card.each.favourite ? "plain" : "favourite"));
+  return card;
+}
+
+function update(card, each) {
+  card.each = each;
+  drawScript(card.querySelector(".h-words"), each.text);
+  card.querySelector(".h-words").title = each.text;
+  const star = card.querySelector(".h-star");
+  star.hidden = each.binned || !owner();
+  text(star, each.favourite ? "\u2605" : "\u2606");
+  star.setAttribute("aria-pressed", each.favourite);
+  star.title = t("shelf.favourite", "Favourite");
+  star.setAttribute("aria-label", star.title);
+  const when = new Date(each.created_s * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  const facts = [when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
+  text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
+  const odd = card.querySelector(".h-odd");
+  odd.hidden = !each.condition && each.whole;
+  text(odd, each.condition || t("shelf.part", "stopped early"));
+  const does = card.querySelector(".h-does");
+  const state = `${each.binned} ${each.parts}`;
+  if (does.dataset.drawn === state) return;
+  does.dataset.drawn = state;
+  does.innerHTML = "";
+  const add = (label, run) => does.appendChild(makeButton(label, run));
+  if (each.binned) return add(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
+  add(t("shelf.reuse", "Reuse settings"), () => reuse(each));
+  if (each.parts) add(t("shelf.parts", "Open its parts"), () => (openTab("speak"), call("speak.open", { creation: each.id }), soon()));
+  if (!each.gone) {
+    const save = el(`<a class="h-chip" download></a>`);
+    save.href = `${each.url}?download=1`;
+    text(save, t("shelf.download", "Download"));
+    does.append(save);
+    if (each.kind === "picture") add(t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each)));
+  }
+  if (!owner()) return;
+  add(t("shelf.folder", "Show in folder"), () => act(each.id, "reveal"));
+  add(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
+}
+
+function reuse(each) {
+  const picture = each.kind === "picture";
+  openTab(picture ? "paint" : "speak");
+  if (picture) call("paint.restore", { creation: each.id });
+  else call("speak.restore", { creation: each.id });
+}
+
+// Refresh when the tab opens and when a job has ended.
+area("#h-shelf", (element, { speech, picture }) => {
+  if (!element.offsetParent) {
+    if (deleted.length) undoable([]);
+    return void (seen = "");
+  }
+  const now = `shown ${speech?.job} ${speech?.results.length} ${picture?.job} ${picture?.results.length}`;
+  if (now !== seen) refresh();
+  seen = now;
+});

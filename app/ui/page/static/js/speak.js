@@ -1,295 +1,302 @@
 // Speak: the script checked as it is typed, its parts as they are spoken, and the result.
-(() => {
-  const { t, text, el, list, time } = Hearth;
-  const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
-  const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
-  let player = null;
+import { checked, drawProblems } from "./check.js";
+import { el, list, makeButton, onPage, text } from "./elements.js";
+import { area, call, live, post, soon } from "./hearth.js";
+import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
+import { drawScript, makePlayer, speakerLook } from "./player.js";
+import { offerSamples } from "./rewrite.js";
+import { scripts } from "./samples.js";
+import { inForce } from "./told.js";
+import { t, time } from "./words.js";
 
-  // The script box.
-  const box = () => document.querySelector("#speak-text textarea");
+const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
+const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
+let /** @type {View} */ player = null;
 
-  function drawCheck(view) {
-    const area = document.querySelector("#h-script");
-    if (!area) return;
-    if (!area.firstElementChild) {
-      area.innerHTML = `<div class="h-chips" role="group"></div><ol class="h-turns"></ol>
-        <p class="h-check"><span class="h-badge"></span> <span class="h-soft"></span></p><ul class="h-problems"></ul>`;
-    }
-    const chips = ["(pause 0.5s)", "[S1]", "[S2]", ...view.nonverbals.map((name) => `(${name})`)];
-    chips.sort((a, b) => rank(a) - rank(b));
-    list(area.querySelector(".h-chips"), chips, (name) => name, (name) => {
-      const chip = el(`<button type="button" class="h-chip"></button>`);
-      chip.dataset.insert = name;
-      chip.textContent = name;
-      return chip;
-    });
-    const chipsArea = area.querySelector(".h-chips");
-    chipsArea.setAttribute("aria-label", t("speak.insert", "Insert into the script"));
-    const turns = area.querySelector(".h-turns");
-    list(turns, view.turns, (turn) => `${turn.speaker} ${turn.text}`, (turn) => {
-      const line = el(`<li><span class="h-badge ${Hearth.speaker(turn.speaker)}">S${turn.speaker}</span> <span></span></li>`);
-      line.lastElementChild.textContent = turn.text;
-      return line;
-    });
-    turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys can scroll a long list
-    const check = area.querySelector(".h-check");
-    const blank = !box()?.value.trim(); // an empty script has no problems yet
-    check.hidden = blank;
-    check.firstElementChild.className = `h-badge ${view.level}`;
-    text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "ready, see the notes"), wrong: t("check.wrong", "not ready") }[view.level]);
-    const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
-    text(check.lastElementChild, view.about + eta);
-    Hearth.problems(area.querySelector(".h-problems"), blank ? [] : view.problems);
-    Hearth.inForce("speak", "changed", view.changed);
+// The script box.
+const box = () => document.querySelector("#speak-text textarea");
+
+function drawCheck(view) {
+  const place = document.querySelector("#h-script");
+  if (!place) return;
+  if (!place.firstElementChild) {
+    place.innerHTML = `<div class="h-chips" role="group"></div><ol class="h-turns"></ol>
+      <p class="h-check"><span class="h-badge"></span> <span class="h-soft"></span></p><ul class="h-problems"></ul>`;
   }
-
-  function rank(chip) {
-    const name = chip.slice(1, -1);
-    return chip.startsWith("[") ? 0 : chip.startsWith("(pause") ? 1 : FIRST_CHIPS.includes(name) ? 2 : 3;
-  }
-
-  const script = Hearth.checked("speak-text", "speech", drawCheck);
-  Hearth.spokenBy = script.again;
-  Hearth.area("#h-script", () => script.look());
-  Hearth.area("#h-scripts", (element) => Hearth.samples(element, t("speak.samples", "Sample scripts"), Hearth.scripts(), "speak-text"));
-  document.addEventListener("click", (event) => {
-    const insert = event.target.closest?.("[data-insert]")?.dataset.insert;
-    if (!insert || !box()) return;
-    const field = box();
-    const [from, to] = [field.selectionStart, field.selectionEnd];
-    const before = field.value.slice(0, from), after = field.value.slice(to);
-    const lead = before && !/\s$/.test(before) ? " " : "";
-    field.focus();
-    field.setSelectionRange(from, to + after.length - after.trimStart().length);
-    document.execCommand("insertText", false, `${lead}${insert} `); // as if typed, for Ctrl Z
+  const chips = ["(pause 0.5s)", "[S1]", "[S2]", ...view.nonverbals.map((name) => `(${name})`)];
+  chips.sort((a, b) => rank(a) - rank(b));
+  list(place.querySelector(".h-chips"), chips, (name) => name, (name) => {
+    const chip = el(`<button type="button" class="h-chip"></button>`);
+    chip.dataset.insert = name;
+    chip.textContent = name;
+    return chip;
   });
-
-  // Play a part while it is spoken, piece after piece, then the rest from the finished file, as its voice made it. With `on`
-  // all parts after it, too, as they come: each as the joined file will have it, with its pauses (hear_script.py).
-  const AHEAD_S = 4, LOOK_MS = 200, FADE_S = 0.008; // parts without a pause fade into each other, as in join_sound.py
-  function hear(first, on = false) {
-    player?.stop();
-    for (const audio of document.querySelectorAll(".h-player audio")) audio.pause();
-    const context = new AudioContext();
-    let next = 0;
-    const mine = {
-      on,
-      at: first,
-      gain: 0, // of the joined file, once it is known
-      job: Hearth.state.speech.job,
-      stop() {
-        if (player === mine) player = null;
-        context.close();
-        drawHeard();
-      },
-    };
-    player = mine;
-
-    async function play(answer, from = 0, gap = 0) {
-      const sound = await context.decodeAudioData(await answer.arrayBuffer());
-      if (sound.duration <= from) return 0;
-      const source = context.createBufferSource();
-      source.buffer = sound;
-      source.connect(context.destination);
-      next = Math.max(next + gap, context.currentTime + 0.05);
-      source.start(next, from);
-      next += sound.duration - from;
-      return sound.duration - from;
-    }
-
-    // Play what has come of a part; return how far it is heard.
-    async function playJoined(part, heard) {
-      const values = new URLSearchParams({ after: heard, gain: mine.gain });
-      const answer = await fetch(`hearth/heard/${mine.job}/${part.index}?${values}`);
-      if (!answer.ok) throw new Error(answer.status);
-      if (answer.status === 204) return heard;
-      mine.gain = answer.headers.get("Hearth-Gain");
-      await play(answer, 0, heard ? 0 : part.pause || -FADE_S);
-      return Number(answer.headers.get("Hearth-Until"));
-    }
-
-    // Not much is fetched before its time: a long script has hundreds of parts.
-    const rest = () => new Promise((done) => setTimeout(done, LOOK_MS));
-    const early = () => next - context.currentTime > AHEAD_S;
-
-    async function playPart() {
-      for (let heard = 0, known = 0, begun = null; ; await rest()) {
-        const { job, parts, end } = Hearth.state.speech ?? {}, part = parts?.[mine.at];
-        if (player !== mine || job !== mine.job || !part || (end && part.state !== "done")) return false;
-        if (on && early()) continue;
-        const done = part.state === "done", count = part.pieces?.length ?? 0, anew = begun !== null && count && part.pieces[0] !== begun;
-        begun ??= part.pieces?.[0] ?? null;
-        if (on && (done || count > known)) heard = await playJoined(part, heard);
-        else if (done) await play(await fetch(part.url), heard);
-        else if (!anew) for (const url of part.pieces?.slice(known) ?? []) heard += await play(await fetch(url));
-        if (done) return true;
-        known = count;
-      }
-    }
-
-    async function follow() {
-      while ((await playPart()) && on && mine.at + 1 < Hearth.state.speech.parts.length) {
-        mine.at += 1;
-        drawHeard();
-      }
-      while (player === mine && next > context.currentTime) await rest();
-    }
-    follow().catch(() => {}).finally(() => player === mine && mine.stop()); // after a stop the context is closed
-    drawHeard();
-  }
-
-  document.addEventListener("play", () => player?.stop(), true); // one plays at a time
-
-  function drawHeard() {
-    document.querySelectorAll("#h-parts .h-part").forEach(drawLive);
-    drawAll();
-  }
-
-  // What a part's length lets doubt, said in words: a colour alone is not seen by everybody.
-  const DOUBTS = { long: () => t("part.long", "much too long"), short: () => t("part.short", "much too short") };
-
-  // Parts. Redo's button goes while its part is spoken anew, and takes the focus again if nothing else has it by then.
-  let redone = null;
-  function refocus(rows, { job, end }) {
-    if (!redone || !end || redone.job === job) return;
-    if (document.activeElement === document.body) rows.querySelector(`[data-key="${job}-${redone.index}"] .h-again`)?.focus({ preventScroll: true });
-    redone = null;
-  }
-  Hearth.area("#h-parts", (element, { speech }) => {
-    // Remarks and failures stand above the rows: a long script has hundreds.
-    Hearth.jobCard(element, speech?.job, `${Hearth.jobFrame}${Hearth.jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
-    text(element.querySelector("h2"), t("parts.title", "Parts"));
-    text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
-    // What of the script is spoken already is known once a job has ended.
-    const stage = `${speech?.job} ${Boolean(speech?.end)}`;
-    if ((element.dataset.stage ?? stage) !== stage) script.anew();
-    element.dataset.stage = stage;
-    if (!speech) return player?.stop();
-    const { end } = speech;
-    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => Hearth.stopped(speech.parts.some((part) => "url" in part)) };
-    const last = speech.parts.findLast((part) => part.state === "done");
-    const said = [...(speech.taken ? [{ kind: "note", text: speech.taken }] : []), ...speech.said];
-    Hearth.drawJob(element, { ...speech, said }, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
-    // What was not spoken is folded once the job has ended.
-    const left = end ? speech.parts.filter((part) => part.state !== "done") : [];
-    const [rows, folded] = element.querySelectorAll(".h-list");
-    drawRows(rows, end ? speech.parts.filter((part) => part.state === "done") : speech.parts, speech);
-    drawRows(folded, left, speech);
-    folded.parentElement.hidden = !left.length;
-    text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
-    refocus(rows, speech);
-    drawAll();
+  const chipsArea = place.querySelector(".h-chips");
+  chipsArea.setAttribute("aria-label", t("speak.insert", "Insert into the script"));
+  const turns = place.querySelector(".h-turns");
+  list(turns, view.turns, (turn) => `${turn.speaker} ${turn.text}`, (turn) => {
+    const line = el(`<li><span class="h-badge ${speakerLook(turn.speaker)}">S${turn.speaker}</span> <span></span></li>`);
+    line.lastElementChild.textContent = turn.text;
+    return line;
   });
+  turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys can scroll a long list
+  const check = place.querySelector(".h-check");
+  const blank = !box()?.value.trim(); // an empty script has no problems yet
+  check.hidden = blank;
+  check.firstElementChild.className = `h-badge ${view.level}`;
+  text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "ready, see the notes"), wrong: t("check.wrong", "not ready") }[view.level]);
+  const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
+  text(check.lastElementChild, view.about + eta);
+  drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
+  inForce("speak", "changed", view.changed);
+}
 
-  // While a script is spoken, hear it from its first part on; afterwards its result stands above.
-  function drawAll() {
-    const line = document.querySelector("#h-parts .h-all"), speech = Hearth.state.speech;
-    if (!line) return;
-    line.hidden = !player?.on && !(speech && !speech.end && speech.parts.length > 1 && (speech.parts[0].url || speech.parts[0].pieces?.length));
-    const button = line.firstElementChild;
-    text(button, player?.on ? t("part.pause", "Stop") : t("sound.play", "Play all"));
-    button.setAttribute("aria-pressed", Boolean(player?.on));
-    button.onclick = () => (player?.on ? player.stop() : hear(0, true));
+function rank(chip) {
+  const name = chip.slice(1, -1);
+  return chip.startsWith("[") ? 0 : chip.startsWith("(pause") ? 1 : FIRST_CHIPS.includes(name) ? 2 : 3;
+}
+
+const script = checked("speak-text", "speech", drawCheck);
+export const spokenBy = script.again;
+area("#h-script", () => script.look());
+area("#h-scripts", (element) => offerSamples(element, t("speak.samples", "Sample scripts"), scripts(), "speak-text"));
+onPage("click", (event) => {
+  const insert = event.target.closest?.("[data-insert]")?.dataset.insert;
+  if (!insert || !box()) return;
+  const field = box();
+  const [from, to] = [field.selectionStart, field.selectionEnd];
+  const before = field.value.slice(0, from), after = field.value.slice(to);
+  const lead = before && !/\s$/.test(before) ? " " : "";
+  field.focus();
+  field.setSelectionRange(from, to + after.length - after.trimStart().length);
+  document.execCommand("insertText", false, `${lead}${insert} `); // as if typed, for Ctrl Z
+});
+
+// Play a part while it is spoken, piece after piece, then the rest from the finished file, as its voice made it. With `on`
+// all parts after it, too, as they come: each as the joined file will have it, with its pauses (hear_script.py).
+const AHEAD_S = 4, LOOK_MS = 200, FADE_S = 0.008; // parts without a pause fade into each other, as in join_sound.py
+function hear(first, on = false) {
+  player?.stop();
+  for (const audio of document.querySelectorAll(".h-player audio")) audio.pause();
+  const context = new AudioContext();
+  let next = 0;
+  const mine = {
+    on,
+    at: first,
+    gain: 0, // of the joined file, once it is known
+    job: live.state.speech.job,
+    stop() {
+      if (player === mine) player = null;
+      context.close();
+      drawHeard();
+    },
+  };
+  player = mine;
+
+  async function play(answer, from = 0, gap = 0) {
+    const sound = await context.decodeAudioData(await answer.arrayBuffer());
+    if (sound.duration <= from) return 0;
+    const source = context.createBufferSource();
+    source.buffer = sound;
+    source.connect(context.destination);
+    next = Math.max(next + gap, context.currentTime + 0.05);
+    source.start(next, from);
+    next += sound.duration - from;
+    return sound.duration - from;
   }
 
-  function drawRows(rows, parts, { job, end }) {
-    list(rows, parts, (part) => `${job}-${part.index}`, (part) => {
-      const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
-        <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
-      row.querySelector(".h-live").addEventListener("click", () => listen(row));
-      row.querySelector(".h-again").addEventListener("click", () => {
-        Hearth.call("speak.redo", { part: part.index });
-        redone = { job, index: part.index };
-        Hearth.soon();
-      });
-      return row;
-    }, (row, part) => drawPart(row, part, end));
+  // Play what has come of a part; return how far it is heard.
+  async function playJoined(part, heard) {
+    const values = new URLSearchParams({ after: String(heard), gain: String(mine.gain) });
+    const answer = await fetch(`hearth/heard/${mine.job}/${part.index}?${values}`);
+    if (!answer.ok) throw new Error(String(answer.status));
+    if (answer.status === 204) return heard;
+    mine.gain = Number(answer.headers.get("Hearth-Gain"));
+    await play(answer, 0, heard ? 0 : part.pause || -FADE_S);
+    return Number(answer.headers.get("Hearth-Until"));
   }
 
-  function drawPart(row, part, end) {
-    row.spoken = part;
-    const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && DOUBTS[part.doubt]?.();
-    row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt ? "careful" : done ? "right" : ""}`;
-    if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
-    if (done && !row.querySelector(".h-player")) {
-      const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
-      row.querySelector(".h-sounding").prepend(Hearth.player({ ...part, label }));
+  // Not much is fetched before its time: a long script has hundreds of parts.
+  const rest = () => new Promise((done) => setTimeout(done, LOOK_MS));
+  const early = () => next - context.currentTime > AHEAD_S;
+
+  async function playPart() {
+    for (let heard = 0, known = 0, begun = null; ; await rest()) {
+      const { job, parts, end } = live.state.speech ?? {}, part = parts?.[mine.at];
+      if (player !== mine || job !== mine.job || !part || (end && part.state !== "done")) return false;
+      if (on && early()) continue;
+      const done = part.state === "done", count = part.pieces?.length ?? 0, anew = begun !== null && count && part.pieces[0] !== begun;
+      begun ??= part.pieces?.[0] ?? null;
+      if (on && (done || count > known)) heard = await playJoined(part, heard);
+      else if (done) await play(await fetch(part.url), heard);
+      else if (!anew) for (const url of part.pieces?.slice(known) ?? []) heard += await play(await fetch(url));
+      if (done) return true;
+      known = count;
     }
-    const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
-    const words = row.querySelector("p");
-    words.classList.toggle("h-soft", !done);
-    const before = cut ? t("part.cut", "cut off by the stop") : done ? (doubt ? `⚠ ${doubt}` : "") : under_way;
-    Hearth.script(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")));
-    drawLive(row);
-    const again = row.querySelector(".h-again");
-    again.hidden = !done || !end;
-    text(again, t("part.again", "Redo"));
-    again.setAttribute("aria-label", t("part.again-n", "Redo part {n}", { n: part.index + 1 }));
   }
 
-  function drawLive(row) {
-    const live = row.querySelector(".h-live"), heard = player?.at === row.spoken.index, listening = heard && !player.on;
-    row.classList.toggle("h-heard-now", heard);
-    live.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
-    text(live, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
-    live.setAttribute("aria-pressed", listening);
+  async function follow() {
+    while ((await playPart()) && on && mine.at + 1 < live.state.speech.parts.length) {
+      mine.at += 1;
+      drawHeard();
+    }
+    while (player === mine && next > context.currentTime) await rest();
   }
+  follow().catch(() => {}).finally(() => player === mine && mine.stop()); // after a stop the context is closed
+  drawHeard();
+}
 
-  const listen = ({ spoken }) => (player?.at === spoken.index && !player.on ? player.stop() : hear(spoken.index));
+onPage("play", () => player?.stop(), true); // one plays at a time
 
-  // The result; `picked`: the format that was chosen by hand.
-  let picked = "";
-  Hearth.area("#h-sound", (element, { speech }) => {
-    const results = speech?.results ?? [];
-    element.hidden = !results.length;
-    if (!results.length) return;
-    const result = results[results.length - 1];
-    if (element.dataset.drawn === String(result.id)) return;
-    element.dataset.drawn = String(result.id);
-    element.innerHTML = `<h2></h2><p class="h-chips"></p>`;
-    text(element.querySelector("h2"), t("sound.title", "Result"));
-    element.querySelector("h2").after(Hearth.player({ ...result, label: t("sound.play", "Play all") }));
-    const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
-    const own = picked || result.name.split(".").pop();
-    formats.setAttribute("aria-label", t("sound.format", "Download format"));
-    for (const format of FORMATS) formats.append(new Option(format, format, false, format === own));
-    const aim = () => {
-      download.href = `${result.url}?download=1&format=${formats.value}`;
-      download.title = result.name.replace(/[^.]+$/, formats.value);
-    };
-    text(download, t("canvas.download", "Download"));
-    formats.addEventListener("change", () => {
-      picked = formats.value;
-      aim();
+function drawHeard() {
+  document.querySelectorAll("#h-parts .h-part").forEach(drawLive);
+  drawAll();
+}
+
+// What a part's length lets doubt, said in words: a colour alone is not seen by everybody.
+const DOUBTS = { long: () => t("part.long", "much too long"), short: () => t("part.short", "much too short") };
+
+// Parts. Redo's button goes while its part is spoken anew, and takes the focus again if nothing else has it by then.
+let /** @type {View} */ redone = null;
+function refocus(rows, { job, end }) {
+  if (!redone || !end || redone.job === job) return;
+  if (document.activeElement === document.body) rows.querySelector(`[data-key="${job}-${redone.index}"] .h-again`)?.focus({ preventScroll: true });
+  redone = null;
+}
+area("#h-parts", (element, { speech }) => {
+  // Remarks and failures stand above the rows: a long script has hundreds.
+  jobCard(element, speech?.job, `${jobFrame}${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
+  text(element.querySelector("h2"), t("parts.title", "Parts"));
+  text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
+  // What of the script is spoken already is known once a job has ended.
+  const stage = `${speech?.job} ${Boolean(speech?.end)}`;
+  if ((element.dataset.stage ?? stage) !== stage) script.anew();
+  element.dataset.stage = stage;
+  if (!speech) return player?.stop();
+  const { end } = speech;
+  const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => stopped(speech.parts.some((part) => "url" in part)) };
+  const last = speech.parts.findLast((part) => part.state === "done");
+  const said = [...(speech.taken ? [{ kind: "note", text: speech.taken }] : []), ...speech.said];
+  drawJob(element, { ...speech, said }, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
+  // What was not spoken is folded once the job has ended.
+  const left = end ? speech.parts.filter((part) => part.state !== "done") : [];
+  const [rows, folded] = element.querySelectorAll(".h-list");
+  drawRows(rows, end ? speech.parts.filter((part) => part.state === "done") : speech.parts, speech);
+  drawRows(folded, left, speech);
+  folded.parentElement.hidden = !left.length;
+  text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
+  refocus(rows, speech);
+  drawAll();
+});
+
+// While a script is spoken, hear it from its first part on; afterwards its result stands above.
+function drawAll() {
+  const line = document.querySelector("#h-parts .h-all"), speech = live.state.speech;
+  if (!line) return;
+  line.hidden = !player?.on && !(speech && !speech.end && speech.parts.length > 1 && (speech.parts[0].url || speech.parts[0].pieces?.length));
+  const button = line.firstElementChild;
+  text(button, player?.on ? t("part.pause", "Stop") : t("sound.play", "Play all"));
+  button.setAttribute("aria-pressed", Boolean(player?.on));
+  button.onclick = () => (player?.on ? player.stop() : hear(0, true));
+}
+
+function drawRows(rows, parts, { job, end }) {
+  list(rows, parts, (part) => `${job}-${part.index}`, (part) => {
+    const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
+      <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
+    row.querySelector(".h-live").addEventListener("click", () => listen(row));
+    row.querySelector(".h-again").addEventListener("click", () => {
+      call("speak.redo", { part: part.index });
+      redone = { job, index: part.index };
+      soon();
     });
+    return row;
+  }, (row, part) => drawPart(row, part, end));
+}
+
+function drawPart(row, part, end) {
+  row.spoken = part;
+  const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && DOUBTS[part.doubt]?.();
+  row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt ? "careful" : done ? "right" : ""}`;
+  if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
+  if (done && !row.querySelector(".h-player")) {
+    const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
+    row.querySelector(".h-sounding").prepend(makePlayer({ ...part, label }));
+  }
+  const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
+  const words = row.querySelector("p");
+  words.classList.toggle("h-soft", !done);
+  const before = cut ? t("part.cut", "cut off by the stop") : done ? (doubt ? `⚠ ${doubt}` : "") : under_way;
+  drawScript(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")));
+  drawLive(row);
+  const again = row.querySelector(".h-again");
+  again.hidden = !done || !end;
+  text(again, t("part.again", "Redo"));
+  again.setAttribute("aria-label", t("part.again-n", "Redo part {n}", { n: part.index + 1 }));
+}
+
+function drawLive(row) {
+  const chip = row.querySelector(".h-live"), heard = player?.at === row.spoken.index, listening = heard && !player.on;
+  row.classList.toggle("h-heard-now", heard);
+  chip.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
+  text(chip, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
+  chip.setAttribute("aria-pressed", listening);
+}
+
+const listen = ({ spoken }) => (player?.at === spoken.index && !player.on ? player.stop() : hear(spoken.index));
+
+// The result; `picked`: the format that was chosen by hand.
+let picked = "";
+area("#h-sound", (element, { speech }) => {
+  const results = speech?.results ?? [];
+  element.hidden = !results.length;
+  if (!results.length) return;
+  const result = results[results.length - 1];
+  if (element.dataset.drawn === String(result.id)) return;
+  element.dataset.drawn = String(result.id);
+  element.innerHTML = `<h2></h2><p class="h-chips"></p>`;
+  text(element.querySelector("h2"), t("sound.title", "Result"));
+  element.querySelector("h2").after(makePlayer({ ...result, label: t("sound.play", "Play all") }));
+  const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
+  const own = picked || result.name.split(".").pop();
+  formats.setAttribute("aria-label", t("sound.format", "Download format"));
+  for (const format of FORMATS) formats.append(new Option(format, format, false, format === own));
+  const aim = () => {
+    download.href = `${result.url}?download=1&format=${formats.value}`;
+    download.title = result.name.replace(/[^.]+$/, formats.value);
+  };
+  text(download, t("canvas.download", "Download"));
+  formats.addEventListener("change", () => {
+    picked = formats.value;
     aim();
-    const naming = el(`<form class="h-one" hidden><input type="text" class="h-field" maxlength="60" required><button class="h-chip"></button></form>`), name = naming.querySelector("input");
-    name.placeholder = t("sound.name", "Name for this voice");
-    name.setAttribute("aria-label", name.placeholder);
-    text(naming.querySelector("button"), t("token.keep", "Save"));
-    const keep = Hearth.button(t("sound.keep", "Save this voice"), () => {
-      naming.hidden = !naming.hidden;
-      name.focus();
-    });
-    naming.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || event.isComposing) return;
-      event.stopPropagation(); // it stops no job
-      naming.hidden = true;
-      keep.focus();
-    });
-    naming.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const answer = await Hearth.post("hearth/voices", { id: result.id, name: name.value });
-      const { trouble } = await answer.json();
-      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it under Voice.", { name: name.value }));
-      naming.hidden = !trouble;
-      if (trouble) return;
-      Hearth.call("speak.voices");
-      if (naming.contains(document.activeElement) || document.activeElement === document.body) keep.focus();
-    });
-    element.querySelector(".h-chips").append(download, formats);
-    if (!Hearth.state.charts) return; // only the owner can save voices
-    element.querySelector(".h-chips").append(keep);
-    element.append(naming, el(`<p class="h-soft h-kept" role="status"></p>`));
   });
-})();
+  aim();
+  const naming = el(`<form class="h-one" hidden><input type="text" class="h-field" maxlength="60" required><button class="h-chip"></button></form>`), name = naming.querySelector("input");
+  name.placeholder = t("sound.name", "Name for this voice");
+  name.setAttribute("aria-label", name.placeholder);
+  text(naming.querySelector("button"), t("token.keep", "Save"));
+  const keep = makeButton(t("sound.keep", "Save this voice"), () => {
+    naming.hidden = !naming.hidden;
+    name.focus();
+  });
+  naming.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    event.stopPropagation(); // it stops no job
+    naming.hidden = true;
+    keep.focus();
+  });
+  naming.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const answer = await post("hearth/voices", { id: result.id, name: name.value });
+    const { trouble } = await answer.json();
+    text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it under Voice.", { name: name.value }));
+    naming.hidden = !trouble;
+    if (trouble) return;
+    call("speak.voices");
+    if (naming.contains(document.activeElement) || document.activeElement === document.body) keep.focus();
+  });
+  element.querySelector(".h-chips").append(download, formats);
+  if (!live.state.charts) return; // only the owner can save voices
+  element.querySelector(".h-chips").append(keep);
+  element.append(naming, el(`<p class="h-soft h-kept" role="status"></p>`));
+});

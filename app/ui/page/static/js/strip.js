@@ -1,47 +1,49 @@
 // The strip on every tab: model, activity, speed, time left, memory, device, attention.
-(() => {
-  const { t, text, gb, time } = Hearth;
-  const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span><span class="h-rate"></span>
-    <span class="h-left"></span><i class="h-break"></i><span class="h-memory"><span class="h-memory-word"></span>
-    <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
-    <span class="h-swap"></span><span class="h-machine"></span>`;
+import { text } from "./elements.js";
+import { area, live } from "./hearth.js";
+import { gb, t, time } from "./words.js";
 
-  Hearth.memory = ({ now, highest, total, stands_in }) => {
-    const figures = { now: gb(now), highest: gb(highest), total: gb(total) };
-    return stands_in ? t("strip.memory-here", "{now} of {total} GB of this computer, peak {highest}", figures) : t("strip.memory-text", "{now} of {total} GB, peak {highest}", figures);
-  };
+const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span><span class="h-rate"></span>
+  <span class="h-left"></span><i class="h-break"></i><span class="h-memory"><span class="h-memory-word"></span>
+  <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
+  <span class="h-swap"></span><span class="h-machine"></span>`;
 
-  // Facts of a server that does not answer are old: nothing is told of it.
-  const gone = (strip) => ({ doing: t("strip.away", "not connected"), machine: "", guest: strip.guest });
+/** @param {View} memory */
+export const memoryWords = ({ now, highest, total, stands_in }) => {
+  const figures = { now: gb(now), highest: gb(highest), total: gb(total) };
+  return stands_in ? t("strip.memory-here", "{now} of {total} GB of this computer, peak {highest}", figures) : t("strip.memory-text", "{now} of {total} GB, peak {highest}", figures);
+};
 
-  Hearth.area("#h-strip", (element, state) => {
-    const strip = Hearth.away ? gone(state.strip) : state.strip;
-    if (!element.firstElementChild) element.innerHTML = inside;
-    const part = (name) => element.querySelector(`.h-${name}`);
-    text(part("model"), Hearth.away ? "" : strip.model || t("strip.nothing", "no model loaded"));
-    part("model").classList.toggle("h-none", !strip.model);
-    text(part("doing"), strip.doing);
-    if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
-    text(part("rate"), strip.rate ?? "");
-    text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
-    const memory = strip.memory;
-    part("memory").hidden = !memory;
-    if (memory) {
-      text(part("memory-word"), t("strip.memory", "memory"));
-      const bar = part("bar");
-      const share = Math.min(1, memory.now / memory.total || 0);
-      bar.firstElementChild.style.transform = `scaleX(${share.toFixed(3)})`;
-      bar.lastElementChild.style.left = `${(Math.min(1, memory.highest / memory.total || 0) * 100).toFixed(1)}%`;
-      bar.classList.toggle("h-full", memory.now > 0.9 * memory.limit); // what other programs leave
-      bar.setAttribute("aria-valuemax", gb(memory.total));
-      bar.setAttribute("aria-valuenow", gb(memory.now));
-      bar.setAttribute("aria-label", t("strip.memory", "memory"));
-      text(part("memory-text"), Hearth.memory(memory));
-    }
-    text(part("swap"), memory?.swap ? t("strip.swap", "swap {swap} GB", { swap: gb(memory.swap) }) : "");
-    text(part("machine"), strip.machine);
-    part("machine").title = strip.machine;
-    element.classList.toggle("h-busy", Boolean(strip.job));
-    element.classList.toggle("h-guest", Boolean(strip.guest)); // only what is theirs, in one line
-  });
-})();
+// Facts of a server that does not answer are old: nothing is told of it.
+const gone = (strip) => ({ doing: t("strip.away", "not connected"), machine: "", guest: strip.guest });
+
+area("#h-strip", (element, state) => {
+  const strip = live.away ? gone(state.strip) : state.strip;
+  if (!element.firstElementChild) element.innerHTML = inside;
+  const part = (name) => element.querySelector(`.h-${name}`);
+  text(part("model"), live.away ? "" : strip.model || t("strip.nothing", "no model loaded"));
+  part("model").classList.toggle("h-none", !strip.model);
+  text(part("doing"), strip.doing);
+  if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
+  text(part("rate"), strip.rate ?? "");
+  text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
+  const memory = strip.memory;
+  part("memory").hidden = !memory;
+  if (memory) {
+    text(part("memory-word"), t("strip.memory", "memory"));
+    const bar = part("bar");
+    const share = Math.min(1, memory.now / memory.total || 0);
+    bar.firstElementChild.style.transform = `scaleX(${share.toFixed(3)})`;
+    bar.lastElementChild.style.left = `${(Math.min(1, memory.highest / memory.total || 0) * 100).toFixed(1)}%`;
+    bar.classList.toggle("h-full", memory.now > 0.9 * memory.limit); // what other programs leave
+    bar.setAttribute("aria-valuemax", gb(memory.total));
+    bar.setAttribute("aria-valuenow", gb(memory.now));
+    bar.setAttribute("aria-label", t("strip.memory", "memory"));
+    text(part("memory-text"), memoryWords(memory));
+  }
+  text(part("swap"), memory?.swap ? t("strip.swap", "swap {swap} GB", { swap: gb(memory.swap) }) : "");
+  text(part("machine"), strip.machine);
+  part("machine").title = strip.machine;
+  element.classList.toggle("h-busy", Boolean(strip.job));
+  element.classList.toggle("h-guest", Boolean(strip.guest)); // only what is theirs, in one line
+});

@@ -1,27 +1,29 @@
 // The tabs by keyboard, as ARIA has them: Tab reaches the open one, and arrows, Home and End open the others.
-(() => {
-  const TABS = '#h-rooms > .tab-wrapper [role="tablist"] > button[role="tab"]';
-  const NEXT = { ArrowLeft: (at, all) => (at + all - 1) % all, ArrowRight: (at, all) => (at + 1) % all, Home: () => 0, End: (_, all) => all - 1 };
+import { onPage } from "./elements.js";
+import { area } from "./hearth.js";
 
-  // Open a tab; the focus goes with whoever pressed something that is out of sight then.
-  Hearth.openTab = (id) => {
-    const tab = document.querySelector(`button[role="tab"][data-tab-id="${id}"]`);
-    tab?.click();
-    if (document.activeElement !== document.body) tab?.focus({ preventScroll: true });
-  };
+const TABS = '#h-rooms > .tab-wrapper [role="tablist"] > button[role="tab"]';
+const NEXT = { ArrowLeft: (at, all) => (at + all - 1) % all, ArrowRight: (at, all) => (at + 1) % all, Home: () => 0, End: (_, all) => all - 1 };
 
-  const reach = () => {
-    for (const tab of document.querySelectorAll(TABS)) tab.tabIndex = tab.getAttribute("aria-selected") === "true" ? 0 : -1;
-  };
-  Hearth.area("#h-rooms", reach);
-  document.addEventListener("click", ({ target }) => target.closest?.(TABS) && setTimeout(reach)); // once Gradio has opened it
+// Open a tab; the focus goes with whoever pressed something that is out of sight then.
+/** @param {string | null | undefined} id */
+export const openTab = (id) => {
+  const tab = document.querySelector(`button[role="tab"][data-tab-id="${id}"]`);
+  tab?.click();
+  if (document.activeElement !== document.body) tab?.focus({ preventScroll: true });
+};
 
-  document.addEventListener("keydown", (event) => {
-    const { key, target } = event;
-    if (!NEXT[key] || !target.matches?.(TABS) || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    const tabs = [...document.querySelectorAll(TABS)], next = tabs[NEXT[key](tabs.indexOf(target), tabs.length)];
-    next.focus();
-    next.click();
-  });
-})();
+const reach = () => {
+  for (const tab of document.querySelectorAll(TABS)) tab.tabIndex = tab.getAttribute("aria-selected") === "true" ? 0 : -1;
+};
+area("#h-rooms", reach);
+onPage("click", ({ target }) => target.closest?.(TABS) && setTimeout(reach)); // once Gradio has opened it
+
+onPage("keydown", (event) => {
+  const { key, target } = event;
+  if (!NEXT[key] || !target.matches?.(TABS) || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const tabs = [...document.querySelectorAll(TABS)], next = tabs[NEXT[key](tabs.indexOf(target), tabs.length)];
+  next.focus();
+  next.click();
+});

@@ -1,0 +1,85 @@
+// Elements of the page: made, filled, kept in step with a list.
+
+/**
+ * Update a list by key: unchanged elements stay in place, so that nothing jumps and no sound is cut off.
+ * @template T
+ * @param {any} parent
+ * @param {T[]} items
+ * @param {(item: T) => unknown} key
+ * @param {(item: T) => any} make
+ * @param {(child: any, item: T) => void} [update]
+ */
+export const list = (parent, items, key, make, update) => {
+  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const times = new Map();
+  items.forEach((item, index) => {
+    const same = String(key(item)), before = times.get(same) ?? 0;
+    times.set(same, before + 1);
+    const id = before ? `${same} (${before})` : same; // the same line may appear twice
+    let child = known.get(id);
+    if (!child) {
+      child = make(item);
+      child.dataset.key = id;
+    }
+    known.delete(id);
+    update?.(child, item);
+    if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
+  });
+  for (const gone of known.values()) gone.remove();
+};
+
+/**
+ * @param {string} html of one element
+ * @returns {any}
+ */
+export const el = (html) => {
+  const holder = document.createElement("template");
+  holder.innerHTML = html.trim();
+  return holder.content.firstElementChild;
+};
+
+/** @param {any} element @param {string} words */
+export const text = (element, words) => {
+  if (element && element.textContent !== words) element.textContent = words;
+};
+
+/** @param {string} label @param {(event: any) => unknown} run */
+export const makeButton = (label, run, look = "") => {
+  const made = el(`<button type="button" class="${look}"></button>`);
+  text(made, label);
+  made.addEventListener("click", run);
+  return made;
+};
+
+// Show a dialog until it is closed.
+/** @param {HTMLDialogElement} dialog */
+export const show = (dialog) => {
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+};
+
+// Draw a waveform as bars; peaks are 0 to 1.
+/** @param {any} svg @param {number[]} peaks */
+export const wave = (svg, peaks) => {
+  const drawn = peaks.join();
+  if (svg.dataset.drawn === drawn) return;
+  svg.dataset.drawn = drawn;
+  const width = 6;
+  svg.setAttribute("viewBox", `0 0 ${peaks.length * width} 40`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.innerHTML = peaks
+    .map((peak, i) => {
+      const height = Math.max(2, peak * 38);
+      return `<rect x="${i * width + 1}" y="${20 - height / 2}" width="3.6" height="${height}" rx="1.8"/>`;
+    })
+    .join("");
+};
+
+/**
+ * Hear an event anywhere on the page; `early`: before the element that it is for.
+ * @template {keyof DocumentEventMap} K
+ * @param {K} kind
+ * @param {(event: DocumentEventMap[K] & { target: any }) => unknown} hear
+ */
+export const onPage = (kind, hear, early = false) => document.addEventListener(kind, /** @type {any} */ (hear), early);

@@ -1,0 +1,30 @@
+// The first of the page's scripts, which brings the others; and what Gradio's events and the window's process call, in the page's one global.
+import { answer, call, live, press, redraw, soon } from "./hearth.js";
+import "./cures.js";
+import "./drop.js";
+import { before, reused, reusing, startFrom } from "./force.js";
+import "./gradio.js";
+import "./greeting.js";
+import { askToLeave } from "./leave.js";
+import { copyReport, keepLooking, lookAt } from "./machine.js";
+import "./machines.js";
+import "./microphone.js";
+import { paintedBy } from "./paint.js";
+import "./queue.js";
+import { prompts } from "./samples.js";
+import "./share.js";
+import "./shelf.js";
+import { spokenBy } from "./speak.js";
+import { kept, keptClip, keptPicture, stay } from "./stay.js";
+import "./strip.js";
+import { confirmPreset, confirmVoice } from "./sure.js";
+import { openTab } from "./tabs.js";
+import { inForce } from "./told.js";
+import "./tuning.js";
+import { t } from "./words.js";
+
+window.Hearth = {
+  answer, before, confirmPreset, confirmVoice, copyReport, inForce, keepLooking, kept, keptClip, keptPicture, lookAt, paintedBy, reused, reusing, soon, spokenBy, stay,
+  askToLeave,
+  call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
+};
