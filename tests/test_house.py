@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,6 +43,14 @@ def test_no_relative_imports() -> None:
 def test_style_and_types(command: list[str]) -> None:
     words = [] if command == ["mypy"] else ["."]
     done = subprocess.run([sys.executable, "-m", *command, *words], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_style_and_types_of_the_pages_scripts() -> None:
+    page, npm = TOP / "app" / "ui" / "page", shutil.which("npm")
+    if npm is None or not (page / "node_modules").is_dir():
+        pytest.skip("the page's scripts were not looked at: `npm install --no-package-lock` in app/ui/page brings tsc and eslint")
+    done = subprocess.run([npm, "run", "--silent", "lint"], cwd=page, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -13,7 +13,7 @@ ALL_TESTS: Final = ("-n", str(min(4, (os.cpu_count() or 1) + 1)), "--dist", "loa
 TESTS: Final = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
 STYLE: Final = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
-HOUSE: Final = ("pytest", "-q", "-n", "0", "tests/test_house.py", "-k", "not style_and_types")
+HOUSE: Final = ("pytest", "-q", "-rs", "-n", "0", "tests/test_house.py", "-k", "not test_style_and_types[")
 CHECKS: Final = {"style": STYLE, "lint": (*STYLE, HOUSE), "types": (("mypy",),)}
 
 
