@@ -1,4 +1,4 @@
-"""Durations, nouns and sentences in a row: worded by one function each, on the server and on the page, which say the same."""
+"""Durations, sizes, nouns and sentences in a row: worded by one function each, on the server and on the page, which say the same."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from app.base.duration import word_duration
 from app.base.languages import templates
 from app.base.sentence import join_sentences, say
+from app.cli.models import format_size
 from tests.support.places import TOP
 
 NODE = next((Path(playwright.__file__).parent / "driver").glob("node*"))
@@ -46,6 +47,7 @@ SECONDS = (
     90_000,
 )
 
+BYTES = (0, 48_000, 1_230_000, 99_949_999, 99_950_000, 100_000_000, 4_270_000_000, 10**12)
 TOGETHER = (["It is full.", "Free some."], ["磁盘满了。", "请腾出空间。"], ["磁盘满了。", "It is full."])
 
 
@@ -85,16 +87,17 @@ def test_a_blank_that_turns_out_chinese_loses_the_space_beside_it() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_says_the_same(language: str) -> None:
     told = run_script(f"""
-        import {{ learn, sentences, t, time }} from {json.dumps(WORDS.as_uri())};
+        import {{ learn, sentences, size, t, time }} from {json.dumps(WORDS.as_uri())};
         learn({json.dumps(templates(language))});
         console.log(JSON.stringify([
           ...{json.dumps(SECONDS)}.flatMap(each => [time(each), time(each, true)]),
           ...[0, 1, 2].map(n => t("x", "{{n}} {{n:picture is|pictures are}} here", {{n}})),
           ...{json.dumps(TOGETHER)}.map(sentences),
+          ...{json.dumps(BYTES)}.map(size),
         ]));""")
     here = [word_duration(each, exact).translate(templates(language)) for each in SECONDS for exact in (False, True)]
     counted = ["0 pictures are here", "1 picture is here", "2 pictures are here"]
-    assert told == [*here, *counted, *map(join_sentences, TOGETHER)]
+    assert told == [*here, *counted, *map(join_sentences, TOGETHER), *map(format_size, BYTES)]
 
 
 def run_script(script: str) -> object:
