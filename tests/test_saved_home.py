@@ -20,7 +20,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.made_from import read_request
-from app.engine.models.chosen import read_choice
+from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.speech.text.voices import list_voices
 from app.launcher import slots
 from app.ui.state import presets
@@ -146,7 +146,7 @@ def test_what_was_chosen_is_chosen(desk: Desk) -> None:
     assert desk.settings.get("window")["ground"] == "#101418" and desk.settings.get("greeted") is True
     assert (read_allowance(desk.settings.get("visitors")).letters, read_allowance(desk.settings.get("visitors")).share) == (500, 0.25)
     choice = read_choice(desk.keeper.home)
-    assert (choice.dtype, choice.chunk, desk.keeper.chunk) == ("float32", 128, 128)
+    assert (choice.dtype, read_chunk(desk.keeper.home), desk.keeper.chunk) == ("float32", 128, 128)
     assert desk.settings.get("models") == [f"{desk.keeper.home.root}/a model of my own"]
     assert desk.jobs.grids[OWNER.name].columns == ("10", "20") and len(desk.jobs.grids[OWNER.name].jobs[0]) == 2
 

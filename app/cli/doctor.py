@@ -27,9 +27,9 @@ from app.compat.machine.verdicts import Subject, Verdict, Verdicts, forget, lear
 from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.plan_words import word_option, word_value
-from app.compat.planning.types import Choice, Plan, Reason
+from app.compat.planning.types import Plan, Reason
 from app.engine.models import catalog
-from app.engine.models.chosen import read_choice
+from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.planned import explain_stand_in, make_plan
@@ -80,7 +80,7 @@ def main(args: argparse.Namespace) -> int:
     models = list_models(place, args.model or "")
     shown = {name: Shown.of(place, hardware, model, verdicts) for name, model in models.items()}
     if args.json:
-        print(lay_out(report | to_plain(shown, read_choice(place))))
+        print(lay_out(report | to_plain(place, shown)))
         return 0
     print("\n".join(wrapped(page(shown, args.why))))
     print("\n".join(wrapped(tested(verdicts, Path(hardware.report) if hardware.report else verdict_file(folder, hardware)))))
@@ -116,11 +116,11 @@ class Shown:
 
     @classmethod
     def of(cls, place: Home, hardware: Hardware, model: Model | None, verdicts: Verdicts) -> Shown:
-        choice = read_choice(place)
+        choice, chunk = read_choice(place), read_chunk(place)
         taught = taught_by(hardware, model, verdicts)
         try:
-            plan = make_plan(place, hardware, model, choice, verdicts, itself=bool(hardware.pretended))
-            here = make_plan(place, hardware, model, choice, verdicts)
+            plan = make_plan(place, hardware, model, choice, verdicts, chunk=chunk, itself=bool(hardware.pretended))
+            here = make_plan(place, hardware, model, choice, verdicts, chunk=chunk)
         except Trouble as trouble:
             return cls(trouble, taught)
         note = explain_stand_in(hardware, plan, here)
@@ -270,11 +270,11 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
         ) or [""]
 
 
-def to_plain(shown: Mapping[str, Shown], choice: Choice) -> dict[str, Any]:
+def to_plain(place: Home, shown: Mapping[str, Shown]) -> dict[str, Any]:
     """Return the plans and more as JSON, with each sentence's key. `stands_in`: what this computer runs in a pretended
     machine's place, if its plan differs."""
     return {
-        "choice": asdict(choice),
+        "choice": {"chunk": read_chunk(place)} | asdict(read_choice(place)),
         "plans": {name: _plan_to_plain(each.plan) for name, each in shown.items()},
         "stands_in": {name: {"words": str(each.note), "plan": _plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None},
     }  # fmt: skip

@@ -24,7 +24,7 @@ from app.engine.jobs.events import END, Event, Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
 from app.engine.keeper.keeper import Keeper
-from app.engine.models.chosen import read_choice
+from app.engine.models.chosen import read_choice, read_chunk
 
 FINISHED, FAILED, TROUBLE, INCOMPLETE, UNWRITTEN, STOPPED = 0, 1, 2, 3, 4, 130
 EXIT_CODES: Final = """exit codes:
@@ -66,8 +66,6 @@ def choose_by_hand(args: argparse.Namespace) -> Choice:
     values: dict[str, Any] = {name: None if value in (AUTO, "") else value for name, value in given.items()}
     if values.get("kernels") is not None:
         values["kernels"] = tuple(values["kernels"].split(","))
-    if args.chunk is not None:
-        values["chunk"] = parse_chunk(args.chunk)
     return dataclasses.replace(read_choice(home(args.home)), **values)
 
 
@@ -90,12 +88,12 @@ def read_text(given: str | None, file: Path | None) -> str:
 
 def run_job(request: Request, args: argparse.Namespace) -> int:
     """Run a request through the keeper, as the window does, and return the exit code."""
-    choice = choose_by_hand(args)
+    choice, chunk = choose_by_hand(args), read_chunk(home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
     if args.output is not None:
         output_file.check_writable(args.output, request)
     show = partial(print_json, out=sys.stdout) if args.json else partial(print_progress, out=sys.stderr)
     keeper = open_keeper(args)
-    keeper.set_chunk(choice.chunk)
+    keeper.set_chunk(chunk)
     try:
         end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), show)
     finally:

@@ -18,7 +18,7 @@ from app.cli.machine_options import add_common_options, read_machine
 from app.cli.progress import ERASE_LINE, format_bar
 from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import CATALOG
-from app.engine.models.chosen import read_choice
+from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.downloads import Downloads, Status
 from app.engine.models.fit import FITS, Offer, make_offer
 from app.engine.models.model import Model
@@ -47,7 +47,7 @@ def main(args: argparse.Namespace) -> int:
 def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     _, hardware, verdicts = read_machine(args)
     for model in models or CATALOG:
-        found = make_offer(place, model, hardware, read_choice(place), verdicts)
+        found = make_offer(place, model, hardware, read_choice(place), read_chunk(place), verdicts)
         print(json.dumps(to_plain(found)) if args.json else "\n".join(format_offer(found)))
     return FINISHED
 
@@ -105,7 +105,7 @@ def download_models(place: Home, models: list[Model], args: argparse.Namespace) 
     downloads = Downloads(place)
     try:
         for model in models:
-            downloads.start(model, make_offer(place, model, hardware, read_choice(place), verdicts).quantised)
+            downloads.start(model, make_offer(place, model, hardware, read_choice(place), read_chunk(place), verdicts).quantised)
         while any(each.state in ("queued", "running") for each in downloads.list_status()):
             print_progress(downloads.list_status(), sys.stderr)
             time.sleep(POLL_S)

@@ -152,10 +152,12 @@ class Room:
         place, hardware = self._keeper.home, self._keeper.state.hardware
         if hardware is None:
             return False
-        choice, yields = replace(job.choice, chunk=self._keeper.chunk), job.owner != OWNER
         try:
             model = catalog.find(job.request.model)
-            return make_forecast(place, job.request, model, hardware, choice, load(place.verdicts, hardware), yields).fit == "no"
+            return make_forecast(
+                place, job.request, model, hardware, job.choice, load(place.verdicts, hardware),
+                chunk=self._keeper.chunk, yields=job.owner != OWNER,
+            ).fit == "no"  # fmt: skip
         except (Trouble, OSError):  # the engine says so
             return False
 

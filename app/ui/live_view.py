@@ -12,7 +12,7 @@ from app.base import notices
 from app.base.sentence import say_to_all
 from app.base.trouble import NoMemory, Trouble
 from app.compat.machine.chunk_curve import SIZES
-from app.compat.planning.types import Choice
+from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.events import Failed, Note
 from app.engine.jobs.owners import is_guest
 from app.engine.jobs.progress import Progress
@@ -50,6 +50,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
             progress,
             translate(word_name(name_model(_find_loaded(state, progress))), spoken),
             desk.machine.read_choice(OWNER),
+            desk.keeper.chunk,
             spoken,
         ),
         "standing": views.blocker_view(state, spoken),
@@ -111,7 +112,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     """Show a guest their own work and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
-    strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", Choice(), spoken)
+    strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", Choice(), AUTO, spoken)
     queue = desk.jobs.list_queue(person)
     if queue and not own:
         strip["doing"] = translate(say_to_all("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)

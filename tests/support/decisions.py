@@ -181,7 +181,7 @@ def plans(folder: Path) -> Iterator[tuple[str, object]]:
     tight = replace(m1, free_bytes=int(m1.free_bytes * 0.4))
     place = SimpleNamespace(models=folder, root=folder)
     for chunk in (64, 4096):
-        plan = make_plan(cast(Any, place), tight, model, Choice(chunk=chunk), yields=True)
+        plan = make_plan(cast(Any, place), tight, model, chunk=chunk, yields=True)
         yield f"chunk {chunk}", [explain_chunk(plan, asked, "en") for asked in (64, 4096, "auto")]  # type: ignore[arg-type]
     for name, dtype in (("cpu", "float16"), ("gtx-1060", None)):
         plan = make_plan(cast(Any, place), machine(name), model, Choice(dtype=cast(Any, dtype)))

@@ -28,7 +28,7 @@ def decide_chunk_q(
     situation: Situation, dtype: Dtype, score: Dtype, streams: bool, keys: int | None, budget: int
 ) -> tuple[Chunk, FieldDecision]:
     """`streams`: torch stores no scores, so that memory asks for no chunks."""
-    need, forced = situation.need, None if situation.choice.chunk == AUTO else situation.choice.chunk
+    need, asked = situation.need, None if situation.chunk == AUTO else str(situation.chunk)
     words = say("chunk_q.automatic", "The chunk size is taken from free memory at every call; if everything fits, nothing is split.")
     if need.queries == 1 or need.kind == "speech":
         words = say(
@@ -39,11 +39,12 @@ def decide_chunk_q(
         words = say("chunk_q.streams", "Metal's kernel for this attention never stores all scores, so it is not split.")
     automatic = Option("automatic", words)
     options = [automatic, Option("whole", say("chunk_q.whole", "All queries at once."))]
-    if forced is not None:
-        options.append(Option(str(forced), say("chunk_q.forced", "{chunk} {chunk:query|queries} at a time, as you asked.", chunk=forced)))
+    if asked is not None:
+        words = say("chunk_q.forced", "{chunk} {chunk:query|queries} at a time, as you asked.", chunk=situation.chunk)
+        options.append(Option(asked, words))
     sizes = {each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic}
     more = {name: _too_large(situation, dtype, score, streams, rows, keys, budget) for name, rows in sizes.items()}
-    decision = decide_field(situation, "chunk_q", options, dtype, more, None if forced is None else str(forced))
+    decision = decide_field(situation, "chunk_q", options, dtype, more, asked)
     most = _memory_fallback(situation)
     if most is not None and decision.option.isdigit() and int(decision.option) > most.seen.chunk_most:  # type: ignore[operator]
         decision = _bounded(decision, most)

@@ -51,25 +51,29 @@ def decide(
     choice: Choice = Choice(),  # noqa: B008
     verdicts: Verdicts = _NO_VERDICTS,
     rows: tuple[Quirk, ...] = QUIRKS,
+    *,
+    chunk: Chunk = AUTO,
 ) -> Plan:
-    """Return the best plan that is correct on this machine. Raise Trouble if a choice cannot work, or nothing can."""
+    """Return the best plan that is correct on this machine. `chunk`: the chunk size asked for. Raise Trouble if what was chosen
+    cannot work, or nothing can."""
     check_machine(hardware, rows)
     check_choice(choice, need)
-    situation = _situate(hardware, need, choice, verdicts, rows)
+    check_chunk(chunk)
+    situation = _situate(hardware, need, choice, chunk, verdicts, rows)
     where = _decide_device(situation)
     if where.option != hardware.kind:
         # What was seen of the device, or chosen for it, says nothing about the processor; what runs taught, stays.
         of_runs = {subject: each for subject, each in verdicts.items() if subject.kind == "rung"}
-        situation = _situate(as_processor(hardware), need, Choice(chunk=choice.chunk), of_runs, rows)
+        situation = _situate(as_processor(hardware), need, Choice(), chunk, of_runs, rows)
     plan, decisions = _make_plan(situation, where)
     return replace(plan, rejected=(*plan.rejected, *_replaced_by_fallbacks(situation, where, decisions)))
 
 
-def _situate(hardware: Hardware, need: Need, choice: Choice, verdicts: Verdicts, rows: tuple[Quirk, ...]) -> Situation:
+def _situate(hardware: Hardware, need: Need, choice: Choice, chunk: Chunk, verdicts: Verdicts, rows: tuple[Quirk, ...]) -> Situation:
     here = [row for each in rows if (row := each.here(hardware)) is not None]
     shows = tuple(row for row in here if not is_retired(row, verdicts))
     retired = tuple(row for row in here if is_retired(row, verdicts))
-    return Situation(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
+    return Situation(hardware, need, choice, chunk, verdicts, shows, retired, learned(verdicts, need.model))
 
 
 def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[str, FieldDecision]]:
@@ -95,7 +99,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
         retired=tuple(Reason(row.id, retired_sentence(row), MEASURED_HERE) for row in situation.retired),
         runs_on="cpu" if hardware.pretended else device, path=path,
     )  # fmt: skip
-    elsewhere = replace(situation, choice=replace(situation.choice, chunk=AUTO))  # a size by hand reaches every call as it is made
+    elsewhere = replace(situation, chunk=AUTO)  # a size by hand reaches every call as it is made
     others = []
     for other in (each for each in paths if each != path):
         attention, of_other = decide_attention(elsewhere, other, dtype, beside[other])
@@ -149,7 +153,6 @@ def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
 
 def check_choice(choice: Choice, need: Need) -> None:
     """Check that a choice and a need are valid."""
-    check_chunk(choice.chunk)
     kernels = (choice.kernels,) if isinstance(choice.kernels, str) else choice.kernels
     if kernels is not None and not isinstance(kernels, (tuple, list)):
         kernels = (kernels,)

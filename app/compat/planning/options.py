@@ -12,7 +12,7 @@ from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.fallbacks import Learned
 from app.compat.planning.plan_words import FIELDS, word_option
 from app.compat.planning.quirk import Quirk
-from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
+from app.compat.planning.types import Choice, Chunk, Dtype, Need, Reason, Rejected
 
 MEASURED_HERE = "measured here"
 LEARNED_HERE = "an earlier run on this machine"
@@ -25,6 +25,8 @@ class Situation:
     hardware: Hardware
     need: Need
     choice: Choice
+    chunk: Chunk
+    """The chunk size asked for."""
     verdicts: Verdicts
     rows: tuple[Quirk, ...]
     """Rows that apply on this machine, each with only the conditions that hold here."""

@@ -75,9 +75,8 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the user chose; None is automatic."""
+    """What the user chose, besides the chunk size; None is automatic."""
 
-    chunk: Chunk = AUTO
     gqa: Gqa | None = None
     kernels: tuple[Kernel, ...] | Kernel | None = None
     """One, several, or () for Hearth's own arithmetic only."""

@@ -20,7 +20,7 @@ import psutil
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.compat.planning.types import AUTO, Choice
+from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database, read_number, read_text
 from app.engine.jobs.owners import OWNER, household_of
 from app.engine.jobs.request import Request, from_json, to_json
@@ -64,9 +64,9 @@ def _is_alive(runner: object) -> bool:
 
 
 def restore_choice(values: dict[str, Any]) -> Choice:
-    """Rebuild a Choice from its JSON, which has no tuples. The chunk is not stored with a job: the keeper holds it."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return dataclasses.replace(Choice(**values), chunk=AUTO)
+    """Rebuild a Choice from its JSON, which has no tuples. Earlier versions stored a chunk size with it."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items() if name != "chunk"}
+    return Choice(**values)
 
 
 @lru_cache(maxsize=512)
@@ -257,8 +257,7 @@ class Journal:
             owner,
             json.dumps(to_json(request)),
         )
-        wanted = dataclasses.replace(choice, chunk=AUTO)
-        return [job for job in self._read_all(rows) if job.choice == wanted]
+        return [job for job in self._read_all(rows) if job.choice == choice]
 
 
 PLACED_BELOW: Final = 1e6

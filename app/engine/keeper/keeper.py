@@ -14,7 +14,7 @@ from pathlib import Path
 from app.base.paths import Home
 from app.base.sentence import Sentence
 from app.base.trouble import NotStored
-from app.compat.planning.types import AUTO, Choice, Chunk
+from app.compat.planning.types import Choice, Chunk
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
 from app.engine.jobs.journal import ENDED, Job, Journal
 from app.engine.jobs.messages import Free, Run
@@ -117,11 +117,11 @@ class Keeper:
         return self._engine.chunk
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
-        """Queue a job, with its model's id, which is what all later stations ask for, made from files in Hearth's own folders. The chunk
-        is not part of it: all jobs use the one in force (`set_chunk`)."""
+        """Queue a job, with its model's id, which is what all later stations ask for, made from files in Hearth's own folders. All jobs use
+        the chunk size in force."""
         request = adopt(self.home, admit(request, self.home))
         try:
-            job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
+            job = self.journal.queue(request, choice, owner)
         except sqlite3.Error as fault:
             told, known = explain_database_fault(self.home.database, fault).sentence, self.state.obstacle
             raise NotStored(told, *([known] if known not in (None, told) else [])) from fault
@@ -141,10 +141,9 @@ class Keeper:
         """Run a request for another machine, while nothing of this one's own waits; nothing of it comes to the journal or the
         shelf. Its events are followed like a job's, and its results lie in its folder."""
         id_ = name_lent(task)
-        choice = dataclasses.replace(read_choice(self.home), chunk=AUTO)
         self._board.reopen(id_)
         self._loop.ends.settle(id_)
-        self._queue.add_lent(Run(id_, request, choice, str(self.folder(id_)), yields=True))
+        self._queue.add_lent(Run(id_, request, read_choice(self.home), str(self.folder(id_)), yields=True))
         self._loop.wake()
         return id_
 

@@ -1,8 +1,7 @@
-"""Read the choices forced on the Machine tab from the settings file, for window, command line and engine. No torch."""
+"""Read the choices forced on the Machine tab, and the chunk size, from the settings file, for window, command line and engine. No torch."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any, Final
 
@@ -13,12 +12,12 @@ from app.base.paths import Home
 from app.base.stored_json import drop_wrong, read_text
 from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Offload, Quantised
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.journal import restore_choice
 
 
 class ChoiceValues(TypedDict, total=False):
-    """A choice as JSON has it."""
+    """A choice as JSON has it, with the chunk size."""
 
     chunk: int | str
     gqa: Gqa | None
@@ -33,27 +32,39 @@ CHOICE: Final = TypeAdapter(ChoiceValues)
 
 def read_choice(home: Home) -> Choice:
     """Return the current choice; automatic if there is none or it cannot be read."""
+    return parse_choice(_read(home))
+
+
+def read_chunk(home: Home) -> Chunk:
+    """Return the chunk size asked for last, which the settings keep beside the choice."""
+    return parse_kept_chunk(_read(home))
+
+
+def _read(home: Home) -> Any:
     try:
         kept = json.loads(read_text(home.settings) or "{}")
     except (OSError, ValueError, RecursionError):
-        return Choice()
-    return parse_choice(kept.get("choice") if isinstance(kept, dict) else None)
+        return None
+    return kept.get("choice") if isinstance(kept, dict) else None
 
 
 def parse_choice(kept: Any) -> Choice:
-    """Parse a choice from the settings, including the chunk. Invalid values count as automatic."""
-    fields = keep_known_fields(kept)
-    chunk = fields.get("chunk")
+    """Parse a choice from the settings. Invalid values count as automatic."""
+    return restore_choice(keep_known_fields(kept))
+
+
+def parse_kept_chunk(kept: Any) -> Chunk:
+    """Parse the chunk size from the settings. One that was edited to nonsense shows as automatic on the slider."""
+    chunk = keep_known_fields(kept).get("chunk")
     try:
-        return dataclasses.replace(restore_choice(fields), chunk=parse_chunk(None if chunk is None else str(chunk)))
-    except Trouble:  # A value edited by hand to nonsense shows as automatic on the slider.
-        return dataclasses.replace(restore_choice(fields), chunk=AUTO)
+        return parse_chunk(None if chunk is None else str(chunk))
+    except Trouble:
+        return AUTO
 
 
 def keep_known_fields(kept: Any) -> dict[str, Any]:
-    """Keep only the names of a choice's fields, with values that they may have."""
-    names = {each.name for each in dataclasses.fields(Choice)}
+    """Keep only the names of a choice's values, with values that they may have."""
     given = kept.items() if isinstance(kept, dict) else ()
-    known = {name: [*value] if isinstance(value, tuple) else value for name, value in given if name in names}
+    known = {name: [*value] if isinstance(value, tuple) else value for name, value in given if name in ChoiceValues.__annotations__}
     drop_wrong(CHOICE, known)
     return known

@@ -10,7 +10,7 @@ from app.base.paths import Home
 from app.base.sentence import say
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.types import Choice, Quantised
+from app.compat.planning.types import Choice, Chunk, Quantised
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models import on_disk
 from app.engine.models.forecast import Forecast, make_forecast
@@ -32,9 +32,9 @@ class Offer:
     """None while the machine is not known yet."""
 
 
-def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Verdicts) -> Offer:
+def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choice, chunk: Chunk, verdicts: Verdicts) -> Offer:
     """Describe the model for its next job; a running job may have another plan."""
-    fit = None if hardware is None else forecast_recommended(home, model, hardware, choice, verdicts)
+    fit = None if hardware is None else forecast_recommended(home, model, hardware, choice, chunk, verdicts)
     quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
     return Offer(
         model,
@@ -47,14 +47,14 @@ def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choi
 
 
 def find_largest_picture(
-    home: Home, models: Iterable[Model], hardware: Hardware, choice: Choice, verdicts: Verdicts
+    home: Home, models: Iterable[Model], hardware: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts
 ) -> tuple[Model, int, int] | None:
     """Find the largest of the sizes offered that an installed model can paint here, whatever runs now."""
     painters = [each for each in models if each.kind == "picture" and on_disk.locate(home, each, "none") is not None]
     sizes = {(model.id, size): (model, *size) for model in painters for size in model.settings.sizes}
     for model, width, height in sorted(sizes.values(), key=lambda each: each[1] * each[2], reverse=True):
         request = PictureRequest(".", model.id, width=width, height=height)
-        if make_forecast(home, request, model, hardware, choice, verdicts).fit != "no":
+        if make_forecast(home, request, model, hardware, choice, verdicts, chunk=chunk).fit != "no":
             return model, width, height
     return None
 
@@ -68,7 +68,7 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
     return total
 
 
-def forecast_recommended(home: Home, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts) -> Forecast:
+def forecast_recommended(home: Home, model: Model, hardware: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts) -> Forecast:
     """Forecast the recommended request: the makers' picture size, or any script."""
     request = SpeechRequest("[S1] .", model.id) if model.kind == "speech" else PictureRequest(".", model.id)
-    return make_forecast(home, request, model, hardware, choice, verdicts)
+    return make_forecast(home, request, model, hardware, choice, verdicts, chunk=chunk)

@@ -38,6 +38,7 @@ class Cure:
     sentence: Sentence
     request: Request
     choice: Choice
+    chunk: Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,20 @@ class Forecast:
 
 
 def make_forecast(
-    home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts, yields: bool = False
-) -> Forecast:
+    home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts, *, chunk: Chunk = AUTO,
+    yields: bool = False,
+) -> Forecast:  # fmt: skip
     """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
     free. `yields`: for a guest, as in `planned`."""
     need = find_need(home, hardware, model, request)
     try:
-        plan = make_plan(home, hardware, model, choice, verdicts, request, yields=yields)
+        plan = make_plan(home, hardware, model, choice, verdicts, request, chunk=chunk, yields=yields)
     except Trouble as trouble:
-        return Forecast("no", trouble.sentence, None, tuple(find_cures(home, request, model, hardware, hardware, choice, verdicts)))
+        cures = tuple(find_cures(home, request, model, hardware, hardware, choice, chunk, verdicts))
+        return Forecast("no", trouble.sentence, None, cures)
     place = as_processor(hardware) if plan.device == "cpu" != hardware.kind else hardware
     fit, sentence = judge(peak_bytes(need, plan), free_bytes(place))
-    cures = tuple(find_cures(home, request, model, hardware, place, choice, verdicts)) if fit == "no" else ()
+    cures = tuple(find_cures(home, request, model, hardware, place, choice, chunk, verdicts)) if fit == "no" else ()
     return Forecast(fit, sentence, plan, cures)
 
 
@@ -78,50 +81,47 @@ def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentenc
 
 
 def find_cures(
-    home: Home, request: Request, model: Model, hardware: Hardware, place: Hardware, choice: Choice, verdicts: Verdicts
+    home: Home, request: Request, model: Model, hardware: Hardware, place: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts
 ) -> Iterator[Cure]:
     """Find single changes that make it fit, the mildest first; of each kind the first that works. `place`: the machine as it
     computes: without its card, where that is wrong."""
 
     def fits(cure: Cure) -> bool:
         try:
-            plan = make_plan(home, hardware, model, cure.choice, verdicts, cure.request)
+            plan = make_plan(home, hardware, model, cure.choice, verdicts, cure.request, chunk=cure.chunk)
         except Trouble:
             return False
         return peak_bytes(find_need(home, hardware, model, cure.request), plan) <= free_bytes(place)
 
-    for alike in (*_vary_plan(request, choice, place.unified), _vary_size(request, model, choice)):
+    for alike in (*_vary_plan(request, choice, chunk, place.unified), _vary_size(request, model, choice, chunk)):
         yield from islice(filter(fits, starmap(Cure, alike)), 1)
 
 
-Change = tuple[Sentence, Request, Choice]
+Change = tuple[Sentence, Request, Choice, Chunk]
 
 
-def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Iterable[Change]]:
+def _vary_plan(request: Request, choice: Choice, chunk: Chunk, unified: bool) -> Iterator[Iterable[Change]]:
     """Vary the plan of the same request, in each way by several values."""
-    if choice != Choice():
-        yield [(say("cure.automatic", "Set everything to automatic."), request, Choice())]
-    yield [
-        (say("cure.chunk", "Use a chunk size of {chunk}.", chunk=size), request, dataclasses.replace(choice, chunk=size))
-        for size in (512, 128)
-    ]
+    if (choice, chunk) != (Choice(), AUTO):
+        yield [(say("cure.automatic", "Set everything to automatic."), request, Choice(), AUTO)]
+    yield [(say("cure.chunk", "Use a chunk size of {chunk}.", chunk=size), request, choice, size) for size in (512, 128)]
     if not unified:
-        yield [
-            (say("cure.offload", "Move idle parts off the GPU."), request, dataclasses.replace(choice, offload=each)) for each in OFFLOADS
-        ]
+        words = say("cure.offload", "Move idle parts off the GPU.")
+        yield [(words, request, dataclasses.replace(choice, offload=each), chunk) for each in OFFLOADS]
     elif request.kind == "picture":  # a voice's two parts alternate all the time: neither is idle
-        yield [(say("cure.offload-file", "Move idle parts to disk."), request, dataclasses.replace(choice, offload="model"))]
+        yield [(say("cure.offload-file", "Move idle parts to disk."), request, dataclasses.replace(choice, offload="model"), chunk)]
     yield [
         (
             say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind),
             request,
             dataclasses.replace(choice, quantised=kind),
+            chunk,
         )
         for kind in QUANTISED
     ]
 
 
-def _vary_size(request: Request, model: Model, choice: Choice) -> Iterator[Change]:
+def _vary_size(request: Request, model: Model, choice: Choice, chunk: Chunk) -> Iterator[Change]:
     """Make the picture smaller: to sizes that its makers recommend, then to fractions of the size asked for."""
     if not isinstance(request, PictureRequest):
         return
@@ -132,7 +132,7 @@ def _vary_size(request: Request, model: Model, choice: Choice) -> Iterator[Chang
     for across, down in (*recommended, *fractions):
         if across * down < width * height:
             smaller = dataclasses.replace(request, width=across, height=down)
-            yield say("cure.size", "Paint {width} x {height} instead.", width=across, height=down), smaller, choice
+            yield say("cure.size", "Paint {width} x {height} instead.", width=across, height=down), smaller, choice, chunk
 
 
 def _scale_side(side: int, part: float, settings: ModelSettings) -> int:

@@ -25,18 +25,18 @@ NOTHING_SEEN: Final = MappingProxyType[Subject, Verdict]({})
 
 def make_plan(
     home: Home, hardware: Hardware, model: Model | None = None, choice: Choice = Choice(), verdicts: Verdicts = NOTHING_SEEN,  # noqa: B008 - frozen
-    request: Request | None = None, *, itself: bool = False, yields: bool = False,
+    request: Request | None = None, *, chunk: Chunk = AUTO, itself: bool = False, yields: bool = False,
 ) -> Plan:  # fmt: skip
     """Plan how the engine would run this model now; without a model, any attention. `itself`: show a pretended
     machine's own plan, not the one this computer can run in its place. `yields`: for a guest, whose job must not fail
     because of the owner's chunk size: one that cannot run gives way to automatic."""
     need = find_need(home, hardware, model, request, itself=itself)
     try:
-        return decide(hardware, need, choice, verdicts)
+        return decide(hardware, need, choice, verdicts, chunk=chunk)
     except Trouble as trouble:
-        if not yields or choice.chunk == AUTO:
+        if not yields or chunk == AUTO:
             raise
-        return note_refused_chunk(decide(hardware, need, replace(choice, chunk=AUTO), verdicts), choice.chunk, trouble)
+        return note_refused_chunk(decide(hardware, need, choice, verdicts), chunk, trouble)
 
 
 def note_refused_chunk(plan: Plan, refused: Chunk, trouble: Trouble) -> Plan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +17,6 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import read
 from app.compat.machine.verdicts import Subject, Verdict, learn
 from app.compat.planning.fallbacks import CHUNK_FALLBACK
-from app.compat.planning.types import AUTO
 from app.compat.selftest import run
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
@@ -60,7 +58,7 @@ def tune(model: Model, hardware: Hardware, home: Home, verdicts: dict[Subject, V
     need = find_need(home, hardware, model)
     # Measure every size, also those that memory once did not allow.
     others = {name: each for name, each in verdicts.items() if name != Subject.fallback(model.id, CHUNK_FALLBACK)}
-    plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), others)
+    plan = make_plan(home, hardware, model, read_choice(home), others)
     device = "cpu" if hardware.pretended else plan.device
     rows = need.batch, need.heads, need.queries, need.head_dim
     dtype = getattr(torch, plan.dtype)

@@ -19,7 +19,7 @@ from app.compat.machine.meter import read
 from app.compat.machine.pretended import find_machine
 from app.compat.machine.verdicts import WITH_LORAS, RunFailure, Subject, Verdict, Verdicts, learn, load, reload
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
-from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
+from app.compat.planning.types import Choice, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
@@ -74,8 +74,8 @@ class Session:
         tell: Callable[[str, Plan], None], died: Died | None = None, yields: bool = False,
     ) -> Iterator[Event]:  # fmt: skip
         """`job` is the run's own folder: parts finished there are not made again. `tell` receives each plan as it is
-        decided. `died` is what killed the engine during this job; `yields` as in `planned`. The chunk comes from the
-        dial, never from the choice. Ends with Finished, Stopped or Failed, whatever happens."""
+        decided. `died` is what killed the engine during this job; `yields` as in `planned`. Ends with Finished, Stopped or
+        Failed, whatever happens."""
         try:
             self._reload_verdicts()
             yield from map(Note, notices.take_all())
@@ -114,21 +114,17 @@ class Session:
         check(self.home, request, model)
         facts = self._read_hardware()
         need = find_need(self.home, facts, model, request)
-
-        def decided(verdicts: Verdicts, chunk: Chunk | None = None) -> Plan:
-            wanted = replace(choice, chunk=self.dial.chunk if chunk is None else chunk)
-            return make_plan(self.home, facts, model, wanted, verdicts, request, yields=yields)
-
+        decided = partial(make_plan, self.home, facts, model, choice, request=request, yields=yields)
         lessons = self._find_lessons(request)
         if lessons != self.home.verdicts:
             self.verdicts.update(load(lessons, self.hardware))
+        live, told = LivePlan(decided, self.dial, self.verdicts), list[Sentence]()
         if died is not None:
             for _ in range(FALLBACKS_AFTER_DEATH):
-                if learned := self._fall_back(decided, need, RunFailure(died.fault, died.step), None, died.words, died.loading, lessons):
+                if learned := self._fall_back(live.plan_with, need, RunFailure(died.fault, died.step), None, died.words, died.loading, lessons):
                     yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
-        live, told = None, list[Sentence]()
+            live = LivePlan(decided, self.dial, self.verdicts, live)
         while True:
-            live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial, live)
             first = live.now
             tell(model.id, first)
             step, loading = None, True
@@ -153,9 +149,10 @@ class Session:
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 failure = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
                 of_loras = kind == "numbers" and lessons != self.home.verdicts
-                runs = partial(decided, chunk=live.last_chunk)
                 learned = (
-                    None if failure is None else self._fall_back(runs, need, failure, where, words, loading, None if of_loras else lessons)
+                    None
+                    if failure is None
+                    else self._fall_back(live.plan_with, need, failure, where, words, loading, None if of_loras else lessons)
                 )
                 if failure is None or learned is None:
                     if of_loras:
@@ -171,6 +168,7 @@ class Session:
                 yield from self._holder.unload_others(model)
             release()
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
+            live = LivePlan(decided, self.dial, self.verdicts, live)
 
     def _find_lessons(self, request: Request) -> Path:
         """Return where the fallbacks of such runs are stored. What breaks with LoRAs may be their doing: it holds for these alone."""
@@ -197,7 +195,7 @@ class Session:
         self, model: Model, request: Request, live: LivePlan, control: Control, job: Path, tell: Callable[[str, Plan], None]
     ) -> Iterator[Event]:
         shown, refused = live.now, live.refused
-        with applied(use_real_device(shown), live.read_chunk) as seam:
+        with applied(use_real_device(shown), live.read_chunk_q) as seam:
             worked, pace = False, card_spill.name_pace(model, shown)
             watch = card_spill.CrawlWatch(self.hardware, self.verdicts.get(pace), weigh_step(model, request))
             for event in self._holder.get(model.kind).run(request, control, seam, job):

@@ -29,8 +29,8 @@ from app.ui.page.translate import Language, join, text, translate
 View = dict[str, Any]
 
 
-def strip_view(state: EngineState, progress: Progress | None, title: str, choice: Choice, spoken: Language) -> View:
-    """Return the strip on every tab; an idle one only says that it is ready. `choice`: what the owner forced, and the chunk size in force."""
+def strip_view(state: EngineState, progress: Progress | None, title: str, choice: Choice, chunk: Chunk, spoken: Language) -> View:
+    """Return the strip on every tab; an idle one only says that it is ready. `choice`: what the owner forced."""
     step = progress.step if progress is not None and progress.end is None else None
     doing = doing_text(state, progress, spoken)
     return {
@@ -42,9 +42,9 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, choice
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
         "memory": strip_memory(state) if state.ready else None,
-        "machine": machine_text(state.hardware, state.plan if state.job else None, step, choice.chunk, spoken),
-        "chunk": chunk_now_text(step, choice.chunk, spoken),
-        "plan": stamp_plan(state, choice),
+        "machine": machine_text(state.hardware, state.plan if state.job else None, step, chunk, spoken),
+        "chunk": chunk_now_text(step, chunk, spoken),
+        "plan": stamp_plan(state, choice, chunk),
     }
 
 
@@ -200,12 +200,12 @@ def chunk_now_text(step: Step | None, asked: Chunk, spoken: Language) -> str:
     return translate(sentence, spoken)
 
 
-def stamp_plan(state: EngineState, choice: Choice) -> str:
+def stamp_plan(state: EngineState, choice: Choice, chunk: Chunk) -> str:
     """Return a value that changes when the Machine tab must redraw its plan.
 
-    It changes with the choice, with the job and its fallbacks, and with each half GiB of free memory."""
+    It changes with the choice and the chunk size, with the job and its fallbacks, and with each half GiB of free memory."""
     free = state.hardware.free_bytes >> 29 if state.hardware is not None else None
-    return f"{hash((choice, state.job, state.plan if state.job else free)):x}"
+    return f"{hash((choice, chunk, state.job, state.plan if state.job else free)):x}"
 
 
 GQA_WORDS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import SpeechRequest
 from app.engine.keeper.keeper import Keeper
-from app.engine.models.chosen import parse_choice
+from app.engine.models.chosen import parse_kept_chunk
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.sound import spoken_parts
@@ -42,7 +42,7 @@ class Desk:
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keeper.set_chunk(parse_choice(self.settings.get("choice")).chunk)
+        self.keeper.set_chunk(parse_kept_chunk(self.settings.get("choice")))
         self.models = ModelsDesk(self.keeper, self.settings)
         self.models.look_at_start()
         self.machine = MachineDesk(self.keeper, self.settings)

@@ -35,8 +35,7 @@ class MachineDesk:
 
     def read_choice(self, person: Person) -> Choice:
         """Read what the owner forced on the Machine tab; a guest gets the automatic choice."""
-        saved = parse_choice(self.settings.get("choice")) if person.owner else Choice()
-        return dataclasses.replace(saved, chunk=self.keeper.chunk)
+        return parse_choice(self.settings.get("choice")) if person.owner else Choice()
 
     def set_chunk(self, chunk: Chunk) -> None:
         """Set the chunk size for running and later jobs, and save it. Raise Trouble and change nothing if it cannot be saved."""
@@ -45,7 +44,7 @@ class MachineDesk:
             self.keeper.set_chunk(chunk)
 
     def keep_choice(self, choice: Choice) -> None:
-        """Save all of a choice but the chunk, which is the keeper's: the slider may have moved meanwhile."""
+        """Save a choice, beside the chunk size."""
         forced = {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}
         with self.choosing:
             self.settings.change("choice", {}, lambda _: {**forced, "chunk": self.keeper.chunk})
@@ -78,7 +77,9 @@ class MachineDesk:
         if hardware is None:
             raise Trouble(say("machine.unknown-yet", "The engine is still starting. This machine's details will appear in a moment."))
         found, home = catalog.find(model), self.keeper.home
-        return make_plan(home, hardware, found, choice, load(home.verdicts, hardware), itself=self.is_elsewhere(pretended))
+        return make_plan(
+            home, hardware, found, choice, load(home.verdicts, hardware), chunk=self.keeper.chunk, itself=self.is_elsewhere(pretended)
+        )
 
     def find_running_plan(self, model: str) -> Plan | None:
         """Return the running job's plan after its last fallback, if it runs this model."""
@@ -106,12 +107,14 @@ class MachineDesk:
         if not self.is_elsewhere(pretended):
             return None
         home, hardware = self.keeper.home, machine(pretended)
-        here = make_plan(home, hardware, catalog.find(model), self.read_choice(OWNER), load(home.verdicts, hardware))
+        choice, verdicts = self.read_choice(OWNER), load(home.verdicts, hardware)
+        here = make_plan(home, hardware, catalog.find(model), choice, verdicts, chunk=self.keeper.chunk)
         return explain_stand_in(hardware, own, here)
 
     def offer(self, model: Model) -> Offer:
         """Forecast the next job of this model here, with the owner's choice; the running job's plan is for the Machine tab."""
-        return make_offer(self.keeper.home, model, self.find_hardware(), self.read_choice(OWNER), self.load_verdicts())
+        hardware, choice = self.find_hardware(), self.read_choice(OWNER)
+        return make_offer(self.keeper.home, model, hardware, choice, self.keeper.chunk, self.load_verdicts())
 
     def load_verdicts(self) -> dict[Subject, Verdict]:
         """Load this machine's verdicts from disk, where the engine writes them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -72,8 +72,8 @@ class MachineTab:
 
     def choice_from(self, values: dict[Any, Any]) -> Choice:
         forced = self.fields.force
-        return replace(
-            self.desk.machine.read_choice(OWNER), dtype=values[forced.dtype] or None, gqa=values[forced.gqa] or None,
+        return Choice(
+            dtype=values[forced.dtype] or None, gqa=values[forced.gqa] or None,
             kernels=tuple(values[forced.kernels]) or None, offload=values[forced.offload] or None, quantised=values[forced.quantised] or None,
         )  # fmt: skip
 
@@ -112,7 +112,8 @@ class MachineTab:
         models, loaded, now = (listed_models(self.desk), self.desk.keeper.state.model, self.desk.machine.read_choice(OWNER))
         looked_at = gr.update(choices=models, value=loaded if loaded in [id_ for _, id_ in models] else CATALOG[0].id)
         forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]
-        return [looked_at, find_place(now.chunk), "" if now.chunk == AUTO else str(now.chunk), *forced]
+        chunk = self.desk.keeper.chunk
+        return [looked_at, find_place(chunk), "" if chunk == AUTO else str(chunk), *forced]
 
 
 def connect(tab: MachineTab) -> None:

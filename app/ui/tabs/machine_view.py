@@ -57,7 +57,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
         "plan": plan_view(plan, spoken),
         "note": translate(note, spoken) if note is not None else "",
         "learned": [translate(each.sentence, spoken) for each in taught],
-        "curve": curve_view(asked, plan, measured, choice.chunk, spoken),
+        "curve": curve_view(asked, plan, measured, desk.keeper.chunk, spoken),
     }
 
 
@@ -66,7 +66,7 @@ def list_facts(desk: Desk, hardware: Hardware, spoken: Language) -> list[str]:
     gigabytes = {"free": round(free_bytes(hardware) / GIB, 1), "total": round(hardware.memory_bytes / GIB)}
     facts = [say("machine.free-now", "{free} of {total} GB are free now.", **gigabytes)]
     choice, verdicts = desk.machine.read_choice(OWNER), desk.machine.load_verdicts()
-    if largest := find_largest_picture(desk.keeper.home, desk.models.list_all(), hardware, choice, verdicts):
+    if largest := find_largest_picture(desk.keeper.home, desk.models.list_all(), hardware, choice, desk.keeper.chunk, verdicts):
         model, width, height = largest
         known = {"model": word_name(model.title), "width": width, "height": height}
         facts.append(say("machine.largest", "Pictures up to {width} x {height}, with {model}.", **known))
@@ -94,7 +94,7 @@ def write_report(desk: Desk) -> str:
     trouble = desk.keeper.state.trouble
     report = describe_report(hardware, desk.machine.load_verdicts()) if hardware else {}
     more = {
-        "choice": dataclasses.asdict(desk.machine.read_choice(OWNER)),
+        "choice": {"chunk": desk.keeper.chunk} | dataclasses.asdict(desk.machine.read_choice(OWNER)),
         "last_death": hide_private(str(trouble.sentence)) if trouble else "",
     }
     return lay_out(report | more)

@@ -157,8 +157,9 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     model = find_model(desk.keeper.home, request)
     past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
     found = make_forecast(
-        desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), yields=not person.owner
-    )
+        desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(),
+        chunk=desk.keeper.chunk, yields=not person.owner,
+    )  # fmt: skip
     alike = list_alike(past, found.plan) if found.plan is not None else ()
     if hardware.pretended:
         named = say(

@@ -87,7 +87,7 @@ def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
     enough = 3 * 16 * most * 8192 * 4
     assert plan.budget_bytes == min(max(enough, SCORES_AT_LEAST), SCORES_AT_MOST)
     assert dict(sentence.values)["mib"] == plan.budget_bytes // MIB and str(most) in str(sentence)
-    by_hand = decide(MACHINES["cpu"], need, Choice(chunk=4096), verdicts={taught.subject: taught})
+    by_hand = decide(MACHINES["cpu"], need, verdicts={taught.subject: taught}, chunk=4096)
     said = because(by_hand, "chunk_q").sentence
     assert by_hand.chunk_q == most and said.key == "chunk_q.bounded"
     assert (dict(said.values)["asked"], dict(said.values)["chunk"]) == (4096, most)

@@ -36,13 +36,13 @@ MODELS = {"any": Need(), "dia": DIA, "sd15": SD15, "sdxl": XL, "small": SMALL, "
 
 CHOICES = (
     *(
-        Choice(chunk, gqa, kernels, dtype)
+        (Choice(gqa, kernels, dtype), chunk)
         for chunk, gqa, kernels, dtype in itertools.product(
             (AUTO, 1, 65536), (None, *get_args(Gqa)), (None, "flash", "efficient", ()), (None, *get_args(Dtype))
         )
     ),
     *(
-        Choice(offload=offload, quantised=quantised)
+        (Choice(offload=offload, quantised=quantised), AUTO)
         for offload, quantised in itertools.product((None, *get_args(Offload)), (None, *get_args(Quantised)))
     ),
 )
@@ -69,11 +69,11 @@ def every(plan: Plan) -> Iterator[Reason]:
 def test_every_machine_model_and_choice_gets_a_plan_or_a_sentence(name: str) -> None:
     machine = MACHINES[name]
     planned = refused = 0
-    for need, choice in itertools.product((Need(), DIA, XL, SMALL, HEAVY), CHOICES):
+    for need, (choice, chunk) in itertools.product((Need(), DIA, XL, SMALL, HEAVY), CHOICES):
         try:
-            plan = decide(machine, need, choice)
+            plan = decide(machine, need, choice, chunk=chunk)
         except Trouble as trouble:
-            assert choice != Choice(), (need, trouble)  # left alone, it always finds a way
+            assert (choice, chunk) != (Choice(), AUTO), (need, trouble)  # left alone, it always finds a way
             assert trouble.objections and str(trouble) and trouble.cure
             refused += 1
             continue
@@ -82,7 +82,7 @@ def test_every_machine_model_and_choice_gets_a_plan_or_a_sentence(name: str) -> 
         assert plan.environment and plan.budget_bytes >= 1 << 24
         for forced, taken in ((choice.gqa, plan.gqa), (choice.dtype, plan.dtype)):
             assert forced is None or forced == taken
-        assert choice.chunk in (AUTO, plan.chunk_q)
+        assert chunk in (AUTO, plan.chunk_q)
         assert choice.offload in (None, plan.offload) and choice.quantised in (None, plan.quantised)
     assert planned > 200 and refused > 40
     assert decide(machine, DIA) == decide(machine, DIA)
@@ -409,14 +409,14 @@ def test_awq_needs_ampere() -> None:
 
 def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
     with pytest.raises(Trouble) as caught:
-        decide(MACHINES["m1-8gb"], replace(SD15, queries=16384, keys=16384, width=1024, height=1024), Choice(chunk=65536))
+        decide(MACHINES["m1-8gb"], replace(SD15, queries=16384, keys=16384, width=1024, height=1024), chunk=65536)
     keys = [each.key for each in caught.value.objections]
     assert keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"] and caught.value.cure == "automatic"
     assert '"chunk of queries: 65536"' in str(caught.value) and "Set it to automatic" in str(caught.value)
 
 
 def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
-    assert decide(MACHINES["m3-max-64gb"], SD15, Choice(chunk=65536)).chunk_q == 65536
+    assert decide(MACHINES["m3-max-64gb"], SD15, chunk=65536).chunk_q == 65536
 
 
 @pytest.mark.parametrize(
@@ -457,7 +457,7 @@ def test_what_is_only_unwise_is_done_with_a_warning(name: str, choice: Choice, k
 @pytest.mark.parametrize("chunk", [0, -1, 65537, 1 << 40, True, False, "abc", "64", 1.5, (1,)])
 def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: Any) -> None:
     with pytest.raises(Trouble, match="whole number from 1 to 65536") as caught:
-        decide(MACHINES["cpu"], choice=Choice(chunk=chunk))
+        decide(MACHINES["cpu"], chunk=chunk)
     assert repr(chunk) in str(caught.value)
 
 

@@ -49,9 +49,12 @@ from tests.support.combinations import combine
 
 BY_ID = {fallback.id: fallback for fallback in FALLBACKS}
 NEEDS = {model.id: describe_need(model) for model in CATALOG}
-FORCED = (
-    Choice(), Choice(chunk=4096), Choice(chunk=64), Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"),
-    Choice(gqa="native"), Choice(offload="none", quantised="none"), Choice(chunk=300, dtype="float16", offload="model"),
+Asked = dict[str, Any]
+"""What is chosen by hand: decide()'s choice and chunk."""
+FORCED: tuple[Asked, ...] = (
+    {}, {"chunk": 4096}, {"chunk": 64},
+    *({"choice": each} for each in (Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"), Choice(gqa="native"))),
+    {"choice": Choice(offload="none", quantised="none")}, {"choice": Choice(dtype="float16", offload="model"), "chunk": 300},
 )  # fmt: skip
 EIGHTHS = [0, *(pytest.param(eighth, marks=pytest.mark.slow) for eighth in range(1, 8))]
 """Where everything is asked of everything, an eighth of the models is asked on each machine, on the next one another; the rest is left to the long run."""
@@ -73,13 +76,13 @@ def known(*verdicts: Verdict) -> dict[Subject, Verdict]:
     return {each.subject: each for each in verdicts}
 
 
-def fallen_back(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) -> list[tuple[str, Plan]]:  # noqa: B008
+def fallen_back(machine: str, asked: Need, fault: Fault, **by_hand: Any) -> list[tuple[str, Plan]]:
     verdicts: dict[Subject, Verdict] = {}
     steps: list[tuple[str, Plan]] = []
 
     @cache
     def decided(known: frozenset[Verdict]) -> Plan:
-        return decide(MACHINES[machine], asked, choice, {each.subject: each for each in known})
+        return decide(MACHINES[machine], asked, verdicts={each.subject: each for each in known}, **by_hand)
 
     while (found := next_fallback(lambda known: decided(frozenset(known.values())), asked, verdicts, SEEN[fault])) is not None:
         taken, new, plan = found
@@ -130,20 +133,20 @@ def numbers(plan: Plan, asked: Need, reason: Reason) -> dict[str, tuple[Any, ...
     }.get(reason.field, {})
 
 
-def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Fallback, ...], Choice, Plan]]:
+def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Fallback, ...], Asked, Plan]]:
     asked = NEEDS[model]
-    for choice in FORCED if count < 2 else FORCED[:4:3]:
+    for by_hand in FORCED if count < 2 else FORCED[:4:3]:
         refused = False
         for fallbacks in itertools.combinations(FALLBACKS, count):
             try:
-                plan = decide(MACHINES[machine], asked, choice, known(*(verdict(model, fallback) for fallback in fallbacks)))
+                plan = decide(MACHINES[machine], asked, verdicts=known(*(verdict(model, fallback) for fallback in fallbacks)), **by_hand)
             except Trouble:
                 refused = True
                 continue
-            yield fallbacks, choice, plan
+            yield fallbacks, by_hand, plan
         if refused:  # A choice that cannot work here cannot without the fallbacks either.
             with pytest.raises(Trouble):
-                decide(MACHINES[machine], asked, choice)
+                decide(MACHINES[machine], asked, **by_hand)
 
 
 @pytest.fixture
@@ -153,7 +156,7 @@ def decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
     make = decide_module._make_plan
 
     def remembered(situation: Situation, where: FieldDecision) -> Any:
-        key = situation.need, situation.choice, situation.learned, where.option
+        key = situation.need, situation.choice, situation.chunk, situation.learned, where.option
         if key not in made:
             made[key] = make(situation, where)
         return made[key]
@@ -208,12 +211,12 @@ def test_the_fallbacks_end_and_every_fallback_changes_the_plan(
     monkeypatch.setattr(decide_module, "_replaced_by_fallbacks", lambda *_: ())
     taken = 0
     for asked in one_eighth(machine, eighth).values():
-        for choice in FORCED:
+        for by_hand in FORCED:
             try:
-                before = decide(MACHINES[machine], asked, choice)
+                before = decide(MACHINES[machine], asked, **by_hand)
             except Trouble:
                 continue
-            for _, after in fallen_back(machine, asked, fault, choice):
+            for _, after in fallen_back(machine, asked, fault, **by_hand):
                 assert choices(before) != choices(after)
                 before = after
                 taken += 1
@@ -226,10 +229,10 @@ def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, ch
     for model in ("sd15", "sdxl", "dia-1.6b"):
         asked = NEEDS[model]
         try:
-            rows = running(decide(MACHINES[machine], asked, Choice(chunk=chunk)), asked)
+            rows = running(decide(MACHINES[machine], asked, chunk=chunk), asked)
         except Trouble:
             continue
-        for fallback, plan in fallen_back(machine, asked, "memory", Choice(chunk=chunk)):
+        for fallback, plan in fallen_back(machine, asked, "memory", chunk=chunk):
             if fallback == "smaller-chunk":
                 assert running(plan, asked) < rows
                 rows = running(plan, asked)
@@ -239,12 +242,12 @@ def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, ch
 def test_what_is_asked_what_runs_and_why_they_differ() -> None:
     asked = NEEDS["sd15"]
     fallback = BY_ID["smaller-chunk"]
-    plan = decide(MACHINES["rtx-3060"], asked, Choice(chunk=4096), known(verdict("sd15", fallback)))
+    plan = decide(MACHINES["rtx-3060"], asked, verdicts=known(verdict("sd15", fallback)), chunk=4096)
     (why,) = [each.sentence for each in plan.because if each.field == "chunk_q"]
     assert plan.chunk_q == plan.chunk_most == 512
     assert str(why) == "You asked for 4096; 512 is used. Memory ran out at step 3."
     assert ("chunk_q", "4096") in [(each.field, each.option) for each in plan.rejected]
-    assert decide(MACHINES["rtx-3060"], asked, Choice(chunk=64), known(verdict("sd15", fallback))).chunk_q == 64
+    assert decide(MACHINES["rtx-3060"], asked, verdicts=known(verdict("sd15", fallback)), chunk=64).chunk_q == 64
     automatic = decide(MACHINES["rtx-3060"], asked, Choice(), known(verdict("sd15", fallback)))
     assert automatic.chunk_q == AUTO and automatic.chunk_most == 512
 
@@ -402,12 +405,12 @@ def named(plan: Plan) -> dict[str, str]:
 def test_what_was_before_each_fallback_stands_among_what_was_given_up(machine: str, fault: Fault) -> None:
     """The second smaller chunk once took the place of the first, as if 512 had never been."""
     gone: set[str] = set()
-    for model, choice in itertools.product(("sd15", "sdxl", "dia-1.6b"), (Choice(), Choice(chunk=4096))):
+    for model, chunk in itertools.product(("sd15", "sdxl", "dia-1.6b"), (AUTO, 4096)):
         try:
-            before = decide(MACHINES[machine], NEEDS[model], choice)
+            before = decide(MACHINES[machine], NEEDS[model], chunk=chunk)
         except Trouble:
             continue
-        for fallback, after in fallen_back(machine, NEEDS[model], fault, choice):
+        for fallback, after in fallen_back(machine, NEEDS[model], fault, chunk=chunk):
             was, now = named(before), named(after)
             for field in (each for each in was if was[each] != now[each]):
                 rejected = [each for each in after.rejected if (each.field, each.option) == (field, was[field])]

@@ -16,7 +16,7 @@ from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import check_machine, decide
 from app.compat.planning.quirk import Quirk, has_code, version
 from app.compat.planning.quirk_table import QUIRKS, applying_rows, match_symptom
-from app.compat.planning.types import Choice, ModelPart, Need, Plan
+from app.compat.planning.types import AUTO, Choice, Chunk, ModelPart, Need, Plan
 from app.compat.selftest.probes import SHOWN_BY
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
@@ -49,11 +49,15 @@ MODELS = (
     replace(LARGE, model="wide", queries=4096, keys=1 << 17, masked=False),
 )
 CHOICES = (
-    Choice(), Choice(gqa="native"), Choice(gqa="folded"), Choice(gqa="expanded"), Choice(chunk=1), Choice(chunk=1000),
-    Choice(chunk=65536), Choice(kernels="math"), Choice(kernels=("efficient", "math")), Choice(kernels="flash"),
+    Choice(), Choice(gqa="native"), Choice(gqa="folded"), Choice(gqa="expanded"),
+    Choice(kernels="math"), Choice(kernels=("efficient", "math")), Choice(kernels="flash"),
     Choice(kernels=()), Choice(dtype="float32"), Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(dtype="float64"),
-    Choice(offload="sequential"), Choice(quantised="bnb-nf4"), Choice(quantised="awq"), Choice(dtype="float32", chunk=65536),
+    Choice(offload="sequential"), Choice(quantised="bnb-nf4"), Choice(quantised="awq"),
 )  # fmt: skip
+ASKED: tuple[tuple[Choice, Chunk], ...] = (
+    *((choice, AUTO) for choice in CHOICES), *((Choice(), chunk) for chunk in (1, 1000, 65536)), (Choice(dtype="float32"), 65536),
+)  # fmt: skip
+"""What is chosen by hand, with a chunk size."""
 FURTHER = (
     replace(M1, system_version="13.6", torch="2.6.0"),
     replace(M2, torch="2.11.0", system_version="15.3"),
@@ -122,27 +126,27 @@ def test_every_row_says_something_has_a_source_and_an_effect(row: Quirk) -> None
     assert row.against or row.limits or row.sets or row.stops or row.id in (*CURES, *TOLD)
 
 
-def effect(row_less: tuple[Quirk, ...], machine: Hardware, need: Need, choice: Choice) -> Plan | str:
+def effect(row_less: tuple[Quirk, ...], machine: Hardware, need: Need, asked: tuple[Choice, Chunk]) -> Plan | str:
     try:
-        return decide(machine, need, choice, rows=row_less)
+        return decide(machine, need, asked[0], rows=row_less, chunk=asked[1])
     except Trouble as trouble:
         return str(trouble)
 
 
 @cache
-def grid() -> tuple[tuple[Hardware, Need, Choice, Plan | str], ...]:
+def grid() -> tuple[tuple[Hardware, Need, tuple[Choice, Chunk], Plan | str], ...]:
     return tuple(
-        (machine, describe_need, choice, effect(QUIRKS, machine, describe_need, choice))
+        (machine, describe_need, asked, effect(QUIRKS, machine, describe_need, asked))
         for machine in (*MACHINES.values(), *FURTHER)
         for describe_need in MODELS
-        for choice in CHOICES
+        for asked in ASKED
     )
 
 
 @pytest.mark.parametrize("row", [row for row in QUIRKS if not row.stops and row.id not in (*CURES, *TOLD)], ids=lambda row: row.id)
 def test_deleting_a_row_changes_a_plan(row: Quirk) -> None:
     rest = tuple(other for other in QUIRKS if other is not row)
-    assert any(effect(rest, machine, need, choice) != known for machine, need, choice, known in grid() if row.applies(machine))
+    assert any(effect(rest, machine, need, asked) != known for machine, need, asked, known in grid() if row.applies(machine))
 
 
 def test_sliced_attention_is_never_switched_on() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import shutil
 import sqlite3
 import statistics
@@ -22,7 +23,7 @@ import pytest
 import app.ui.tabs.file_manager
 from app.base import atomic_write
 from app.base.trouble import Trouble
-from app.compat.planning.types import AUTO, Choice
+from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary, make_file_name
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
@@ -244,9 +245,17 @@ def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -
 
 
 def test_a_choice_survives_the_journal(journal: Journal) -> None:
-    choice = Choice(chunk=64, gqa="folded", kernels=("math", "efficient"), dtype="float32")
-    kept = journal.queue(PictureRequest("x"), choice).choice
-    assert kept == dataclasses.replace(choice, chunk=AUTO), "the chunk has its home in the keeper"
+    choice = Choice(gqa="folded", kernels=("math", "efficient"), dtype="float32")
+    assert journal.queue(PictureRequest("x"), choice).choice == choice
+
+
+def test_a_job_of_a_version_that_stored_its_chunk_size_is_read(journal: Journal) -> None:
+    choice = Choice(gqa="folded", kernels=("math",))
+    job = journal.queue(PictureRequest("x"), choice)
+    stored = json.dumps({"chunk": 64, **dataclasses.asdict(choice)})
+    journal._db.write("UPDATE jobs SET choice=?, state='failed' WHERE id=?", stored, job.id)
+    assert journal.get(job.id).choice == choice
+    assert [each.id for each in journal.list_unfinished(PictureRequest("x"), choice)] == [job.id]
 
 
 def test_jobs_of_a_dead_process_are_interrupted_and_can_go_on(journal: Journal, tmp_path: Path) -> None:

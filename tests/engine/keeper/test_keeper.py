@@ -228,7 +228,7 @@ def test_twenty_random_kills_lose_nothing(keeper: Keeper, voice: str) -> None:
 def test_a_job_runs_with_the_chunk_that_is_asked_for_while_it_runs(keeper: Keeper, voice: str) -> None:
     """A job that was queued at 256 once kept 256 after the slider went back to automatic."""
     keeper.set_chunk(256)
-    first = keeper.submit(SpeechRequest("[S1] One.", model=voice, seed=1, max_frames=40), Choice(chunk=32))
+    first = keeper.submit(SpeechRequest("[S1] One.", model=voice, seed=1, max_frames=40))
     list(keeper.follow(first.id))
     queued = keeper.submit(SpeechRequest("[S1] Two.", model=voice, seed=1, max_frames=40))
     keeper.set_chunk(AUTO)

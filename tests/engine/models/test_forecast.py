@@ -19,7 +19,7 @@ from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import machine
 from app.compat.planning.decide import decide
 from app.compat.planning.memory_formulas import peak_bytes
-from app.compat.planning.types import AUTO, Choice, Plan
+from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Finished
@@ -40,8 +40,8 @@ def card(gib: float, name: str = "rtx-3060") -> Any:
     return replace(machine(name), free_bytes=int(gib * GIB), pretended="")
 
 
-def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: Any) -> Forecast:
-    return make_forecast(home(), request, model, hardware, choice, verdicts)
+def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: Any, chunk: Chunk = AUTO) -> Forecast:
+    return make_forecast(home(), request, model, hardware, choice, verdicts, chunk=chunk)
 
 
 def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: Any) -> Creation:
@@ -140,19 +140,19 @@ def test_what_ran_in_another_precision_says_nothing_of_this_one() -> None:
 @pytest.mark.parametrize("gib", [0.25, 1, 2, 3, 4, 6])
 @pytest.mark.parametrize("name", ["rtx-3060", "gtx-1060", "m1-8gb", "cpu"])
 @pytest.mark.parametrize(
-    "choice",
-    [Choice(), Choice(dtype="float32"), Choice(offload="none", quantised="none"), Choice(chunk=4096, kernels=())],
+    ("choice", "chunk"),
+    [(Choice(), AUTO), (Choice(dtype="float32"), AUTO), (Choice(offload="none", quantised="none"), AUTO), (Choice(kernels=()), 4096)],
     ids=["automatic", "float32", "as it is", "a large chunk"],
 )
-def test_a_change_that_is_offered_makes_it_fit(gib: float, name: str, choice: Choice) -> None:
+def test_a_change_that_is_offered_makes_it_fit(gib: float, name: str, choice: Choice, chunk: Chunk) -> None:
     hardware = card(gib, name)
     for model, request in ((SDXL, PictureRequest("a", width=1024, height=1024)), (DIA, SpeechRequest("[S1] a"))):
-        found = forecast(request, model, hardware, choice, {})
+        found = forecast(request, model, hardware, choice, {}, chunk)
         assert (found.fit == "no") >= bool(found.cures)
         assert len({cure.sentence.key for cure in found.cures}) == len(found.cures)
         for cure in found.cures:
-            assert (cure.request, cure.choice) != (request, choice)
-            again = forecast(cure.request, model, hardware, cure.choice, {})
+            assert (cure.request, cure.choice, cure.chunk) != (request, choice, chunk)
+            again = forecast(cure.request, model, hardware, cure.choice, {}, cure.chunk)
             assert again.fit != "no", (cure.sentence, again.sentence)
 
 
@@ -162,7 +162,7 @@ def test_what_was_forced_can_be_left_to_hearth() -> None:
 
 
 def test_a_picture_far_too_large_can_be_smaller() -> None:
-    found = forecast(PictureRequest("a", width=4096, height=4096), SD15, card(6), Choice(chunk=4096, kernels=()), {})
+    found = forecast(PictureRequest("a", width=4096, height=4096), SD15, card(6), Choice(kernels=()), {}, 4096)
     assert found.fit == "no" and "cure.size" in [cure.sentence.key for cure in found.cures]
 
 
@@ -216,7 +216,7 @@ def test_a_machine_that_does_not_say_what_is_free_is_taken_for_a_small_one() -> 
 
 def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:
     asked = describe_need(SDXL)
-    peaks = [peak_bytes(asked, decide(machine("m2-16gb"), asked, Choice(chunk=chunk, kernels=()))) for chunk in (64, 512, 4096)]
+    peaks = [peak_bytes(asked, decide(machine("m2-16gb"), asked, Choice(kernels=()), chunk=chunk)) for chunk in (64, 512, 4096)]
     assert peaks[0] < peaks[1] < peaks[2]
 
 
@@ -241,7 +241,7 @@ def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
 
 def test_a_smaller_picture_is_smaller() -> None:
     for width, height in ((1024, 1024), (512, 768)):
-        found = [request for _, request, _ in _vary_size(PictureRequest("a", width=width, height=height), SDXL, Choice())]
+        found = [request for _, request, *_ in _vary_size(PictureRequest("a", width=width, height=height), SDXL, Choice(), AUTO)]
         sizes = [(each.width, each.height) for each in found if isinstance(each, PictureRequest)]
         assert sizes and all(across * down < width * height for across, down in sizes)  # type: ignore[operator]
 
@@ -249,6 +249,6 @@ def test_a_smaller_picture_is_smaller() -> None:
 @pytest.mark.parametrize(("model", "kind"), [(DIA, SpeechRequest), (SDXL, PictureRequest)])
 def test_a_model_is_judged_by_what_it_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, kind: type) -> None:
     asked: list[Request] = []
-    monkeypatch.setattr(fit, "make_forecast", lambda _, request, *rest: asked.append(request))
-    fit.forecast_recommended(home(tmp_path), model, machine("cpu"), Choice(), {})
+    monkeypatch.setattr(fit, "make_forecast", lambda _, request, *rest, **more: asked.append(request))
+    fit.forecast_recommended(home(tmp_path), model, machine("cpu"), Choice(), AUTO, {})
     assert [type(each) for each in asked] == [kind] and asked[0].model == model.id

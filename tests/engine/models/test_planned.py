@@ -24,7 +24,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, learn, load, store
 from app.compat.planning.fallbacks import choices, learned
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
-from app.compat.planning.types import AUTO, Choice, Plan
+from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.messages import Run
@@ -33,7 +33,7 @@ from app.engine.jobs.tasks import SelfTest
 from app.engine.keeper.engine_life import EngineLife
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID, CATALOG, find
-from app.engine.models.chosen import read_choice
+from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.forecast import judge
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
@@ -45,7 +45,7 @@ from tests.support.places import TOP
 from tests.support.tiny_pictures import save
 
 ADA = Person("visitor-ada", owner=False)
-FORCED = Choice(chunk=4096, dtype="float32")
+FORCED, CHUNK = Choice(dtype="float32"), 4096
 
 
 def test_only_one_place_outside_of_compat_decides() -> None:
@@ -77,7 +77,7 @@ def run(session: Session, request: Any, job: Path, choice: Choice, yields: bool 
 def taught(tmp_path: Path) -> Iterator[Home]:
     """A home with a choice by hand, and runs that broke."""
     place = home(tmp_path).create()
-    place.settings.write_text(json.dumps({"choice": dataclasses.asdict(FORCED)}))
+    place.settings.write_text(json.dumps({"choice": {"chunk": CHUNK, **dataclasses.asdict(FORCED)}}))
     for machine in MACHINES.values():
         known = {}
         for model in CATALOG:
@@ -101,7 +101,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
     if not by_hand:
         taught.settings.unlink()
     choice, machine = FORCED if by_hand else Choice(), MACHINES[name]
-    session = Session(taught, name, Dial(choice.chunk))
+    session = Session(taught, name, Dial(CHUNK if by_hand else AUTO))
     runs: dict[str, Plan] = {}
     for model in CATALOG:
         (runs[model.id],), _ = run(session, asked_for(model), tmp_path / "job", choice)
@@ -184,21 +184,21 @@ def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("words", "choice"),
+    ("words", "choice", "chunk"),
     [
-        ((), Choice(chunk=512, dtype="bfloat16", kernels=("math",), offload="model")),
-        (("--dtype", "float32"), Choice(chunk=512, dtype="float32", kernels=("math",), offload="model")),
-        (("--chunk", "64", "--kernels", "flash,math"), Choice(chunk=64, dtype="bfloat16", kernels=("flash", "math"), offload="model")),
-        (("--chunk", "auto", "--dtype", "auto", "--kernels", "auto", "--offload", "auto"), Choice()),
-        (("--gqa", "expanded", "--quantised", "none"), Choice(512, "expanded", ("math",), "bfloat16", "model", "none")),
+        ((), Choice(dtype="bfloat16", kernels=("math",), offload="model"), 512),
+        (("--dtype", "float32"), Choice(dtype="float32", kernels=("math",), offload="model"), 512),
+        (("--chunk", "64", "--kernels", "flash,math"), Choice(dtype="bfloat16", kernels=("flash", "math"), offload="model"), 64),
+        (("--chunk", "auto", "--dtype", "auto", "--kernels", "auto", "--offload", "auto"), Choice(), AUTO),
+        (("--gqa", "expanded", "--quantised", "none"), Choice("expanded", ("math",), "bfloat16", "model", "none"), 512),
     ],
 )
 def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
-    words: tuple[str, ...], choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], choice: Choice, chunk: Chunk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = home(tmp_path).create()
-    stored = Choice(chunk=512, dtype="bfloat16", kernels=("math",), offload="model")
-    place.settings.write_text(json.dumps({"choice": dataclasses.asdict(stored)}))
+    stored = Choice(dtype="bfloat16", kernels=("math",), offload="model")
+    place.settings.write_text(json.dumps({"choice": {"chunk": 512, **dataclasses.asdict(stored)}}))
     jobs: list[tuple[Choice, Any]] = []
 
     def begun(keeper: Keeper, request: Any, asked: Choice, anew: bool) -> Any:
@@ -208,7 +208,7 @@ def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
     monkeypatch.setattr(cli_job, "start_or_resume", begun)
     monkeypatch.setattr(EngineLife, "start_if_due", lambda self: None)
     main(["paint", "a tree", "--home", str(tmp_path), *words])
-    assert jobs == [(choice, choice.chunk)]
+    assert jobs == [(choice, chunk)]
 
 
 @pytest.mark.parametrize("command", ["speak", "paint"])
@@ -224,7 +224,7 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])
 def test_settings_that_mean_nothing_are_automatic(kept: str, tmp_path: Path) -> None:
     place = home(tmp_path).create()
-    assert read_choice(place) == Choice()
+    assert (read_choice(place), read_chunk(place)) == (Choice(), AUTO)
     place.settings.write_text(kept)
     assert read_choice(place) == Choice() and place.settings.read_text() == kept, "who only reads puts nothing aside"
 

@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import platform
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -441,7 +442,7 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     model = catalog.find(models["sd15"])
     facts = session.hardware
     asked = dataclasses.replace(describe_need(model), heads=64, kv_heads=64, queries=1 << 15, keys=1 << 15)
-    live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
+    live = LivePlan(partial(decide, facts, asked, Choice()), session.dial, {})
     before = live.now
     session.dial.chunk = 1 << 15
     assert choices(live.now) == choices(before) and live.refused is not None and "chunk of queries" in str(live.refused)
@@ -449,7 +450,7 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
     assert why == f"You asked for 32768, but automatic is used: {live.refused.objections[0]}", "whoever sees the plan is told"
     assert live.refused is live.refused, "decided once, told once"
-    again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
+    again = LivePlan(partial(decide, facts, asked, Choice()), session.dial, {}, live)
     assert choices(again.now) == choices(before), "a fallback is taken on what ran"
     session.dial.chunk = 64
     assert live.now.chunk_q == 64 and live.refused is None

@@ -35,7 +35,7 @@ from app.engine.keeper import engine_life
 from app.engine.keeper.recovery import Death
 from app.engine.keeper.state import EngineState
 from app.engine.models import catalog
-from app.engine.models.chosen import keep_known_fields
+from app.engine.models.chosen import keep_known_fields, read_chunk
 from app.engine.models.model import describe_need
 from app.engine.models.voice_limits import DIA, read_limits
 from app.engine.speech.sound import spoken_parts
@@ -320,7 +320,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         desk.machine.set_chunk(4096)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         shown = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
-        runs = decide(hardware, describe_need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.machine.load_verdicts())
+        runs = decide(hardware, describe_need(catalog.find("sd15")), Choice(dtype="bfloat16"), desk.machine.load_verdicts(), chunk=4096)
         assert shown == runs and shown.chunk_q == 512
         vae = shown.of("vae")
         assert vae is not None and vae.compute == "float32"
@@ -368,7 +368,7 @@ def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path,
 def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         desk.machine.set_chunk(300)
-        assert desk.keeper.chunk == desk.machine.read_choice(OWNER).chunk == 300
+        assert desk.keeper.chunk == read_chunk(desk.keeper.home) == 300
     with desk_at(tmp_path) as desk:
         assert desk.keeper.chunk == 300
         desk.settings.put({"choice": {"chunk": "a lot", "nonsense": 3}})
@@ -377,7 +377,7 @@ def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None
         desk.settings.put({"choice": []})
     with desk_at(tmp_path) as desk:
         desk.machine.set_chunk(64)
-        assert desk.machine.read_choice(OWNER) == Choice(chunk=64)
+        assert read_chunk(desk.keeper.home) == 64 and desk.machine.read_choice(OWNER) == Choice()
 
 
 def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -515,12 +515,12 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
 def test_the_strip_says_that_the_work_is_for_another_computer() -> None:
     for job, doing in (("1", "starting"), (name_lent("1-0-1"), "starting, for another computer")):
         state = EngineState(ready=True, job=job)
-        assert views.strip_view(state, Progress(), "", Choice(), "en")["doing"] == doing
+        assert views.strip_view(state, Progress(), "", Choice(), AUTO, "en")["doing"] == doing
 
 
 def test_the_plan_is_drawn_anew_after_each_choice_also_of_another_window() -> None:
     state = EngineState(ready=True, job="")
-    choices = (Choice(), Choice(chunk=64), Choice(chunk=77), Choice(gqa="expanded"))
-    stamps = [views.strip_view(state, Progress(), "", each, "en")["plan"] for each in choices]
-    assert len({*stamps}) == len(choices)
-    assert stamps[1] == views.strip_view(state, Progress(), "", Choice(chunk=64), "en")["plan"]
+    chosen: tuple[tuple[Choice, Chunk], ...] = ((Choice(), AUTO), (Choice(), 64), (Choice(), 77), (Choice(gqa="expanded"), AUTO))
+    stamps = [views.strip_view(state, Progress(), "", *each, "en")["plan"] for each in chosen]
+    assert len({*stamps}) == len(chosen)
+    assert stamps[1] == views.strip_view(state, Progress(), "", Choice(), 64, "en")["plan"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.options import LEARNED_HERE, failed_sentence, overruled_sentence, second_choice
 from app.compat.planning.plan_words import word_option
-from app.compat.planning.types import AUTO, Choice, Chunk, Plan
+from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.control import Dial
 from app.engine.models import fit
 from app.engine.models.catalog import find
@@ -57,7 +58,7 @@ def test_the_largest_picture_is_one_that_fits(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(fit.on_disk, "locate", lambda place, model, quantised: model.id in there or None)
 
     def largest(hardware: Hardware) -> tuple[str, int] | None:
-        found = fit.find_largest_picture(home(tmp_path), known, hardware, Choice(), {})
+        found = fit.find_largest_picture(home(tmp_path), known, hardware, Choice(), AUTO, {})
         return found and (found[0].id, found[1] * found[2])
 
     assert largest(M1) == ("starter-painter", 256 * 256)
@@ -69,7 +70,7 @@ def test_the_largest_picture_is_one_that_fits(tmp_path: Path, monkeypatch: pytes
 
 
 def painting(dial: Dial) -> LivePlan:
-    return LivePlan(lambda chunk: decide(TIGHT, PIXART, Choice(chunk=chunk)), dial)
+    return LivePlan(partial(decide, TIGHT, PIXART, Choice()), dial, {})
 
 
 def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider() -> None:
@@ -87,11 +88,9 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
 
 
 def test_a_guests_job_that_gives_way_says_why(tmp_path: Path) -> None:
-    def decided(chunk: Chunk) -> Plan:
-        return make_plan(home(tmp_path).create(), TIGHT, find("pixart-sigma"), Choice(chunk=chunk), yields=True)
-
-    live = LivePlan(decided, Dial(4096))
-    runs_now = decided(AUTO).chunk_q
+    decided = partial(make_plan, home(tmp_path).create(), TIGHT, find("pixart-sigma"), Choice(), yields=True)
+    live = LivePlan(decided, Dial(4096), {})
+    runs_now = decided({}).chunk_q
     assert runs_now != 4096 and live.refused is None
     shown = "automatic" if runs_now == AUTO else runs_now
     assert explain_chunk(live.now, 4096, "en") == f"You asked for 4096, but {shown} is used: {METAL}"

@@ -336,8 +336,9 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
 
     assert any(isinstance(event, Loading) for event in run(asked, Choice()))
     pipe = session._holder.get("picture")._pipe
-    changes = [
-        (asked, Choice(chunk=64), ()),
+    session.dial.chunk = 64
+    changes: list[tuple[PictureRequest, Choice, tuple[str, ...]]] = [
+        (asked, Choice(), ()),
         (replace(asked, scheduler="Euler"), Choice(), ()),
         (replace(asked, guidance=2.0), Choice(), ()),
         (replace(asked, width=576, height=576), Choice(), ("tiled-decoder",)),
