@@ -19,7 +19,7 @@ from app.compat.attention.step_aside import COMPILED, NESTED, TRACED, path_aside
 from app.compat.attention.tiled import attend_step, is_step
 from app.compat.machine.processor import find_private
 from app.compat.planning.quickest_way import MANY_NUMBERS
-from app.compat.planning.types import AUTO, Plan
+from app.compat.planning.types import AUTO, Chunk, Plan
 
 Attention = Callable[..., Tensor]
 _is_any_autocast_enabled = find_private("_C._is_any_autocast_enabled", lambda: True)  # then each device is asked
@@ -32,13 +32,12 @@ def find_below(attention: Attention) -> Attention:
 
 
 def compose(
-    plan: Plan, torch_attention: Attention | None = None, chunk: Callable[[], int | None] | None = None, observe: Observe = ignore
+    plan: Plan, torch_attention: Attention | None = None, read_chunk_q: Callable[[], Chunk] | None = None, observe: Observe = ignore
 ) -> Attention:
-    """Compose attention from a plan. `chunk` is read at each call, so it may change; `observe` is called for each
-    call."""
+    """Compose attention from a plan. `read_chunk_q`: the plan's chunk_q at each call, if it may change; `observe` is called for
+    each call."""
     below = find_below(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
-    rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
-    rows_asked = chunk or (lambda: rows_planned)
+    read = read_chunk_q or (lambda: plan.chunk_q)
     outside = sdpa_kernels.with_math(below, plan)
     dispatch = Dispatcher(plan, sdpa_kernels.restricted(below, plan))
     answer_short, steps, count_compiled = (answer_short_calls(dispatch, observe), dispatch.steps, compiled_counter(observe))
@@ -73,14 +72,14 @@ def compose(
         ):
             observe(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return attend_step(query, key, value, scale)
-        rows = rows_asked()
-        if rows is None and dropout_p < 1:
+        chunk_q = None if (size := read()) == AUTO else size
+        if chunk_q is None and dropout_p < 1:
             short = answer_short(query, key, value, attn_mask, dropout_p, is_causal, scale)
             if short is not None:
                 return short
         if not 0 <= dropout_p <= 1:
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch words the error
-        return dispatch(AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), rows, observe)
+        return dispatch(AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), chunk_q, observe)
 
     attend.below = below  # type: ignore[attr-defined]
     return attend

@@ -80,14 +80,14 @@ class Dispatcher:
         if asks or plan.others or not plan.kernels or plan.chunk_k is not None or plan.chunk_most is not None:
             self.easy = set()
 
-    def __call__(self, given: AttentionCall, chosen_rows: int | None, observe: Observe) -> Tensor:
-        """Return the result in the shape and dtype that torch would give. `chosen_rows`: queries at a time set by hand."""
+    def __call__(self, given: AttentionCall, chunk_q: int | None, observe: Observe) -> Tensor:
+        """Return the result in the shape and dtype that torch would give. `chunk_q`: the plan's now; None: automatic."""
         if self.others and (its := self.others.get(self.find_path(given))) is not None:
-            return its(given, chosen_rows, observe)
+            return its(given, chunk_q, observe)
         dims, dtype = max(given.query.dim(), given.key.dim(), given.value.dim()), given.value.dtype
         call, lead = self.prepare(given)
         if call.key.numel() and call.query.numel() and call.value.numel():
-            out = self.attend(call, chosen_rows, observe)
+            out = self.attend(call, chunk_q, observe)
         else:
             observe(AS_TORCH)
             out = empty_result(call)
@@ -143,11 +143,11 @@ class Dispatcher:
         query, key, value = (each.contiguous() if every or wants_copy(each, not self.on_cpu) else each for each in (query, key, value))
         return query, key, value
 
-    def attend(self, call: AttentionCall, chosen_rows: int | None, observe: Observe) -> Tensor:
+    def attend(self, call: AttentionCall, chunk_q: int | None, observe: Observe) -> Tensor:
         """Compute a prepared call in the way chosen for it."""
         batch, heads, queries, _ = call.query.shape
         way = self.choose_way(call)
-        tile = self.choose_tile(call, chosen_rows, way)
+        tile = self.choose_tile(call, chunk_q, way)
         ours = way.by == "own" or tile.heads < call.kv_heads or tile.cols is not None
         gqa = self.choose_gqa(call.groups, way, ours)
         path: list[str] = [gqa] if gqa and gqa != "native" else []
@@ -188,7 +188,7 @@ class Dispatcher:
             return Way("torch")
         return choose_by_rule(shape, self.plan.gqa == "folded", self.plan.native_right, self.bfloat16_is_fast)
 
-    def choose_tile(self, call: AttentionCall, chosen_rows: int | None, way: Way) -> Tile:
+    def choose_tile(self, call: AttentionCall, chunk_q: int | None, way: Way) -> Tile:
         """Choose the tile: as set by hand, else by the way, within free memory."""
         query = call.query
         batch, heads, queries, _ = query.shape
@@ -196,34 +196,34 @@ class Dispatcher:
         cols = self.plan.chunk_k if self.plan.chunk_k and self.plan.chunk_k < keys else None
         ours = way.by == "own" or cols is not None
         row = batch * heads * (cols or keys)
-        chosen_rows = self.limit_chosen_rows(chosen_rows, queries, row)
-        wanted = self.wanted_rows(chosen_rows, way, queries)
+        chunk_q = self.limit_chunk(chunk_q, queries, row)
+        wanted = self.wanted_rows(chunk_q, way, queries)
         rows = min(wanted or queries, queries)
         row_bytes = row * query.element_size() * COPIES
         if not ours and (rows * row_bytes <= self.workspace or streams(self.plan, call)):
             return Tile(call.kv_heads, rows, None)
-        limit = self.limit_bytes(query.device, by_hand=chosen_rows is not None or bool(way.rows))
+        limit = self.limit_bytes(query.device, by_hand=chunk_q is not None or bool(way.rows))
         fit = min(rows, limit // row_bytes)
         # A chunk set by hand is used as long as one row of all heads fits; own arithmetic splits heads and keys.
-        if not ours and fit >= (min(rows, TOO_FEW_ROWS) if chosen_rows is None else 1):
-            return Tile(call.kv_heads, self.automatic_rows(fit, queries) if chosen_rows is None else rows, None)
-        return self.own_tile(call, chosen_rows, wanted, cols, limit)
+        if not ours and fit >= (min(rows, TOO_FEW_ROWS) if chunk_q is None else 1):
+            return Tile(call.kv_heads, self.automatic_rows(fit, queries) if chunk_q is None else rows, None)
+        return self.own_tile(call, chunk_q, wanted, cols, limit)
 
     def automatic_rows(self, fit: int, queries: int) -> int:
         """Split queries evenly. Metal keeps memory of every size it was asked for, so there a chunk is a power of two."""
         return 1 << fit.bit_length() - 1 if self.on_metal and fit < queries else even_rows(fit, queries)
 
-    def limit_chosen_rows(self, chosen_rows: int | None, queries: int, row: int) -> int | None:
+    def limit_chunk(self, chunk_q: int | None, queries: int, row: int) -> int | None:
         """Limit a chunk set by hand to what the plan and Metal allow; it may change during a run, after decide()."""
-        if chosen_rows is None:
+        if chunk_q is None:
             return None
-        chosen_rows = min(chosen_rows, self.plan.chunk_most or queries)
-        return min(chosen_rows, max(1, METAL_SCORES // row)) if self.on_metal else chosen_rows
+        chunk_q = min(chunk_q, self.plan.chunk_most or queries)
+        return min(chunk_q, max(1, METAL_SCORES // row)) if self.on_metal else chunk_q
 
-    def wanted_rows(self, chosen_rows: int | None, way: Way, queries: int) -> int | None:
+    def wanted_rows(self, chunk_q: int | None, way: Way, queries: int) -> int | None:
         """Return the queries at a time, as set by hand, by the way or by the plan's limit; None: as many as fit."""
         most = self.plan.chunk_most or queries
-        wanted = chosen_rows or way.rows or (most if most < queries else None)
+        wanted = chunk_q or way.rows or (most if most < queries else None)
         return None if wanted is None else min(wanted, most)
 
     def limit_bytes(self, device: torch.device, by_hand: bool) -> int:
@@ -233,14 +233,14 @@ class Dispatcher:
         limit = min(self.plan.budget_bytes or self.workspace, free)
         return limit if by_hand else min(limit, self.most_bytes)
 
-    def own_tile(self, call: AttentionCall, chosen_rows: int | None, wanted: int | None, cols: int | None, limit: int) -> Tile:
+    def own_tile(self, call: AttentionCall, chunk_q: int | None, wanted: int | None, cols: int | None, limit: int) -> Tile:
         """Choose the tile for own arithmetic."""
         (_, heads, queries, _), keys, few = call.query.shape, call.key.shape[2], call.kv_heads
         at_once = torch.get_num_threads() if self.on_cpu else heads
         if call.query.dtype in HALVES:  # keys and values are converted to float32, as many heads at once
             few = min(few, max(at_once, WIDENED_BYTES // (4 * keys * (call.key.shape[3] + call.value.shape[3]))))
         found = tile_size(limit // OWN_BYTES, few, call.groups, queries, cols or keys, at_once, wanted)
-        if call.causal and chosen_rows is None and self.on_cpu:
+        if call.causal and chunk_q is None and self.on_cpu:
             # Scores above the diagonal of a chunk are wasted work.
             found = found._replace(rows=min(found.rows, max(SHORT_ROWS, queries // 4)))
         return found._replace(cols=found.cols or cols)

@@ -14,41 +14,30 @@ import torch.nn.functional as F
 from app.compat.attention import sdpa_kernels
 from app.compat.attention.compose import Attention, compose
 from app.compat.machine.processor import tell_lacking
-from app.compat.planning.types import AUTO, Chunk, Plan, Ran
+from app.compat.planning.types import Chunk, Plan, Ran
 
 FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
 """If set, transformers passes K and V unchanged; else it repeats them on older Macs and under masks on CUDA."""
 
 
 class Seam:
-    """Live state while a plan is applied: the number of calls, the paths they took, and the chunk size."""
+    """Live state while a plan is applied: the number of calls, and the paths they took."""
 
-    def __init__(self, plan: Plan, read_chunk: Callable[[], Chunk] | None = None) -> None:
-        """`read_chunk` is called at every call, in any thread; None: the plan's chunk stays."""
+    def __init__(self, plan: Plan, read_chunk_q: Callable[[], Chunk] | None = None) -> None:
         self.plan = plan
         self.paths: Counter[str] = Counter()
         """Calls counted by path."""
-        self._read_chunk = read_chunk or (lambda: plan.chunk_q)
         self._lock = threading.Lock()
         self._largest: Ran | None = None
         self._largest_scores = -1
         self._found: Attention = F.scaled_dot_product_attention
         self._outer: Seam | None = next((each for each in _seams if each.attention is self._found), None)
-        self.attention: Attention = compose(plan, self._found, self._rows, self._observe)
+        self.attention: Attention = compose(plan, self._found, read_chunk_q, self._observe)
 
     @property
     def calls(self) -> int:
         with self._lock:
             return self.paths.total()
-
-    @property
-    def chunk(self) -> Chunk:
-        """The requested queries at a time; what runs never exceeds the plan's `chunk_most`."""
-        return self._read_chunk()
-
-    def _rows(self) -> int | None:
-        chunk = self._read_chunk()
-        return None if chunk == AUTO else chunk
 
     def take_largest(self) -> Ran | None:
         """Return how the largest call since the last time ran, or None if there was none."""
@@ -117,14 +106,14 @@ _world: list[_World] = []
 
 
 @contextmanager
-def applied(plan: Plan, read_chunk: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
+def applied(plan: Plan, read_chunk_q: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
     """Replace torch's attention by a plan for the whole process and every thread. Nested calls: the innermost plan
-    wins. `read_chunk`: the chunk size at each call, if it may change meanwhile."""
+    wins. `read_chunk_q`: the plan's chunk_q at each call, in any thread, if it may change meanwhile."""
     tell_lacking()
     with _lock:
         if not _seams:
             _world.append(_World())
-        seam = Seam(plan, read_chunk)
+        seam = Seam(plan, read_chunk_q)
         _seams.append(seam)
         F.scaled_dot_product_attention = seam.attention
         try:

@@ -63,16 +63,16 @@ def workspace_bytes(device: str) -> int:
     return WORKSPACE_BYTES.get(device, WORKSPACE_ELSEWHERE_BYTES)
 
 
-def tile_size(scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, chosen_rows: int | None = None) -> Tile:
+def tile_size(scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, wanted: int | None = None) -> Tile:
     """Choose the tile of at most `scores` numbers. Reduce heads first, down to as many as the processor works on
-    `at_once`, then queries; split keys only if a handful of rows of one head is too large. `chosen_rows`: queries set by
+    `at_once`, then queries; split keys only if a handful of rows of one head is too large. `wanted`: queries set by
     hand."""
     fit = scores // (groups * keys)
-    fewest = min(queries, FEWEST_ROWS) if chosen_rows is None else min(queries, chosen_rows)
+    fewest = min(queries, FEWEST_ROWS) if wanted is None else min(queries, wanted)
     if fit < fewest:
         return Tile(1, fewest, max(1, scores // (groups * fewest)))
     least = max(1, min(heads, at_once, fit // min(queries, ENOUGH_ROWS)))
-    rows = even_rows(min(queries, fit // least), queries) if chosen_rows is None else min(queries, chosen_rows)
+    rows = even_rows(min(queries, fit // least), queries) if wanted is None else min(queries, wanted)
     return Tile(min(heads, fit // rows), rows, None)
 
 

@@ -31,6 +31,7 @@ class Control:
 
 @dataclass(slots=True)
 class Dial:
-    """Hold the chunk size asked for now: the single copy in the engine's process, read at every attention call."""
+    """Hold the chunk size asked for. The window's process has one, sent to the engine as it changes; the engine's is read at every
+    attention call."""
 
     chunk: Chunk = AUTO

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.machine.verdicts import Fault
-from app.compat.planning.types import Choice, Chunk, Plan
+from app.compat.planning.types import Choice, Plan
+from app.engine.jobs.control import Dial
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import MaintenanceTask
@@ -43,13 +44,6 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class SetChunk:
-    """Set the chunk size from the next attention call on."""
-
-    chunk: Chunk
-
-
-@dataclass(frozen=True, slots=True)
 class Free:
     """Unload the models as soon as nothing runs."""
 
@@ -59,7 +53,7 @@ class Quit:
     pass
 
 
-Order = Run | Stop | SetChunk | Free | Quit
+Order = Run | Stop | Dial | Free | Quit
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,18 +17,18 @@ HISTORY = 600
 class Charts:
     """Written by the engine's loop only; others read `points`."""
 
-    def __init__(self, chunk: Chunk) -> None:
+    def __init__(self) -> None:
         self.points: deque[Sample] = deque(maxlen=HISTORY)
         self._marks: list[Sentence] = []
-        self._chunk = chunk
-        """In force at the last point."""
+        self._chunk: Chunk | None = None
+        """Asked for at the last point; None before the first."""
 
     def mark(self, change: Sentence) -> None:
         """Show a fallback at the next point."""
         self._marks.append(change)
 
     def add(self, step: Step | None, reading: Reading, chunk: Chunk) -> None:
-        if self.points and chunk != self._chunk:  # what is in force at the start did not change
+        if self._chunk not in (None, chunk):
             self.mark(say("chart.chunk", "chunk size {chunk}", chunk=word_chunk(chunk)))
         marks, self._marks, self._chunk = tuple(self._marks), [], chunk
         self.points.append(Sample(step.rate if step else 0.0, step.unit if step else "", reading, marks))

@@ -8,8 +8,8 @@ import threading
 import time
 
 from app.base.paths import Home
-from app.compat.planning.types import AUTO, Chunk
-from app.engine.jobs.messages import Order, SetChunk
+from app.engine.jobs.control import Dial
+from app.engine.jobs.messages import Order
 from app.engine.keeper.child import Child
 
 STARTS = 3
@@ -29,8 +29,8 @@ class EngineLife:
         self._failed_starts, self._start_at_s = 0, 0.0
         self._asked_s, self._awake_s = math.inf, -math.inf
         self.child: Child | None = None
-        self.chunk: Chunk = AUTO
-        """The chunk size in force: the single copy in this process, sent to every engine that starts."""
+        self.dial = Dial()
+        """The single one in this process, sent to every engine that starts."""
 
     @property
     def gave_up(self) -> bool:
@@ -40,18 +40,12 @@ class EngineLife:
         if self.child is None and time.monotonic() >= self._start_at_s:
             with self._lock:
                 self.child = Child(self._home, self._pretended)
-                self.send(SetChunk(self.chunk))
+                self.send(self.dial)
 
     def send(self, order: Order) -> None:
         with self._lock:
             if self.child is not None:
                 self.child.send(order)
-
-    def set_chunk(self, chunk: Chunk) -> None:
-        """Apply to a running job and to all later ones."""
-        with self._lock:
-            self.chunk = chunk
-            self.send(SetChunk(chunk))
 
     def mark_ready(self) -> None:
         self._failed_starts, self._start_at_s = 0, 0.0

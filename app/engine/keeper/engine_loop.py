@@ -52,7 +52,7 @@ class EngineLoop:
     def __init__(
         self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, *, quiet_s: float, rest_s: float, patient: bool
     ) -> None:
-        self.status = EngineStatus(engine.chunk)
+        self.status = EngineStatus()
         self._stores, self._engine, self._queue, self._board = stores, engine, queue, board
         self._quiet_s, self._rest_s, self._patient = quiet_s, rest_s, patient
         self._waking = threading.Lock()
@@ -199,7 +199,8 @@ class EngineLoop:
     def _handle_beat(self, beat: Beat) -> None:
         self._engine.note_beat()
         step = self._board.get(self._run.job).step if self._run is not None else None
-        self.status.note_beat(beat, step, self._engine.chunk)
+        self.status.note_beat(beat)
+        self.status.charts.add(step, beat.reading, self._engine.dial.chunk)
         if self._engine.child is None:
             return
         if beat.quiet_s is not None and beat.quiet_s > self._quiet_s:

@@ -6,27 +6,24 @@ import dataclasses
 import threading
 
 from app.compat.machine.hardware import with_room
-from app.compat.planning.types import Chunk
-from app.engine.jobs.events import Step
 from app.engine.jobs.messages import Beat
 from app.engine.keeper.charts import Charts
 from app.engine.keeper.state import EngineState
 
 
 class EngineStatus:
-    def __init__(self, chunk: Chunk) -> None:
+    def __init__(self) -> None:
         self.state = EngineState()
-        self.charts = Charts(chunk)
+        self.charts = Charts()
         self._lock = threading.Lock()
 
     def set(self, **changes: object) -> None:
         with self._lock:
             self.state = dataclasses.replace(self.state, **changes)  # type: ignore[arg-type]
 
-    def note_beat(self, beat: Beat, step: Step | None, chunk: Chunk) -> None:
-        """Take over what the engine told of itself. `step`: the running job's; `chunk`: the size in force."""
+    def note_beat(self, beat: Beat) -> None:
+        """Take over what the engine told of itself."""
         hardware = self.state.hardware
         if hardware is not None:
             hardware = with_room(hardware, beat.reading, beat.held_bytes)
         self.set(reading=beat.reading, model=beat.model, hardware=hardware, checked=beat.checked)
-        self.charts.add(step, beat.reading, chunk)

@@ -113,12 +113,12 @@ class Keeper:
 
     @property
     def chunk(self) -> Chunk:
-        """The chunk size in force, for every job."""
-        return self._engine.chunk
+        """The chunk size asked for, for every job."""
+        return self._engine.dial.chunk
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """Queue a job, with its model's id, which is what all later stations ask for, made from files in Hearth's own folders. All jobs use
-        the chunk size in force."""
+        the chunk size asked for last."""
         request = adopt(self.home, admit(request, self.home))
         try:
             job = self.journal.queue(request, choice, owner)
@@ -277,7 +277,8 @@ class Keeper:
 
     def set_chunk(self, chunk: Chunk) -> None:
         """Apply to a running job and to all later ones."""
-        self._engine.set_chunk(chunk)
+        self._engine.dial.chunk = chunk
+        self._engine.send(self._engine.dial)
 
     def free(self) -> None:
         self._engine.send(Free())

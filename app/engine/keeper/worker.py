@@ -27,7 +27,7 @@ from app.compat.machine.meter import Reading, read, read_beside
 from app.compat.planning.quirk_table import applying_rows
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
-from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop
+from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, Stop
 from app.engine.keeper import no_network
 from app.launcher import slot_lock
 
@@ -88,7 +88,7 @@ class Worker:
                     self._withdrawn.add(order.job)
                     if order.job == self._job:
                         self._control.stop()
-                case SetChunk():
+                case Dial():
                     self.dial.chunk = order.chunk
                 case Run():
                     self._withdrawn.discard(order.job)  # a stop that was sent before belongs to an earlier run

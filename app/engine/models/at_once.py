@@ -19,10 +19,10 @@ ALL_SHARE: Final = 0.72
 """Time of as many at once on the processor, decoded, as a share of one by one (docs/speed-pictures.md)."""
 
 
-def count_at_once(request: PictureRequest, model: Model, device: str, chunk: Chunk, free_bytes: float) -> int:
+def count_at_once(request: PictureRequest, model: Model, device: str, chunk_q: Chunk, free_bytes: float) -> int:
     """Return how many pictures one call may paint. A chunk set by hand bounds the memory of one picture; what `quicker` remembers
     and a start picture are of one."""
-    if request.batch == 1 or request.image or request.quicker != "off" or chunk != AUTO:
+    if request.batch == 1 or request.image or request.quicker != "off" or chunk_q != AUTO:
         return 1
     small = sum(part.parameters for part in model.parts) < SMALL_PARAMETERS
     most = CARD_PIXELS if device != "cpu" else PROCESSOR_PIXELS if small else 0
@@ -31,11 +31,11 @@ def count_at_once(request: PictureRequest, model: Model, device: str, chunk: Chu
     return int(max(1, min(AT_ONCE, TIGHT * free_bytes // SCRATCH_BYTES["picture"])))
 
 
-def estimate_share(request: PictureRequest, model: Model, device: str, chunk: Chunk, free_bytes: float) -> float:
+def estimate_share(request: PictureRequest, model: Model, device: str, chunk_q: Chunk, free_bytes: float) -> float:
     """Estimate what painting several at once leaves of the time of one by one. 1 on a card, where that was not measured."""
     if device != "cpu":
         return 1.0
-    most = count_at_once(request, model, device, chunk, free_bytes)
+    most = count_at_once(request, model, device, chunk_q, free_bytes)
     calls, rest = divmod(request.batch, most)
     return (calls * _weigh_call(most) + _weigh_call(rest)) / request.batch
 

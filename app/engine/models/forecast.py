@@ -166,10 +166,10 @@ def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], f
     return statistics.median(times) if times else None
 
 
-def _weigh_batch(request: PictureRequest, model: Model, device: str, chunk: Chunk) -> float:
+def _weigh_batch(request: PictureRequest, model: Model, device: str, chunk_q: Chunk) -> float:
     """Weigh a picture of a batch by one that is painted alone, with memory for as many at once as gain something."""
     width, height = request.width or model.settings.width, request.height or model.settings.height
-    return at_once.estimate_share(dataclasses.replace(request, width=width, height=height), model, device, chunk, math.inf)
+    return at_once.estimate_share(dataclasses.replace(request, width=width, height=height), model, device, chunk_q, math.inf)
 
 
 def _read_weighed(creation: Creation) -> PictureRequest:

@@ -39,16 +39,16 @@ def make_plan(
         return note_refused_chunk(decide(hardware, need, choice, verdicts), chunk, trouble)
 
 
-def note_refused_chunk(plan: Plan, refused: Chunk, trouble: Trouble) -> Plan:
+def note_refused_chunk(plan: Plan, chunk: Chunk, trouble: Trouble) -> Plan:
     """Add to the plan's chunk reason that the chunk size asked for cannot run, wherever the plan is shown."""
     why = trouble.objections[0] if trouble.field == "chunk_q" and trouble.objections else trouble.sentence
-    said = Reason("chunk_q", chunk_differs(refused, plan.chunk_q, why), "this machine", str(refused))
+    said = Reason("chunk_q", chunk_differs(chunk, plan.chunk_q, why), "this machine", str(chunk))
     return replace(plan, because=tuple(said if each.field == "chunk_q" else each for each in plan.because))
 
 
-def chunk_differs(chosen: Chunk, runs: Chunk, why: Sentence) -> Sentence:
+def chunk_differs(chunk: Chunk, chunk_q: Chunk, why: Sentence) -> Sentence:
     return say(
-        "chunk_q.differs", "You asked for {asked}, but {chunk} is used: {why}", asked=word_chunk(chosen), chunk=word_chunk(runs), why=why
+        "chunk_q.differs", "You asked for {asked}, but {chunk} is used: {why}", asked=word_chunk(chunk), chunk=word_chunk(chunk_q), why=why
     )
 
 

@@ -16,6 +16,7 @@ from app.base.trouble import Trouble
 from app.base.unknown_words import Unknown
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
+from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
@@ -153,34 +154,34 @@ def memory_view(reading: Reading) -> View:
     }  # fmt: skip
 
 
-def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, asked: Chunk, spoken: Language) -> str:
+def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, chunk: Chunk, spoken: Language) -> str:
     if hardware is None:
         return ""
     known = translate(say("strip.simulated", "{name} (simulated)", name=hardware.name), spoken) if hardware.pretended else hardware.name
     if plan is None:
         return known
     name = known if plan.device != "cpu" or hardware.kind == "cpu" else text("strip.processor", "the processor", spoken)
-    words = say("strip.machine", "{name}, {gqa}, {chunk}", name=name, gqa=GQA_WORDS[plan.gqa], chunk=chunk_text(plan, step, asked, spoken))
+    words = say("strip.machine", "{name}, {gqa}, {chunk}", name=name, gqa=GQA_WORDS[plan.gqa], chunk=chunk_text(plan, step, chunk, spoken))
     return translate(words, spoken)
 
 
-def chunk_text(plan: Plan, step: Step | None, asked: Chunk, spoken: Language) -> str:
+def chunk_text(plan: Plan, step: Step | None, chunk: Chunk, spoken: Language) -> str:
     """Word the chunk of the last step's largest call, before the first step the planned one; and the size asked for, where it is another."""
     ran = step.ran if step is not None else None
     if ran is not None and (ran.queries == 1 or _reads_script(step)):
         return text("strip.decode", "one query at a time", spoken)
     if ran is None:
-        rows, least = plan.chunk_q, asked
+        rows, wanted = plan.chunk_q, chunk
     else:
-        rows, least = ran.rows, asked if asked == AUTO else min(asked, ran.queries)
+        rows, wanted = ran.rows, chunk if chunk == AUTO else min(chunk, ran.queries)
     if rows == AUTO:
         sentence = say("strip.chunk-auto", "automatic chunk")
     elif ran is not None and ran.rows >= ran.queries:
         sentence = say("strip.whole", "not chunked")
     else:
         sentence = say("strip.chunk", "chunk {chunk}", chunk=rows)
-    if asked != AUTO and rows != least:
-        sentence = say("strip.requested", "{chunk} ({asked} requested)", chunk=sentence, asked=asked)
+    if chunk != AUTO and rows != wanted:
+        sentence = say("strip.requested", "{chunk} ({asked} requested)", chunk=sentence, asked=chunk)
     return translate(sentence, spoken)
 
 
@@ -189,13 +190,13 @@ def _reads_script(step: Step | None) -> bool:
     return step is not None and step.unit == "frames" and step.ran is not None and step.ran.rows >= step.ran.queries
 
 
-def chunk_now_text(step: Step | None, asked: Chunk, spoken: Language) -> str:
+def chunk_now_text(step: Step | None, chunk: Chunk, spoken: Language) -> str:
     """Word what the slider asks for and what the last step's largest call took."""
     if step is None or step.ran is None or step.ran.queries < 2 or _reads_script(step):
         return ""
     sentence = say(
         "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} {queries:query|queries} at a time.",
-        asked=text("word.automatic", "automatic", spoken) if asked == AUTO else asked, rows=step.ran.rows, queries=step.ran.queries,
+        asked=word_chunk(chunk), rows=step.ran.rows, queries=step.ran.queries,
     )  # fmt: skip
     return translate(sentence, spoken)
 

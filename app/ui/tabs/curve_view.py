@@ -18,7 +18,7 @@ from app.ui.page.views import View
 CURVE_SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 
 
-def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spoken: Language) -> View:
+def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: Chunk, spoken: Language) -> View:
     """Return predicted memory and measured speed by chunk size, and the size that runs now."""
     speeds = {point.chunk: point.seconds for point in measured.points} if measured else {}
     points = [
@@ -41,9 +41,9 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
         note = text("curve.small", "This model's attention is small; the chunk size makes no difference.", spoken)
     return {
         "points": points,
-        "chunk": None if asked == AUTO else asked,
+        "chunk": None if chunk == AUTO else chunk,
         "at": plan.chunk_q if plan.chunk_q != AUTO else running(plan, need) if plan.chunk_most is not None else None,
-        "runs": explain_chunk(plan, asked, spoken),
+        "runs": explain_chunk(plan, chunk, spoken),
         "knee": measured.knee if measured else None,
         "budget": plan.budget_bytes,
         "note": note,
@@ -55,24 +55,24 @@ def find_place(chunk: Chunk) -> int:
     return 0 if chunk == AUTO else 1 + min(range(len(SIZES)), key=lambda place: abs(math.log2(SIZES[place] / chunk)))
 
 
-def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:
-    """Say why another chunk runs than was asked for; empty where it does not."""
-    now = plan.chunk_q
-    if now == asked and (now != AUTO or plan.chunk_most is None):
+def explain_chunk(plan: Plan, chunk: Chunk, spoken: Language) -> str:
+    """Say why the plan allows another chunk than was asked for; empty where it does not."""
+    chunk_q = plan.chunk_q
+    if chunk_q == chunk and (chunk_q != AUTO or plan.chunk_most is None):
         return ""
     why = {reason.field: reason for reason in plan.because}
     decided_for = why["chunk_q"].asked
-    if (decided_for or AUTO) != str(asked):  # a running plan lags behind the slider until its next step
+    if (decided_for or AUTO) != str(chunk):  # a running plan lags behind the slider until its next step
         sentence = say(
             "curve.until",
             "You asked for {asked}; {chunk} stays in use until the next step.",
-            asked=word_chunk(asked),
-            chunk=word_chunk(now),
+            asked=word_chunk(chunk),
+            chunk=word_chunk(chunk_q),
         )
-    elif now == AUTO == asked:
+    elif chunk_q == AUTO == chunk:
         sentence = why["chunk_most"].sentence
     elif decided_for:
         sentence = why["chunk_q"].sentence
     else:
-        sentence = chunk_differs(asked, now, why["chunk_q"].sentence)
+        sentence = chunk_differs(chunk, chunk_q, why["chunk_q"].sentence)
     return translate(sentence, spoken)

@@ -454,8 +454,8 @@ def test_rows_stay_whole() -> None:
         if tile.cols is None and tile.rows < min(queries, tile_size.ENOUGH_ROWS) / 2:
             assert tile.heads == 1, case
     assert tile_size.tile_size(scores, 16, 1, 9216, 9216, 2) == (2, 113, None), "not 32 rows of 5461 keys"
-    assert tile_size.tile_size(scores, 16, 1, 9216, 9216, 2, chosen_rows=512) == (1, 512, 4096), "by hand: the rows are kept"
-    assert tile_size.tile_size(1 << 27, 16, 1, 9216, 9216, 2, chosen_rows=512) == (16, 512, None)
+    assert tile_size.tile_size(scores, 16, 1, 9216, 9216, 2, wanted=512) == (1, 512, 4096), "by hand: the rows are kept"
+    assert tile_size.tile_size(1 << 27, 16, 1, 9216, 9216, 2, wanted=512) == (16, 512, None)
 
 
 @pytest.mark.parametrize("name", ["own arithmetic", "math alone", "an early Mac", "an old card"])

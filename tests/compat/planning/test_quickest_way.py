@@ -29,7 +29,7 @@ from app.compat.planning.quickest_way import (
     way_subject,
     way_words,
 )
-from app.compat.planning.types import Choice, Need, Plan
+from app.compat.planning.types import AUTO, Choice, Need, Plan
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
 from app.engine.models.on_disk import Located
@@ -131,7 +131,9 @@ def test_what_matters_has_a_choice(shape: Shape, choice: bool) -> None:
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
     seen: list[str] = []
     query, key, value, mask = measure.made(shape, "cpu")
-    compose(which, chunk=lambda: chunk, observe=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
+    compose(which, read_chunk_q=lambda: chunk or AUTO, observe=lambda path, *_: seen.append(path))(
+        query, key, value, mask, is_causal=shape.causal
+    )
     return seen
 
 
@@ -153,8 +155,10 @@ def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | N
     sizes: list[int] = []
     query, key, value, _mask = measure.made(shape, "cpu")
     told = plan(ways=((round_up_lengths(shape), way),), chunk_most=32, chunk_k=keys)
-    for asked in (None, 512, 16):
-        compose(told, chunk=lambda asked=asked: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
+    for asked in (AUTO, 512, 16):
+        compose(told, read_chunk_q=lambda asked=asked: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(
+            query, key, value
+        )  # type: ignore[misc]
     assert max(sizes[:2]) <= 32 and sizes[2] <= 16
 
 

@@ -16,22 +16,22 @@ def add(to: Charts, *chunks: int, step: Step | None = None) -> list[list[str]]:
 
 
 def test_a_move_of_the_slider_is_marked_once() -> None:
-    assert add(Charts(64), 64, 128, 128, 64) == [[], ["chunk size 128"], [], ["chunk size 64"]]
+    assert add(Charts(), 64, 128, 128, 64) == [[], ["chunk size 128"], [], ["chunk size 64"]]
 
 
 def test_what_is_in_force_at_the_first_point_is_no_change() -> None:
-    assert add(Charts(64), 128, 128) == [[], []]
+    assert add(Charts(), 128, 128) == [[], []]
 
 
 def test_a_fallback_stands_before_the_move_of_the_slider_at_the_next_point() -> None:
-    drawn = Charts(64)
+    drawn = Charts()
     add(drawn, 64)
     drawn.mark(say("x", "it fell back"))
     assert add(drawn, 128, 128)[1:] == [["it fell back", "chunk size 128"], []]
 
 
 def test_a_point_without_a_step_has_no_speed_and_only_the_last_ones_are_kept() -> None:
-    drawn = Charts(64)
+    drawn = Charts()
     add(drawn, 64, step=Step(1, 2, 4.0, "frames", None, Reading()))
     add(drawn, 64)
     assert [(point.rate, point.unit) for point in drawn.points] == [(4.0, "frames"), (0.0, "")]

@@ -75,14 +75,14 @@ class Clock:
         self.now_s, self._took_s, self.plans = 0.0, took_s, list[Plan]()
 
     @contextmanager
-    def applied(self, plan: Plan, read_chunk: Callable[[], Any]) -> Iterator[Any]:
+    def applied(self, plan: Plan, read_chunk_q: Callable[[], Any]) -> Iterator[Any]:
         self.plans.append(plan)
-        self._read_chunk = read_chunk
-        with applied(plan, read_chunk) as seam:
+        self._read_chunk_q = read_chunk_q
+        with applied(plan, read_chunk_q) as seam:
             yield seam
 
     def synchronise(self, device: str) -> None:
-        self.now_s += self._took_s[self._read_chunk()]
+        self.now_s += self._took_s[self._read_chunk_q()]
 
 
 @pytest.mark.parametrize(
