@@ -6,29 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from app.base.sentence import Sentence, Value, say
+from app.base.sentence import Sentence, say
 from app.compat.machine.hardware import Kind
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.chunk_fields import decide_budget, decide_chunk_k, decide_chunk_most, decide_chunk_q
 from app.compat.planning.memory_formulas import keeps_no_scores
-from app.compat.planning.options import (
-    LEARNED_HERE,
-    MEASURED_HERE,
-    FieldDecision,
-    Objection,
-    Option,
-    Situation,
-    as_reasons,
-    decide_field,
-    find_objections,
-    overruled_sentence,
-    refuse,
-    second_choice,
-)
-from app.compat.planning.plan_words import OPTIONS
+from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, find_objections, refuse
 from app.compat.planning.quickest_way import Shape, Way, parse_shape, parse_way
 from app.compat.planning.quirk import version
-from app.compat.planning.types import Dtype, Kernel, Path, Reason, Rejected
+from app.compat.planning.types import Dtype, Kernel, Path, Reason
 
 _NO, _YES = "no", "yes"
 HALVES: Final = ("float16", "bfloat16")
@@ -68,7 +54,7 @@ FLAGS: Final[dict[str, tuple[Sentence, Sentence]]] = {
 def decide_score_dtype(situation: Situation, dtype: Dtype) -> FieldDecision:
     if dtype not in HALVES:
         same = say("score_dtype.same", "The model and its attention scores are computed in {dtype}.", dtype=dtype)
-        return FieldDecision("kernel", Reason("score_dtype", same, "Hearth's rule"))
+        return FieldDecision("kernel", Reason("score_dtype", same))
     options = (
         Option("kernel", say("score_dtype.kernel", "torch's kernels already use float32 for scores here.")),
         Option("float32", say("score_dtype.float32", "Scores are computed in float32.")),
@@ -77,41 +63,19 @@ def decide_score_dtype(situation: Situation, dtype: Dtype) -> FieldDecision:
 
 
 def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ...], FieldDecision]:
-    """Decide for each kernel separately; with none allowed Hearth computes attention itself."""
-    here = KERNELS[situation.hardware.kind]
-    against = {name: find_objections(situation, "kernels", name, dtype) for name in here}
-    forced = kernels_asked(situation)
+    """With none allowed Hearth computes attention itself."""
+    kind, forced = situation.hardware.kind, kernels_asked(situation)
+    here = KERNELS[kind]
     for name in forced or ():
-        kind = situation.hardware.kind
-        absent = say("kernels.absent", "There is no {kernel} kernel on {device}.", kernel=name, device=kind)
-        refuse(situation, "kernels", name, against.get(name, (Objection(absent, fatal=True),)))
-    broke = next((each for name in forced or () for each in against.get(name, ()) if each.overrules), None)
-    chosen, forced = forced, None if broke is not None else forced
-    taken = tuple(name for name in here if not against[name]) if forced is None else forced
-    worded: Value = taken or OPTIONS["kernels/own"]
-    why = Reason(
-        "kernels",
-        say("kernels.all", "torch chooses among {kernels}: none is known to be wrong here.", kernels=worded),
-        "torch's sdp_utils.cpp",
-    )
-    first = next((reason for name in here for reason in as_reasons("kernels", against[name])), None)
-    if forced is not None:
-        because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=worded), "your choice")
-    elif broke is not None:
-        because = Reason("kernels", overruled_sentence(tuple(chosen or ()), broke.sentence), LEARNED_HERE)
-    else:
-        because = first or why
-    rejected = tuple(
-        Rejected("kernels", name, as_reasons("kernels", against[name]) or (second_choice("kernels", worded),))
-        for name in here
-        if name not in taken
-    )
-    warnings = tuple(reason for name in taken for reason in as_reasons("kernels", against[name]))
-    if forced is None and not here:
-        because = Reason(
-            "kernels", say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."), "Hearth's rule"
-        )
-    return taken, FieldDecision(", ".join(taken) or "own", because, rejected, warnings)
+        if name not in here:
+            absent = say("kernels.absent", "There is no {kernel} kernel on {device}.", kernel=name, device=kind)
+            refuse(situation, "kernels", name, (Reason("kernels", absent, fatal=True),))
+    own = Option("own", say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."))
+    if here:
+        words = say("kernels.all", "torch chooses among {kernels}: none is known to be wrong here.", kernels=here)
+        own = Option("own", words, "torch's sdp_utils.cpp")
+    decision = decide_field(situation, "kernels", [Option(name, own.why) for name in here], dtype, forced=forced, together=own)
+    return decision.taken, decision  # type: ignore[return-value]
 
 
 def kernels_asked(situation: Situation) -> tuple[Kernel, ...] | None:
@@ -120,21 +84,22 @@ def kernels_asked(situation: Situation) -> tuple[Kernel, ...] | None:
 
 
 def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) -> FieldDecision:
-    native: list[Objection] = []
+    native: list[Reason] = []
     if not kernels:
         words = say("gqa.own", "Native grouped heads need a torch kernel; here Hearth computes attention itself.")
-        native.append(Objection(words))
+        native.append(Reason("gqa", words))
     if situation.hardware.kind == "cpu":
         native.append(
-            Objection(
+            Reason(
+                "gqa",
                 say("gqa.cpu", "On a processor, folding is 2 times (float32) to 14 times (bfloat16) as fast as torch's grouped attention."),
                 "measured on torch 2.13, Dia's decoding step",
             )
         )
     if situation.hardware.kind == "mps":
         words = say("gqa.metal", "On Metal some releases of torch repeat keys and values for grouped heads; folding copies nothing.")
-        native.append(Objection(words, "torch's attention.cpp"))
-    expanded = [Objection(say("gqa.copies", "Expanding copies every key and value once per query head."))]
+        native.append(Reason("gqa", words, "torch's attention.cpp"))
+    expanded = [Reason("gqa", say("gqa.copies", "Expanding copies every key and value once per query head."))]
     options = (
         Option("native", say("gqa.why.native", "torch's own grouped attention is correct and fast here.")),
         Option("folded", say("gqa.why.folded", "Grouped heads are folded into the queries, without copies.")),
@@ -145,12 +110,12 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
 
 def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision:
     no, yes = FLAGS[field]
-    more: list[Objection] = []
+    more: list[Reason] = []
     if field == "contiguous" and situation.hardware.kind == "mps" and version(situation.hardware.torch) < (2, 13):
         words = say(
             "contiguous.metal", "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first."
         )
-        more.append(Objection(words, "pytorch #163597, #181133"))
+        more.append(Reason(field, words, "pytorch #163597, #181133"))
     return decide_field(situation, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
 

@@ -6,13 +6,13 @@ from app.base.sentence import Sentence, Value, say
 from app.compat.machine.verdicts import RunFailure
 from app.compat.planning.fallbacks import CHUNK_FALLBACK, Learned, describe_failure
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
-from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, as_reasons, decide_field
+from app.compat.planning.options import LEARNED_HERE, FieldDecision, Option, Situation, decide_field
 from app.compat.planning.quirk import Unit
 from app.compat.planning.types import AUTO, Chunk, Dtype, Reason, Rejected
 
 
 def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, FieldDecision]:
-    caps = _row_limits(situation, dtype, "keys")
+    caps = _row_limits(situation, "chunk_k", dtype, "keys")
     cap = min((most for _, most in caps), default=None)
     whole = Option(
         "automatic", say("chunk_k.automatic", "Keys are processed all at once, and split only if one row of scores is too large.")
@@ -56,7 +56,7 @@ def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
     most = _memory_fallback(situation)
     if most is None:
         free = say("chunk_most.none", "This model has never run out of memory here, so the chunk is not limited.")
-        return None, FieldDecision("none", Reason("chunk_most", free, "Hearth's rule"))
+        return None, FieldDecision("none", Reason("chunk_most", free))
     why = say(
         "chunk_most.learned",
         "Attention processes at most {chunk} {chunk:query|queries} at a time. {seen}",
@@ -84,13 +84,13 @@ def _bounded(decision: FieldDecision, most: Learned) -> FieldDecision:
 def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, FieldDecision]:
     """Decide the bytes for scores: a quarter of free memory, 16 MiB to 1 GiB, within the limits of rows and chunk."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
-    because = Reason("budget_bytes", _share(most, free_bytes), "Hearth's rule")
+    because = Reason("budget_bytes", _share(most, free_bytes))
     gone: list[Rejected] = []
     units: tuple[tuple[Unit, int], ...] = (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score)))
-    limits = [(limit * share, why) for unit, share in units for why, limit in _row_limits(situation, dtype, unit)]
+    limits = [(limit * share, why) for unit, share in units for why, limit in _row_limits(situation, "budget_bytes", dtype, unit)]
     limit, why = min(limits, key=lambda each: each[0], default=(most, None))
     if why is not None and limit < most:
-        gone.append(Rejected("budget_bytes", str(most), as_reasons("budget_bytes", (why,))))
+        gone.append(Rejected("budget_bytes", str(most), (why,)))
         limited = say(
             "budget.limit",
             "The scores of one call may take {mib} MiB, the most that is safe on this machine. {why}",
@@ -136,28 +136,26 @@ def _lowered(most: int, enough: int, failure: RunFailure) -> Sentence:
     )
 
 
-def _row_limits(situation: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:
+def _row_limits(situation: Situation, field: str, dtype: Dtype, unit: Unit) -> list[tuple[Reason, int]]:
     return [
-        (Objection(row.sentence, row.source, row.fatal), free_bytes(situation.hardware) if unit == "free" else most)
+        (Reason(field, row.sentence, row.source, fatal=row.fatal), free_bytes(situation.hardware) if unit == "free" else most)
         for row in situation.rows
         for its, most in row.limits
         if its == unit and row.concerns(situation.need, dtype)
     ]
 
 
-def _too_large(
-    situation: Situation, dtype: Dtype, score: Dtype, streams: bool, rows: int, keys: int | None, budget: int
-) -> list[Objection]:
+def _too_large(situation: Situation, dtype: Dtype, score: Dtype, streams: bool, rows: int, keys: int | None, budget: int) -> list[Reason]:
     need = situation.need
     rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)
     elements = need.batch * need.heads * rows * keys
     sizes: dict[Unit, int] = {"elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys}
     sizes["free"] = sizes["bytes"]
-    found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, dtype, unit) if size > most]
+    found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, "chunk_q", dtype, unit) if size > most]
     if not streams and (needed := sizes["bytes"] * COPIES_OF_SCORES) > budget:
         words = say(
             "chunk_q.budget", "Its scores and their copies take {mib} MiB; attention may take {most} MiB.",
             mib=-(-needed // MIB), most=budget // MIB,
         )  # fmt: skip
-        found.append(Objection(words))
+        found.append(Reason("chunk_q", words))
     return found

@@ -14,16 +14,7 @@ from app.compat.planning.attention_fields import decide_attention
 from app.compat.planning.fallbacks import before_each_fallback, learned
 from app.compat.planning.memory_formulas import BYTES, free_bytes, needed_bytes, resident_bytes, too_much, usable_bytes, work_bytes
 from app.compat.planning.metal import metal_paths, need_path, parts_on
-from app.compat.planning.options import (
-    LEARNED_HERE,
-    MEASURED_HERE,
-    FieldDecision,
-    Objection,
-    Option,
-    Situation,
-    decide_field,
-    retired_sentence,
-)
+from app.compat.planning.options import LEARNED_HERE, MEASURED_HERE, FieldDecision, Option, Situation, decide_field, retired_sentence
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.precision_fields import decide_dtype, list_dtypes
 from app.compat.planning.quirk import Quirk, version
@@ -168,7 +159,7 @@ def check_choice(choice: Choice, need: Need) -> None:
                         "choice.unknown", '{value} is not a valid choice for "{field}". Choose one of {options}, or leave it automatic.',
                         field=FIELDS[field], value=repr(value), options=get_args(options),
                     ),
-                    cure="automatic",
+                    cure="automatic", field=field,
                 )  # fmt: skip
     if need.heads < 1 or need.kv_heads < 1 or need.heads % need.kv_heads:
         raise Trouble(
@@ -201,6 +192,7 @@ def check_chunk(chunk: object) -> Chunk:
             longest=LONGEST_CHUNK,
         ),
         cure="automatic",
+        field="chunk_q",
     )
 
 
@@ -210,12 +202,12 @@ def _decide_device(situation: Situation) -> FieldDecision:
     if kind == "cpu":
         return decide_field(situation, "device", (own,), None)
     processor = Option("cpu", say("device.cpu", "The processor is used."))
-    slower = Objection(say("device.slower", "The processor is slower than {machine}.", machine=situation.hardware.name))
+    slower = Reason("device", say("device.slower", "The processor is slower than {machine}.", machine=situation.hardware.name))
     against = object_to_device(situation, list_dtypes(situation.hardware)) or _object_to_small_card(situation)
     return decide_field(situation, "device", (own, processor), None, {kind: against} if against else {"cpu": [slower]})
 
 
-def _object_to_small_card(situation: Situation) -> list[Objection]:
+def _object_to_small_card(situation: Situation) -> list[Reason]:
     """Object to a card on which a voice does not fit even if its layers are sent for each row, where the computer's memory holds it."""
     hardware, need, choice = situation.hardware, situation.need, situation.choice
     if need.kind != "speech" or hardware.unified or choice.offload is not None or choice.quantised is not None:
@@ -232,7 +224,7 @@ def _object_to_small_card(situation: Situation) -> list[Objection]:
         "computes on the processor.",
         **too_much(needed, hardware),
     )  # fmt: skip
-    return [Objection(words, slower=True)]
+    return [Reason("device", words, slower=True)]
 
 
 def _decide_implementation(situation: Situation) -> FieldDecision:
@@ -241,7 +233,7 @@ def _decide_implementation(situation: Situation) -> FieldDecision:
     insisted = situation.need.attention
     if insisted in ("", "sdpa"):
         return decide_field(situation, "attention", (sdpa,), None)
-    own = Objection(say("attention.own",
+    own = Reason("attention", say("attention.own",
         "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them."))  # fmt: skip
     other = Option(insisted, say("attention.insisted", "The model requires {attention}.", attention=insisted))
     # The model's preference comes first, so that the plan gives the objections to it.

@@ -19,8 +19,8 @@ from app.compat.planning.memory_formulas import (
     usable_bytes,
     vae_bytes,
 )
-from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, decide_field
-from app.compat.planning.types import Offload, Precision, Quantised, Vae
+from app.compat.planning.options import LEARNED_HERE, FieldDecision, Option, Situation, decide_field
+from app.compat.planning.types import Offload, Precision, Quantised, Reason, Vae
 
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 
@@ -34,7 +34,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
         Option("group", say("offload.group", "Layers are moved to the device in groups.")),
         Option("sequential", say("offload.sequential", "Layers are moved to the device one by one: slow, but needs the least memory.")),
     )
-    unified, more = situation.hardware.unified, dict[str, list[Objection]]()
+    unified, more = situation.hardware.unified, dict[str, list[Reason]]()
     for name in names:
         needed = needed_bytes(situation.need, how, quantisation, name, replace(SMALLEST, unfolds=unfolds))
         sizes = too_much(needed, situation.hardware)
@@ -42,14 +42,14 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
             words = say("offload.swap", "It needs {gib} GiB, more than 85% of the {free} GiB free.", **sizes)
         else:
             words = say("offload.full", "It needs {gib} GiB, more than 85% of the card's {free} GiB free.", **sizes)
-        more[name] = [Objection(words)] if needed > usable_bytes(situation.hardware) else []
+        more[name] = [Reason("offload", words)] if needed > usable_bytes(situation.hardware) else []
     if unified:
         words = say("offload.unified", "Device and processor share one memory here: moving layers between them frees nothing.")
-        more["group"].append(Objection(words, fatal=True))
-        more["sequential"].append(Objection(words, fatal=True))
+        more["group"].append(Reason("offload", words, fatal=True))
+        more["sequential"].append(Reason("offload", words, fatal=True))
     if unified and situation.need.kind == "speech":
         words = say("offload.voice", "The speech model and its codec alternate all the time, so neither can be unloaded.")
-        more["model"].append(Objection(words, fatal=True))
+        more["model"].append(Reason("offload", words, fatal=True))
     return decide_field(situation, "offload", options, None, more, situation.choice.offload, frugal=True)
 
 
@@ -96,7 +96,7 @@ def decide_vae(
         need, how, quantisation, _unmoved(situation, how, quantisation, offloading, unfolds), part
     )
     options = [Option("whole", say("vae.whole", "The picture is decoded in one piece: it fits."))]
-    more: dict[str, list[Objection]] = {}
+    more: dict[str, list[Reason]] = {}
     # A tile as large as the picture would change nothing.
     tiles = (0, *(each for each in (TILE_PIXELS, SMALLEST_TILE_PIXELS) if each < max(need.width, need.height)))
     for tile in tiles:
@@ -108,12 +108,12 @@ def decide_vae(
         needed = vae_bytes(need.width, need.height, each.compute, Vae(True, tile, unfolds))
         if room >= needed > before and tile != tiles[-1]:
             kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
-            more[name] = [Objection(kept, LEARNED_HERE)]
+            more[name] = [Reason("vae", kept, LEARNED_HERE)]
         elif needed > room:
             words = say("vae.room",
                 "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so the tiles are smaller.",
                 gib=gib(needed), room=gib(max(0, room)))  # fmt: skip
-            more[name] = [Objection(words, "InvokeAI's rule of 2200 bytes a pixel")]
+            more[name] = [Reason("vae", words, "InvokeAI's rule of 2200 bytes a pixel")]
     decision = decide_field(situation, "vae", options, None, more, frugal=True)
     # Decoding one picture of a batch at a time is exact and saves memory: always done.
     return Vae(True, 0 if decision.option == "whole" else int(decision.option), unfolds), decision

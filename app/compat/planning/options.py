@@ -43,19 +43,7 @@ class Option:
     source: str = "Hearth's rule"
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
-    sentence: Sentence
-    source: str = "Hearth's rule"
-    fatal: bool = False
-    """True if wrong, broken or impossible; else merely unwise."""
-    overrules: bool = False
-    """A run failed with it, or it is unavailable: take it only if there is no other option, even if chosen by hand."""
-    slower: bool = False
-    """Jobs take longer for it, so that each one tells it."""
-
-
-Objections = Mapping[str, Sequence[Objection]]
+Objections = Mapping[str, Sequence[Reason]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +52,22 @@ class FieldDecision:
     because: Reason
     rejected: tuple[Rejected, ...] = ()
     warnings: tuple[Reason, ...] = ()
+    taken: tuple[str, ...] = ()
+    """The options taken: one, or as many as are right where they are taken together."""
 
 
-def find_objections(situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()) -> list[Objection]:
+def find_objections(situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Reason] = ()) -> list[Reason]:
     """Collect all objections, not just the first: from rows, measurements and rules."""
     name = f"{field}/{option}"
     found = [
-        Objection(row.sentence, row.source, row.fatal)
+        Reason(field, row.sentence, row.source, fatal=row.fatal)
         for row in situation.rows
         if name in row.against and row.concerns(situation.need, dtype)
     ]
     verdict = situation.verdicts.get(Subject.path(name, dtype or option))
     if verdict is not None and not verdict.passed:
-        found.append(Objection(failed_sentence(word_option(field, option), verdict), MEASURED_HERE, fatal=True))
-    broke = [Objection(each.sentence, LEARNED_HERE, overrules=True) for each in situation.learned if name in each.fallback.against]
+        found.append(Reason(field, failed_sentence(word_option(field, option), verdict), MEASURED_HERE, fatal=True))
+    broke = [Reason(field, each.sentence, LEARNED_HERE, overrules=True) for each in situation.learned if name in each.fallback.against]
     return [*broke, *found, *more]
 
 
@@ -88,38 +78,51 @@ def failed_sentence(option: Value, verdict: Verdict) -> Sentence:
 
 def decide_field(
     situation: Situation, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
-    forced: str | None = None, frugal: bool = False, falls_back: bool = False,
+    forced: str | tuple[str, ...] | None = None, frugal: bool = False, falls_back: bool = False, together: Option | None = None,
 ) -> FieldDecision:  # fmt: skip
     """Choose the first option without objections. Otherwise warn, and choose one that is correct and failed no run: the
     first, or the last if the order is one of memory (`frugal`). The reason is the objection to the first option, or
-    with `falls_back` the objection to the option just before."""
+    with `falls_back` the objection to the option just before. `together`: take all options without objections; its reason
+    is given if there are none, and its name if none is taken."""
     against = {each.name: find_objections(situation, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options}
-    broke = next((each for each in against.get(forced or "", ()) if each.overrules), None)
-    if forced is not None and broke is None:
-        refuse(situation, field, forced, against.get(forced, ()))
-        taken = next(each for each in options if each.name == forced)
-        because = Reason(field, say("plan.yours", "You asked for {option}.", option=word_option(field, forced)), "your choice", forced)
+
+    def name(chosen: tuple[str, ...]) -> str:
+        return ", ".join(chosen) or (together.name if together else "")
+
+    def word(chosen: tuple[str, ...]) -> Value:
+        return chosen if together and chosen else word_option(field, name(chosen))
+
+    asked = (forced,) if isinstance(forced, str) else forced
+    broke = next((each for option in asked or () for each in against.get(option, ()) if each.overrules), None)
+    if asked is not None and broke is None:
+        for option in asked:
+            refuse(situation, field, option, against.get(option, ()))
+        taken, because = asked, Reason(field, say("plan.yours", "You asked for {option}.", option=word(asked)), "your choice", name(asked))
+    elif together is not None:
+        taken = tuple(option for option in against if not against[option])
+        because = next((each for found in against.values() for each in found), Reason(field, together.why, together.source))
     else:
-        free = [each for each in options if not against[each.name]]
-        right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
-        whole = [each for each in right if not any(objection.overrules for objection in against[each.name])]
-        taken = free[0] if free else (whole or right or options)[-1 if frugal or not right else 0]
-        because = _because(situation, field, taken, options, against, dtype, falls_back)
-        if broke is not None and taken.name != forced:
-            because = Reason(field, overruled_sentence(word_option(field, forced or ""), broke.sentence), broke.source, forced or "")
-    return FieldDecision(
-        taken.name,
-        because,
-        tuple(
-            Rejected(field, each.name, as_reasons(field, against[each.name]) or (second_choice(field, word_option(field, taken.name)),))
-            for each in options
-            if each is not taken
-        ),
-        as_reasons(field, against[taken.name]),
-    )
+        best = _choose(options, against, frugal)
+        taken, because = (best.name,), _because(situation, field, best, options, against, dtype, falls_back)
+    if asked is not None and broke is not None and taken != asked:
+        because = Reason(field, overruled_sentence(word(asked), broke.sentence), broke.source, name(asked))
+    rejected = [
+        Rejected(field, option, tuple(found) or (second_choice(field, word(taken)),))
+        for option, found in against.items()
+        if option not in taken
+    ]
+    warnings = (each for option in taken for each in against.get(option, ()))
+    return FieldDecision(name(taken), because, tuple(rejected), tuple(warnings), taken)
 
 
-def refuse(situation: Situation, field: str, forced: str, against: Iterable[Objection]) -> None:
+def _choose(options: Sequence[Option], against: Objections, frugal: bool) -> Option:
+    free = [each for each in options if not against[each.name]]
+    right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
+    whole = [each for each in right if not any(objection.overrules for objection in against[each.name])]
+    return free[0] if free else (whole or right or options)[-1 if frugal or not right else 0]
+
+
+def refuse(situation: Situation, field: str, forced: str, against: Iterable[Reason]) -> None:
     """Raise Trouble for a forced choice that cannot work, with every objection and the way out."""
     if any(each.fatal for each in against):
         sentence = say(
@@ -133,17 +136,13 @@ def overruled_sentence(chosen: Value, why: Sentence) -> Sentence:
     return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=chosen, why=why)
 
 
-def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
-    return tuple(Reason(field, each.sentence, each.source, slower=each.slower) for each in against)
-
-
 def second_choice(field: str, taken: Value) -> Reason:
     sentence = say("plan.second", '"{taken}" is preferred and works here.', taken=taken)
-    return Reason(field, sentence, "Hearth's rule")
+    return Reason(field, sentence)
 
 
 def _because(
-    situation: Situation, field: str, taken: Option, options: Sequence[Option], against: Mapping[str, Sequence[Objection]],
+    situation: Situation, field: str, taken: Option, options: Sequence[Option], against: Objections,
     dtype: Dtype | None, falls_back: bool,
 ) -> Reason:  # fmt: skip
     for row in situation.retired:
@@ -153,14 +152,13 @@ def _because(
     others = [each for each in options if each is not taken] if against[taken.name] else better
     broke = next((each for option in reversed(others) for each in against[option.name] if each.source == LEARNED_HERE), None)
     if broke is not None:
-        return Reason(field, broke.sentence, broke.source)
+        return broke
     if against[taken.name]:
         least = say("plan.least", 'Every option has a drawback here; "{option}" has the smallest.', option=word_option(field, taken.name))
-        return Reason(field, least, "Hearth's rule")
+        return Reason(field, least)
     if better:
         passed = better[-1 if falls_back and against[better[-1].name] else 0]
-        first = sorted(against[passed.name], key=lambda each: not each.fatal)[0]
-        return Reason(field, first.sentence, first.source, slower=first.slower)
+        return sorted(against[passed.name], key=lambda each: not each.fatal)[0]
     return Reason(field, taken.why, taken.source)
 
 

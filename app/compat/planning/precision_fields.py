@@ -9,17 +9,7 @@ from app.base.sentence import Sentence, say
 from app.compat.machine.hardware import Hardware, Kind
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, too_much, usable_bytes
-from app.compat.planning.options import (
-    LEARNED_HERE,
-    MEASURED_HERE,
-    FieldDecision,
-    Objection,
-    Option,
-    Situation,
-    as_reasons,
-    decide_field,
-    find_objections,
-)
+from app.compat.planning.options import LEARNED_HERE, MEASURED_HERE, FieldDecision, Option, Situation, decide_field, find_objections
 from app.compat.planning.types import Dtype, ModelPart, Precision, Reason, Rejected, Vae
 from app.compat.planning.wrong_parts import object_to_codec, object_to_decoder, object_to_dtype, object_to_part, usable_dtypes
 
@@ -53,16 +43,16 @@ def decide_dtype(situation: Situation) -> FieldDecision:
     # Metal has no float64; elsewhere it works, but nobody wants it by accident.
     words = say("dtype.double", "float64 takes twice the memory and many times the time, for no audible or visible gain.")
     more = {str(each): object_to_dtype(situation, each) for each in get_args(Dtype)}
-    more["float64"].append(Objection(words))
+    more["float64"].append(Reason("dtype", words))
     if 0 < parameters < SMALL_MODEL:
-        more["bfloat16"].append(Objection(_SMALL_WORDS))
-        more["float16"].append(Objection(_SMALL_WORDS))
+        more["bfloat16"].append(Reason("dtype", _SMALL_WORDS))
+        more["float16"].append(Reason("dtype", _SMALL_WORDS))
     if situation.hardware.kind == "cpu":
         words = say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")
-        more["float16"].append(Objection(words, slower=True))
+        more["float16"].append(Reason("dtype", words, slower=True))
     if situation.hardware.kind == "cpu" and not situation.hardware.fast_bf16:
         words = say("dtype.cpu-bfloat16", "This processor has no bfloat16 arithmetic, so it would be slower than float32.")
-        more["bfloat16"].append(Objection(words, slower=True))
+        more["bfloat16"].append(Reason("dtype", words, slower=True))
     options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[situation.hardware.kind]]
     return decide_field(situation, "dtype", options, None, more, situation.choice.dtype, falls_back=True)
 
@@ -82,7 +72,7 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
     wrong_codec = object_to_codec(situation) if any(how.role == "codec" and device != "cpu" for how in made) else []
     if wrong_codec or needed_bytes(situation.need, tuple(made), "none", "none", Vae()) > usable_bytes(situation.hardware):
         made = _without_codec(made)  # wrong on the device, or no memory for it
-    aside = tuple(Rejected("precision", f"codec: {device}", as_reasons("precision", wrong_codec)) for _ in wrong_codec[:1])
+    aside = tuple(Rejected("precision", f"codec: {device}", tuple(wrong_codec)) for _ in wrong_codec[:1])
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
     decided = {"linear": linear} if halves else {"linear": linear, "storage": storing}
@@ -103,7 +93,7 @@ def _explain(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing
         codec = say("precision.codec", "Everything is {dtype} except the codec, which decodes sound in float32.", dtype=dtype)
         return Reason("precision", codec, "transformers' Dia")
     same = say("precision.same", "Every part computes and stores its weights in {dtype}.", dtype=dtype)
-    return Reason("precision", same, "Hearth's rule")
+    return Reason("precision", same)
 
 
 def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
@@ -113,7 +103,7 @@ def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype
     unsafe = [] if part.half_is_safe or dtype != "float16" else find_objections(situation, "unsafe", "float16", dtype)
     if not broke and not unsafe:
         return dtype, ()
-    gone = (Rejected("precision", f"{part.name}: {dtype}", as_reasons("precision", broke or unsafe)),)
+    gone = (Rejected("precision", f"{part.name}: {dtype}", tuple(replace(each, field="precision") for each in broke or unsafe)),)
     right = [
         each for each in usable_dtypes(part, list_dtypes(situation.hardware)) if each != dtype and not object_to_part(situation, part, each)
     ]
@@ -132,17 +122,17 @@ def _linear(situation: Situation, dtype: Dtype) -> FieldDecision | None:
         return None
     right = say("linear.half", "Linear layers multiply weights stored in float16 and sum in float32, which the self-test found right here.")
     options = (Option("float16", right, MEASURED_HERE), Option("float32", say("linear.wide", "Linear layers multiply in float32.")))
-    against: list[Objection] = []
+    against: list[Reason] = []
     if situation.choice.dtype == dtype:
-        against.append(Objection(say("plan.yours", "You asked for {option}.", option=dtype)))
+        against.append(Reason("linear", say("plan.yours", "You asked for {option}.", option=dtype)))
     elif 0 < sum(part.parameters for part in need.parts) < SMALL_MODEL:
-        against.append(Objection(_SMALL_WORDS))
+        against.append(Reason("linear", _SMALL_WORDS))
     elif Subject.path("linear/float16", "float16") not in situation.verdicts:
         words = say(
             "linear.untested",
             "Linear layers multiply in float16 once the self-test, which runs while Hearth is idle, has found that right here.",
         )
-        against.append(Objection(words))
+        against.append(Reason("linear", words))
     return decide_field(situation, "linear", options, "float16", {"float16": against})
 
 
@@ -160,17 +150,17 @@ def _storage(situation: Situation, dtype: Dtype, made: list[Precision]) -> Field
     need, hardware = situation.need, situation.hardware
     needed = needed_bytes(need, tuple(_without_codec(made)), "none", "none", Vae(True, SMALLEST_TILE_PIXELS))
     usable = usable_bytes(hardware)
-    more: list[Objection] = []
+    more: list[Reason] = []
     if need.kind == "speech":
         words = say("storage.scratch",
             "In float32 it would need {gib} GiB, more than 85% of the {free} GiB free, so weights are stored in half precision; "
             "each layer is widened in one buffer as it computes.",
             **too_much(needed, hardware))  # fmt: skip
-        more = [Objection(words)] if needed > usable else []
+        more = [Reason("storage", words)] if needed > usable else []
     # Widening costs a picture next to nothing: a layer computes for long.
     elif needed > min(usable, free_bytes(hardware) // (1 if hardware.unified else 2)):
         words = say("storage.tight",
             "Weights of {gib} GiB in float32 leave too little memory, so they are stored in half precision and widened layer by layer.",
             gib=gib(needed))  # fmt: skip
-        more = [Objection(words)]
+        more = [Reason("storage", words)]
     return decide_field(situation, "storage", options, dtype, {"float32": more})

@@ -9,9 +9,9 @@ from app.base.sentence import say
 from app.compat.machine.hardware import Kind
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, gib, needed_bytes, part_bytes, too_much, usable_bytes
-from app.compat.planning.options import MEASURED_HERE, FieldDecision, Objection, Option, Situation, decide_field, failed_sentence
+from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, failed_sentence
 from app.compat.planning.precision_fields import SMALL_MODEL
-from app.compat.planning.types import Dtype, Need, Offload, Precision, Quantised, Vae
+from app.compat.planning.types import Dtype, Need, Offload, Precision, Quantised, Reason, Vae
 
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 _PICTURE_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group")
@@ -45,9 +45,11 @@ def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldD
     why = {name: say("quantised.smaller", "{kind} weights fit here and run correctly.", kind=name) for name in order}
     options = [Option(name, why[name], "a judgement, by device") for name in order]
     none = Option("none", say("quantised.none", "The weights fit unquantised, so nothing is lost."))
-    more: dict[str, list[Objection]] = {name: _unusable(situation, name, how) for name in order}
+    more: dict[str, list[Reason]] = {name: _unusable(situation, name, how) for name in order}
     for name in order[len(first) :]:
-        more[name].append(Objection(say("quantised.elsewhere", "Other formats run better than {kind} on this machine.", kind=name)))
+        more[name].append(
+            Reason("quantised", say("quantised.elsewhere", "Other formats run better than {kind} on this machine.", kind=name))
+        )
     more["none"] = _too_heavy(situation, how)
     every = [none, *options]
     quicker = _find_quicker(situation, _find_dtype(how))
@@ -76,10 +78,10 @@ def _find_quicker(situation: Situation, dtype: Dtype) -> Option | None:
     return Option("int8", words, MEASURED_HERE)
 
 
-def _unusable(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> list[Objection]:
+def _unusable(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> list[Reason]:
     """Object to a format that this machine, this model or what is installed has no use for."""
     need, packages = situation.need, situation.hardware.packages
-    found = [Objection(why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
+    found = [Reason("quantised", why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
     if name in PACKED:
         found += _without_packing(situation, name, how)
     elif name == "awq":
@@ -93,65 +95,65 @@ def _unusable(situation: Situation, name: Quantised, how: tuple[Precision, ...])
         words = say(
             "quantised.package", "{package} is not installed. Run `start.py add quantised`, or pip install {package}.", package=package
         )
-        found.append(Objection(words, fatal=True))
+        found.append(Reason("quantised", words, fatal=True))
     return found
 
 
-def _without_packing(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> Iterator[Objection]:
+def _without_packing(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> Iterator[Reason]:
     if situation.need.kind == "picture":
         words = say("quantised.packed-speech", "These weights are packed for a voice, which multiplies few lines at a time.")
-        yield Objection(words, fatal=True)
+        yield Reason("quantised", words, fatal=True)
     if situation.hardware.kind not in PACKED_KINDS:
         words = say("quantised.packed-cards", "torch's kernels for these weights are quick on processors and Macs only.")
-        yield Objection(words, "torch's int8mm.cu", fatal=True)
+        yield Reason("quantised", words, "torch's int8mm.cu", fatal=True)
     verdict = situation.verdicts.get(Subject.path(f"quantised/{name}", _find_dtype(how)))
     if verdict is not None and not verdict.passed:
-        yield Objection(failed_sentence(name, verdict), MEASURED_HERE, fatal=True)
+        yield Reason("quantised", failed_sentence(name, verdict), MEASURED_HERE, fatal=True)
     needed = needed_bytes(situation.need, how, "int8", "none", _SMALLEST)
     if name == "int8" and needed > usable_bytes(situation.hardware):
         words = say(
             "quantised.packed-heavy", "8-bit weights need {gib} GiB, more than 85% of the {free} GiB free.",
             **too_much(needed, situation.hardware),
         )  # fmt: skip
-        yield Objection(words)
+        yield Reason("quantised", words)
 
 
-def _without_awq(situation: Situation) -> Iterator[Objection]:
+def _without_awq(situation: Situation) -> Iterator[Reason]:
     hardware, need = situation.hardware, situation.need
     if hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE:
-        yield Objection(say("quantised.awq-sm80",
+        yield Reason("quantised", say("quantised.awq-sm80",
             "AWQ's kernels need an NVIDIA card with compute capability 8.0. Elsewhere the weights are unpacked, or replaced "
             "by bitsandbytes, torchao or GGUF if they do not fit."), "AutoAWQ's kernels", fatal=True)  # fmt: skip
     if "awq" not in (need.published, *need.also_published):
-        yield Objection(say("quantised.not-awq", "This model is not published in AWQ."), fatal=True)
+        yield Reason("quantised", say("quantised.not-awq", "This model is not published in AWQ."), fatal=True)
 
 
-def _without_gguf(need: Need) -> Iterator[Objection]:
+def _without_gguf(need: Need) -> Iterator[Reason]:
     if need.kind != "picture":
-        yield Objection(say("quantised.gguf-pictures", "GGUF works for picture models only."), "diffusers", fatal=True)
+        yield Reason("quantised", say("quantised.gguf-pictures", "GGUF works for picture models only."), "diffusers", fatal=True)
     elif "gguf" not in (need.published, *need.also_published):
-        yield Objection(say("quantised.not-gguf", "Hearth knows no GGUF file of this model."), fatal=True)
+        yield Reason("quantised", say("quantised.not-gguf", "Hearth knows no GGUF file of this model."), fatal=True)
 
 
-def _without_bitsandbytes(situation: Situation, name: Quantised) -> Iterator[Objection]:
+def _without_bitsandbytes(situation: Situation, name: Quantised) -> Iterator[Reason]:
     hardware, pictures = situation.hardware, situation.need.kind == "picture"
     if hardware.kind == "cuda" and (hardware.capability or (6, 0)) < (6, 0):
         words = say("quantised.bnb-sm60", "bitsandbytes needs compute capability 6.0.")
-        yield Objection(words, "bitsandbytes 0.50", fatal=True)
+        yield Reason("quantised", words, "bitsandbytes 0.50", fatal=True)
     if hardware.kind == "mps" and hardware.torch.startswith(("2.6", "2.7", "2.8")):
         words = say("quantised.bnb-metal", "bitsandbytes on Metal needs torch 2.9.")
-        yield Objection(words, "bitsandbytes 0.50", fatal=True)
+        yield Reason("quantised", words, "bitsandbytes 0.50", fatal=True)
     if pictures and hardware.kind not in ("cuda", "rocm", "mps"):
         words = say("quantised.bnb-pictures", "diffusers can make bitsandbytes weights on a GPU only; torchao is used here.")
-        yield Objection(words, "diffusers' quantizers/bitsandbytes", fatal=True)
+        yield Reason("quantised", words, "diffusers' quantizers/bitsandbytes", fatal=True)
     if pictures and name == "bnb-int8" and hardware.kind == "mps":
         words = say(
             "quantised.bnb-int8-metal", "diffusers can make 8-bit bitsandbytes weights on NVIDIA cards only; 4-bit ones also on Metal."
         )
-        yield Objection(words, "diffusers' quantizers/bitsandbytes", fatal=True)
+        yield Reason("quantised", words, "diffusers' quantizers/bitsandbytes", fatal=True)
 
 
-def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objection]:
+def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Reason]:
     """Object to offloading speech weights, because each step reads all of them."""
     allowed = _PICTURE_OFFLOADS if situation.need.kind == "picture" else _PICTURE_OFFLOADS[:1]
     if situation.hardware.unified:
@@ -163,8 +165,12 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
             "quantised.heavy", "The unquantised weights need at least {gib} GiB, more than 85% of the {free} GiB free.",
             **too_much(least, situation.hardware),
         )  # fmt: skip
-        return [Objection(words)]
+        return [Reason("quantised", words)]
     ram_bytes = situation.hardware.ram_bytes
     if not situation.hardware.unified and ram_bytes and total > ram_bytes * 3 // 4:
-        return [Objection(say("quantised.ram", "Weights of {gib} GiB do not fit in the computer's main memory either.", gib=gib(total)))]
+        return [
+            Reason(
+                "quantised", say("quantised.ram", "Weights of {gib} GiB do not fit in the computer's main memory either.", gib=gib(total))
+            )
+        ]
     return []

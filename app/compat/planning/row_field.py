@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from app.base.sentence import say
 from app.compat.machine.verdicts import Subject
-from app.compat.planning.options import MEASURED_HERE, FieldDecision, Objection, Option, Situation, decide_field
-from app.compat.planning.types import Dtype, Offload, Quantised
+from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field
+from app.compat.planning.types import Dtype, Offload, Quantised, Reason
 
 
 def decide_row(situation: Situation, dtype: Dtype, quantised: Quantised, offload: Offload) -> FieldDecision:
@@ -27,16 +27,16 @@ def decide_row(situation: Situation, dtype: Dtype, quantised: Quantised, offload
     return decide_field(situation, "row", (Option("graph", words, MEASURED_HERE), calls), dtype, more)
 
 
-def _object_to_graph(situation: Situation, dtype: Dtype, quantised: Quantised, offload: Offload) -> Iterator[Objection]:
+def _object_to_graph(situation: Situation, dtype: Dtype, quantised: Quantised, offload: Offload) -> Iterator[Reason]:
     pace, right = situation.verdicts.get(Subject.quicker("graph", dtype)), situation.verdicts.get(Subject.path("row/graph", dtype))
     if offload != "none":
-        yield Objection(say("row.offload", "Weights are moved to the card while it speaks, which a captured graph cannot do."))
+        yield Reason("row", say("row.offload", "Weights are moved to the card while it speaks, which a captured graph cannot do."))
     if quantised != "none":
-        yield Objection(say("row.quantised", "A captured graph was only tried with weights that are not quantised."))
+        yield Reason("row", say("row.quantised", "A captured graph was only tried with weights that are not quantised."))
     if pace is None or right is None:
-        yield Objection(say("row.unseen", "Whether a captured graph is right and quicker here is measured while Hearth is idle."))
+        yield Reason("row", say("row.unseen", "Whether a captured graph is right and quicker here is measured while Hearth is idle."))
     elif not pace.passed and right.passed:
         words = say(
             "row.slower", "A captured graph takes {percent}% of the time here, so too little is gained.", percent=round(100 * pace.error)
         )
-        yield Objection(words, MEASURED_HERE)
+        yield Reason("row", words, MEASURED_HERE)

@@ -122,14 +122,20 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
+    """Why a field has its value, or what speaks against another option of it."""
+
     field: str
     sentence: Sentence
-    source: str = ""
+    source: str = "Hearth's rule"
     """A link, an issue number, or "measured here"."""
     asked: str = ""
     """The option set by hand, where this says what became of it."""
     slower: bool = False
     """Whether jobs take longer for it, so that each one tells it."""
+    fatal: bool = False
+    """Whether the option is wrong, broken or impossible; else merely unwise."""
+    overrules: bool = False
+    """Whether a run failed with the option, or it is unavailable: it is taken only if there is no other, even if chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Final
 
 from app.base.sentence import Sentence, say
 from app.compat.machine.verdicts import Subject, Verdict
-from app.compat.planning.options import MEASURED_HERE, Objection, Situation
-from app.compat.planning.types import Dtype, ModelPart
+from app.compat.planning.options import MEASURED_HERE, Situation
+from app.compat.planning.types import Dtype, ModelPart, Reason
 
 OPERATIONS: Final = {"attention": ("linear",), "speech": ("linear",), "picture": ("linear", "convolution")}
 """What the parts that compute in a plan's dtype are made of, besides attention."""
@@ -27,21 +27,21 @@ PART_WORDS: Final[dict[str, Sentence]] = {
 }
 
 
-def object_to_dtype(situation: Situation, dtype: Dtype) -> list[Objection]:
+def object_to_dtype(situation: Situation, dtype: Dtype) -> list[Reason]:
     """Collect what came out wrong in this dtype and matters for this kind of model."""
-    return [_objection(found, name, dtype) for found, name in _failed(situation, dtype)]
+    return [_objection("dtype", found, name, dtype) for found, name in _failed(situation, dtype)]
 
 
-def object_to_decoder(situation: Situation, dtype: Dtype) -> list[Objection]:
+def object_to_decoder(situation: Situation, dtype: Dtype) -> list[Reason]:
     return _object_to_part(situation, "vae", dtype)
 
 
-def object_to_codec(situation: Situation) -> list[Objection]:
+def object_to_codec(situation: Situation) -> list[Reason]:
     """Collect what speaks against running the codec, which computes in float32, on the device."""
     return _object_to_part(situation, "codec", "float32")
 
 
-def object_to_part(situation: Situation, part: ModelPart, dtype: Dtype) -> list[Objection]:
+def object_to_part(situation: Situation, part: ModelPart, dtype: Dtype) -> list[Reason]:
     """Collect what speaks against computing a part of a model in this dtype."""
     if part.role == "codec":
         return []
@@ -53,7 +53,7 @@ def usable_dtypes(part: ModelPart, dtypes: Sequence[Dtype]) -> list[Dtype]:
     return [each for each in dtypes if part.half_is_safe or each != "float16"]
 
 
-def object_to_device(situation: Situation, dtypes: Sequence[Dtype]) -> list[Objection]:
+def object_to_device(situation: Situation, dtypes: Sequence[Dtype]) -> list[Reason]:
     """Object to a device on which some part of the model is wrong in each dtype that it may be computed in."""
     parts = situation.need.parts or (ModelPart("attention", "denoiser", 0),)
     for part in parts:
@@ -64,7 +64,7 @@ def object_to_device(situation: Situation, dtypes: Sequence[Dtype]) -> list[Obje
                 "{machine} is not used: {why} No other precision is right either, so the processor computes, which is slower.",
                 machine=situation.hardware.name, why=against[-1][0].sentence,
             )  # fmt: skip
-            return [Objection(words, MEASURED_HERE, fatal=True, slower=True)]
+            return [Reason("device", words, MEASURED_HERE, fatal=True, slower=True)]
     return []
 
 
@@ -78,12 +78,12 @@ def _failed(situation: Situation, dtype: Dtype) -> Iterator[tuple[Verdict, str]]
             yield found, name
 
 
-def _object_to_part(situation: Situation, part: str, dtype: Dtype) -> list[Objection]:
+def _object_to_part(situation: Situation, part: str, dtype: Dtype) -> list[Reason]:
     found = situation.verdicts.get(Subject.part(part, dtype))
-    return [] if found is None or found.passed else [_objection(found, part, dtype)]
+    return [] if found is None or found.passed else [_objection("precision", found, part, dtype)]
 
 
-def _objection(found: Verdict, name: str, dtype: Dtype) -> Objection:
+def _objection(field: str, found: Verdict, name: str, dtype: Dtype) -> Reason:
     said = say(
         "plan.wrong-part",
         "In {dtype} this machine computes {part} wrongly: {words}",
@@ -91,7 +91,7 @@ def _objection(found: Verdict, name: str, dtype: Dtype) -> Objection:
         part=PART_WORDS[name],
         words=_word_error(found),
     )
-    return Objection(said, MEASURED_HERE, fatal=True)
+    return Reason(field, said, MEASURED_HERE, fatal=True)
 
 
 def _word_error(found: Verdict) -> Sentence | str:

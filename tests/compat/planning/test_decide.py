@@ -56,6 +56,8 @@ def explained(plan: Plan) -> None:
     # An option is taken or rejected, not both; and every rejection says why.
     for rejected in plan.rejected:
         assert rejected.objections, rejected
+        inner = ("linear", "storage") if rejected.field == "precision" else ()
+        assert {each.field for each in rejected.objections} <= {rejected.field, *inner}, rejected
         assert rejected.option != str(getattr(plan, rejected.field)), rejected
 
 
@@ -434,7 +436,7 @@ def test_what_would_be_wrong_is_refused(name: str, choice: Choice, words: str) -
     with pytest.raises(Trouble, match=re.escape(words)) as caught:
         decide(MACHINES[name], DIA, choice)
     (field,) = (field for field in ("dtype", "kernels", "gqa") if getattr(choice, field) is not None)
-    assert f'The setting "{FIELDS[field]}: ' in str(caught.value)
+    assert f'The setting "{FIELDS[field]}: ' in str(caught.value) and caught.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -458,7 +460,7 @@ def test_what_is_only_unwise_is_done_with_a_warning(name: str, choice: Choice, k
 def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: Any) -> None:
     with pytest.raises(Trouble, match="whole number from 1 to 65536") as caught:
         decide(MACHINES["cpu"], chunk=chunk)
-    assert repr(chunk) in str(caught.value)
+    assert repr(chunk) in str(caught.value) and caught.value.field == "chunk_q"
 
 
 @pytest.mark.parametrize("field", ["gqa", "dtype", "kernels", "offload", "quantised"])
@@ -467,7 +469,7 @@ def test_an_unknown_choice_gets_the_list(field: str, value: Any) -> None:
     wrong: dict[str, Any] = {field: value}
     with pytest.raises(Trouble, match=f'is not a valid choice for "{FIELDS[field]}"') as caught:
         decide(MACHINES["cpu"], choice=Choice(**wrong))
-    assert "Choose one of" in str(caught.value)
+    assert "Choose one of" in str(caught.value) and caught.value.field == field
 
 
 def test_kernels_may_be_one_several_or_none() -> None:
