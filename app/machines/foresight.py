@@ -49,7 +49,9 @@ class Foresight:
         model, loaded = catalog.find(request.model), self._keeper.state.model == request.model
         if hardware is None:
             return Outlook(loaded=loaded)
-        found = make_forecast(place, request, model, hardware, read_choice(place), load(place.verdicts, hardware), chunk=self._keeper.chunk)
+        found = make_forecast(
+            place, request, model, hardware, read_choice(place), load(place.verdicts, hardware), chunk=self._keeper.chunk, yields=True
+        )
         work = kind_of(request).measure_work(place, request)
         if request.model in self._paces:
             seconds: float | None = work * weigh_step(model, request) / self._paces[request.model]

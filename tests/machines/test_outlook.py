@@ -16,6 +16,8 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
+from app.compat.machine.pretended import MACHINES
+from app.compat.planning.types import AUTO, Chunk
 from app.engine.jobs.events import Failed, Finished, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt, to_json
 from app.machines import asking
@@ -63,9 +65,9 @@ def test_the_time_left_of_a_script_counts_who_shares_it() -> None:
     assert estimate_shared(Step(0, 0, 0.0, "steps", None, Reading()), 3, [10.0]) is None
 
 
-def foresee(folder: Path, hardware: Hardware | None, loaded: str = "") -> Foresight:
+def foresee(folder: Path, hardware: Hardware | None, loaded: str = "", chunk: Chunk = AUTO) -> Foresight:
     state, shelf = SimpleNamespace(hardware=hardware, model=loaded), SimpleNamespace(find=lambda search: [])
-    return Foresight(SimpleNamespace(home=home(folder), state=state, shelf=shelf), require_id)  # type: ignore[arg-type]
+    return Foresight(SimpleNamespace(home=home(folder), state=state, shelf=shelf, chunk=chunk), require_id)  # type: ignore[arg-type]
 
 
 def require_id(name: str) -> str:
@@ -85,6 +87,14 @@ def test_a_helper_speaks_of_its_own_memory_and_models(tmp_path: Path) -> None:
     assert ask(foresee(tmp_path, small), PICTURE) == {"fit": "fits", "loaded": False, "seconds": None}
     assert read_outlook(ask(foresee(tmp_path, small), big)) == Outlook("no")
     assert ask(foresee(tmp_path, None), PICTURE) == {"fit": "fits", "loaded": False, "seconds": None}, "its engine is starting"
+
+
+def test_a_helper_counts_its_own_chunk_size_unless_that_would_give_way(tmp_path: Path) -> None:
+    """768 x 768 is refused at this size, so the work for another machine runs at automatic; at 512 it runs, and memory is too small."""
+    for side, fit in ((768, "fits"), (512, "no")):
+        asked = PictureRequest("a", "sd15", width=side, height=side)
+        assert foresee(tmp_path, MACHINES["m1-8gb"], chunk=1 << 16).foresee(asked).fit == fit
+        assert foresee(tmp_path, MACHINES["m1-8gb"]).foresee(asked).fit == "fits"
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[]", '{"request": 5}', json.dumps({"request": to_json(PictureRequest("a", "no-such-model"))})])
