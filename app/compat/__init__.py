@@ -9,14 +9,15 @@ if TYPE_CHECKING:
     from app.compat.attention.seam import applied
     from app.compat.machine.hardware import Hardware, probe
     from app.compat.planning.decide import decide
-    from app.compat.planning.types import Choice, Need, Plan
+    from app.compat.planning.public_choice import Choice
+    from app.compat.planning.types import Need, Plan
 
 __all__ = ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
 
 _HOME = {
     "Hardware": "machine.hardware",
     "probe": "machine.hardware",
-    "Choice": "planning.types",
+    "Choice": "planning.public_choice",
     "Need": "planning.types",
     "Plan": "planning.types",
     "decide": "planning.decide",

@@ -49,6 +49,7 @@ def decide(
     cannot work, or nothing can."""
     check_machine(hardware, rows)
     check_choice(choice, need)
+    chunk = getattr(choice, "chunk", AUTO) if chunk == AUTO else chunk  # see public_choice.py
     check_chunk(chunk)
     situation = _situate(hardware, need, choice, chunk, verdicts, rows)
     where = _decide_device(situation)

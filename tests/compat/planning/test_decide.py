@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+import app.compat
 from app.base.trouble import Trouble
 from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
@@ -419,6 +420,15 @@ def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
 
 def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
     assert decide(MACHINES["m3-max-64gb"], SD15, chunk=65536).chunk_q == 65536
+
+
+def test_a_chunk_size_may_stand_in_the_public_choice() -> None:
+    """README had it there."""
+    named, beside = app.compat.Choice(dtype="float32", chunk=64), Choice(dtype="float32")
+    assert app.compat.decide(MACHINES["rtx-3060"], SD15, named) == decide(MACHINES["rtx-3060"], SD15, beside, chunk=64)
+    assert app.compat.decide(MACHINES["rtx-3060"], SD15, named, chunk=512).chunk_q == 512
+    with pytest.raises(Trouble, match="whole number from 1 to 65536"):
+        app.compat.decide(MACHINES["rtx-3060"], SD15, app.compat.Choice(chunk=0))
 
 
 @pytest.mark.parametrize(
