@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, Final
+from typing import Final
 
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a file for reading; raise OSError for what is no regular file. A pipe that takes its place meanwhile is not waited for."""
     _require_regular(path, path.stat().st_mode)  # before it is opened: opening some devices does something
     handle = os.open(path, _FLAGS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
@@ -143,6 +144,10 @@ class SpeechRequest:
         """Whether no other computer can do it: the other parts, which it goes with, are here."""
         return bool(self.keep or self.only_parts)
 
+    def with_files(self, put: Callable[[str], str]) -> Self:
+        """Return it with other paths of the same files."""
+        return dataclasses.replace(self, voice=self.voice and VoicePrompt(put(self.voice.path), self.voice.transcript))
+
     def one_piece(self) -> SpeechRequest:
         """Return what one machine gets at a time, as far as is known before it is split."""
         return self
@@ -263,6 +268,10 @@ class PictureRequest:
     def stays_here(self) -> bool:
         """Whether no other computer can do it."""
         return False
+
+    def with_files(self, put: Callable[[str], str]) -> Self:
+        """Return it with other paths of the same files."""
+        return dataclasses.replace(self, image=self.image and put(self.image), mask=self.mask and put(self.mask))
 
     def one_piece(self) -> PictureRequest:
         """Return what one machine gets at a time."""

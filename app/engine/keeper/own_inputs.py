@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 from app.base.atomic_write import replacing
@@ -14,21 +13,17 @@ from app.base.paths import Home, assets
 from app.base.regular_file import is_inside, open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import Asked, PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import Request
 
 
-def adopt(home: Home, request: Asked) -> Asked:
+def adopt(home: Home, request: Request) -> Request:
     """Return the request with copies of the files that lie elsewhere, as commands name them; each under its content, so that the same request
     gives the same. Weights are used where they lie."""
-    if isinstance(request, PictureRequest):
-        return replace(request, image=_adopt(home, request.image), mask=_adopt(home, request.mask))
-    if request.voice is None:
-        return request
-    return replace(request, voice=replace(request.voice, path=_adopt(home, request.voice.path)))
+    return request.with_files(lambda path: _adopt(home, path))
 
 
-def _adopt(home: Home, path: str | None) -> str | None:
-    if path is None or not is_file(Path(path)) or _is_own(home, path):
+def _adopt(home: Home, path: str) -> str:
+    if not is_file(Path(path)) or _is_own(home, path):
         return path
     try:
         with open_regular(Path(path)) as file:
@@ -46,7 +41,7 @@ def _adopt(home: Home, path: str | None) -> str | None:
 
 def require_own(home: Home, request: Request) -> None:
     """Raise a Trouble for a stored job that is made from a file elsewhere."""
-    for path in filter(None, _list_inputs(request)):
+    for path in filter(None, (*request.files, *request.keep)):
         if not _is_own(home, path):
             raise Trouble(
                 say(
@@ -55,12 +50,6 @@ def require_own(home: Home, request: Request) -> None:
                     file=path,
                 )
             )
-
-
-def _list_inputs(request: Request) -> tuple[str | None, ...]:
-    if isinstance(request, SpeechRequest):
-        return (request.voice.path if request.voice else None, *request.keep)
-    return request.image, request.mask
 
 
 def _is_own(home: Home, path: str) -> bool:

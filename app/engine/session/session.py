@@ -121,7 +121,9 @@ class Session:
         live, told = LivePlan(decided, self.dial, self.verdicts), list[Sentence]()
         if died is not None:
             for _ in range(FALLBACKS_AFTER_DEATH):
-                if learned := self._fall_back(live.plan_with, need, RunFailure(died.fault, died.step), None, died.words, died.loading, lessons):
+                if learned := self._fall_back(
+                    live.plan_with, need, RunFailure(died.fault, died.step), None, died.words, died.loading, lessons
+                ):
                     yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
             live = LivePlan(decided, self.dial, self.verdicts, live)
         while True:
