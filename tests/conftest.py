@@ -1,6 +1,7 @@
-"""What all tests run with: an environment of their own, an order, second tries for some that wait, and how many cores they compute on."""
+"""What all tests run with: an environment of their own, an order, and how many cores they compute on."""
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
@@ -34,33 +35,10 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fixtures")  # plugins of files that import them first
 
-LONGEST = (
-    "test_window", "test_window_settings", "test_window_machine", "test_window_seldom", "test_window_looks", "test_start", "test_fallbacks",
-    "test_keeper", "test_house", "test_selftest", "test_speaking", "test_window_machines", "test_spreading",
-    "test_job_lender", "test_separate_memory", "test_attention", "test_other_machines", "test_models_travel", "test_supervisor", "test_api",
-    "test_watchdog", "test_starter_painter", "test_launch", "test_share_looks", "test_seam_cases", "test_placement",
-    "test_full_disk", "test_painter", "test_session", "test_planned", "test_worker", "test_step_aside", "test_starter_voice",
-    "test_deaths", "test_families", "test_decoder", "test_painter_runs", "test_request_guard", "test_speak_and_paint",
-)  # fmt: skip
-"""Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
-BY_THE_CLOCK = frozenset({
-    "test_api", "test_crowd", "test_downloads", "test_download_refusals", "test_hub_child", "test_models_tab", "test_pairing", "test_attacks",
-    "test_spreading", "test_job_lender", "test_hub", "test_lent", "test_share", "test_tunnel", "test_tunnel_program",
-    "test_window_machines", "test_other_machines", "test_models_travel", "test_nearby", "test_machines_command",
-})  # fmt: skip
-"""Files whose tests wait for a server or another process. On a busy machine such a wait can be too short, so each has a second
-try, which the end of the run tells. All others have one: those of the window passed at once beside fifteen programs on two cores."""
-
-
 HEAVY = frozenset({"torch", "gradio", "playwright"})
 """Libraries that `start.py test fast` does without."""
-LONG = frozenset({*BY_THE_CLOCK, *LONGEST}) - {"test_house"} | {
-    "test_speech_bench", "test_release_memory", "test_watchdog", "test_full_disk", "test_broken_database", "test_linear_patterns",
-    "test_style_and_types[mypy]", "test_importing_does_nothing", "test_the_public_face_of_compat", "test_this_machine_in_a_process_of_its_own",
-    "test_a_wheel_holds_everything", "test_get_interrupt_get_again_where_size_remove", "test_any_heap_of_words_is_painted_as_something_learned",
-}  # fmt: skip
-"""Files and tests that it leaves out: they wait for a browser, a server or another process, check all types, walk over every
-pair of fallbacks or try hundreds of prompts or texts."""
+LONG_FILE = re.compile(r"^pytestmark = .*\blong\b|^    pytest\.mark\.long,$", re.MULTILINE)
+"""Of a file that it leaves out without importing it: one that waits for a browser, a server or another process, or tries hundreds of cases."""
 
 
 ONE_WINDOW = (
@@ -100,7 +78,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if config.getoption("--fast") and collection_path.stem in LONG else None
+    left_out = config.getoption("--fast") and collection_path.suffix == ".py" and LONG_FILE.search(collection_path.read_text("utf-8"))
+    return True if left_out else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -124,18 +103,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def rank(item: pytest.Item) -> int:
-    if find_package(item.path):
-        return -1
-    return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+    """What takes longest is begun first, so that at the end of a run no worker is left alone with it."""
+    return 0 if find_package(item.path) else 1 if item.get_closest_marker("long") else 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--fast"):
-        items[:] = [item for item in items if item.name not in LONG]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(key=rank)
-    for item in items:
-        if item.path.stem in BY_THE_CLOCK:
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 COSTLY = 0.01
@@ -154,9 +129,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for file, took in named:
             terminalreporter.write_line(f"{took:7.1f} s  {file}")
         terminalreporter.write_line(f"{whole - sum(took for _, took in named):7.1f} s  the other {len(costs) - len(named)}")
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.write_sep("_", f"{report.nodeid} needed a second try")
-        terminalreporter.write_line(report.longreprtext)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,9 @@ def test_no_relative_imports() -> None:
         assert not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)), name
 
 
-@pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=pytest.mark.long)], ids=" ".join
+)
 def test_style_and_types(command: list[str]) -> None:
     words = [] if command == ["mypy"] else ["."]
     done = subprocess.run([sys.executable, "-m", *command, *words], cwd=TOP, capture_output=True, text=True)
@@ -58,6 +60,7 @@ def test_every_file_says_what_it_is() -> None:
     assert not [name for name in NAMES if not ast.get_docstring(tree_of(TOP / name))], "without a first line"
 
 
+@pytest.mark.long
 def test_importing_does_nothing() -> None:
     """Every module of a room without torch: no torch comes with it, no environment is written, no logging set up."""
     names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in NAMES]
@@ -134,6 +137,7 @@ def test_no_library_reads_pictures_or_sounds_by_itself() -> None:
                 assert not names & {"load_image", "load_video", "load_audio"}, name
 
 
+@pytest.mark.long
 def test_the_public_face_of_compat() -> None:
     import app.compat
 

@@ -25,6 +25,8 @@ from app.engine.speech.text.unknown import find_in_script
 from tests.support.places import TOP
 from tests.support.source_trees import parse_source
 
+pytestmark = pytest.mark.long
+
 ANCHORED = ("match", "fullmatch")
 CALLS = {"compile", "match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 COMPUTED = {

@@ -28,7 +28,7 @@ from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import input_images
 from app.engine.speech.sound import convert_sound, sound
 from app.ui.access import uploads
-from tests.support.nasty import RAW, TEXTS, break_object
+from tests.support.nasty import RAW, TEXTS, break_object, make_chunk
 
 A1111 = "a boat <lora:ink:1>\nNegative prompt: ugly\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 5, Size: 512x512"
 GRAPH = {
@@ -156,10 +156,6 @@ def test_many_broken_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     fuzz(tmp_path, 10_000, seed)
 
 
-def chunk(name: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-
-
 def spend(read: Callable[[Path], object], path: Path) -> float:
     begun_s = time.thread_time()
     with contextlib.suppress(Trouble):
@@ -178,7 +174,7 @@ def test_an_unusual_sound_is_refused_for_what_is_unusual(tmp_path: Path, channel
 def test_headers_in_millions_of_pieces(tmp_path: Path) -> None:
     """A PNG of a million chunks, a JPEG of a million markers, a WAV of a million parts: Python would walk over each for half a minute."""
     png, jpeg = make_picture("PNG"), make_picture("JPEG")
-    (tmp_path / "a.png").write_bytes(png[:33] + chunk(b"prVt", b"") * 700_000 + png[33:])
+    (tmp_path / "a.png").write_bytes(png[:33] + make_chunk(b"prVt", b"") * 700_000 + png[33:])
     (tmp_path / "a.jpg").write_bytes(jpeg[:2] + b"\xff\xe5\0\2" * 2_000_000 + jpeg[2:])
     (tmp_path / "b.jpg").write_bytes(jpeg[:2] + b"\xff" * 8_000_000 + jpeg[2:])
     (tmp_path / "a.wav").write_bytes(b"RIFF\0\0\0\0WAVE" + b"junk\0\0\0\0" * 1_000_000)
@@ -203,7 +199,7 @@ def check_refused_at_once(file: Path) -> None:
 def test_chunks_that_each_unpack_to_a_megabyte(tmp_path: Path, kind: bytes, head: bytes, most: int) -> None:
     """4 MB of colour profiles took 20 s to check, and whoever came next waited."""
     plain, file = make_picture("PNG", "short"), tmp_path / "a.png"
-    packed = chunk(kind, head + zlib.compress(bytes(1 << 19), 9))
+    packed = make_chunk(kind, head + zlib.compress(bytes(1 << 19), 9))
     file.write_bytes(plain[:33] + packed * most + plain[33:])
     assert uploads.is_picture(file)
     input_images.open_image(str(file))
@@ -244,7 +240,7 @@ def test_a_picture_to_start_from_loses_such_exif(tmp_path: Path) -> None:
     entries = b"".join(struct.pack("<HHII", 256 + index, 7, 200_000, 8) for index in range(5000))
     exif = b"II*\0" + struct.pack("<IH", 8, 5000) + entries + bytes(200_000)
     plain = make_picture("PNG")
-    (tmp_path / "a.png").write_bytes(plain[:33] + chunk(b"eXIf", exif) + plain[33:])
+    (tmp_path / "a.png").write_bytes(plain[:33] + make_chunk(b"eXIf", exif) + plain[33:])
     tracemalloc.start()
     assert input_images.open_image(str(tmp_path / "a.png")).size == (16, 16)
     assert tracemalloc.get_traced_memory()[1] < 20 << 20

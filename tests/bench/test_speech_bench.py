@@ -10,6 +10,8 @@ import pytest
 from app.__main__ import main
 from bench.speech import PLAIN, check_rows
 
+pytestmark = pytest.mark.long
+
 GIVEN = ["bench", "speech", "--layers", "1", "--rows", "20", "--rows", "40", "--rounds", "1", "--each", "2"]
 
 

@@ -33,6 +33,7 @@ from tests.support.guests import AT_HOME, desk_at, shared
 from tests.support.window import CHROMIUM, FLAGS, WAIT_MS, shut_out
 
 pytestmark = [
+    pytest.mark.long,
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

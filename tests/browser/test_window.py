@@ -30,7 +30,7 @@ from tests.support.window import (
 )
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, needs_chromium]
 
 
 def speak(page: Page, opened: Open, text: str) -> str:

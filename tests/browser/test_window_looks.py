@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.support.window import Open, Visit, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, needs_chromium]
 
 REST_S = 5
 PIECES = 7

@@ -20,7 +20,7 @@ from tests.support.waiting import LOADING_S, until
 from tests.support.window import LOADING_MS, Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, while_it_waits
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, needs_chromium]
 
 SIDE = 512
 """Of a picture whose attention has 1024 queries: enough for its scores to be seen in the process's memory."""

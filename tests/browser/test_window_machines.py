@@ -32,7 +32,7 @@ from tests.support.waiting import LOADING_S, until
 from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, needs_chromium]
 LOADING_MS = LOADING_S * 1000
 
 

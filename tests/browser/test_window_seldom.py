@@ -13,7 +13,7 @@ from tests.support.waiting import until
 from tests.support.window import Contexts, Open, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, needs_chromium]
 
 ALTERED = """(more) => {
   window.asked ??= window.fetch;

@@ -31,7 +31,7 @@ from tests.support.window import (
 )
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, needs_chromium]
 
 
 @pytest.fixture

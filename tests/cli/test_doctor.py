@@ -175,6 +175,7 @@ def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
     assert json.loads(out)["machine"]["arch_list"] == ["sm_75", "sm_80"] and "cu126" in err, "its facts are worth a report"
 
 
+@pytest.mark.long
 def test_this_machine_in_a_process_of_its_own(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "app", "doctor", "--json"],

@@ -21,7 +21,7 @@ from app.machines.main_port import read_port, reserve_port
 from app.ui.state.settings import Settings
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.skipif(not has_machines(), reason="the extra machines is not installed")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not has_machines(), reason="the extra machines is not installed")]
 
 
 @pytest.mark.parametrize("window_open", [False, True])

@@ -54,6 +54,7 @@ def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there only a person at the console presses Ctrl+C")
 def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
     with serving(Hub(REPOS, bytes_a_second=500_000)) as hub:

@@ -28,6 +28,8 @@ from app.engine.speech.text import voices
 from tests.support import light_engine
 from tests.support.places import TOP
 
+pytestmark = pytest.mark.long
+
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today."] * 5)
 Speak = Callable[..., int]
 

@@ -30,6 +30,8 @@ from tests.support.checkout import Checkout, wheel
 from tests.support.places import TOP
 from tests.support.source_trees import parse_source
 
+pytestmark = pytest.mark.long
+
 INSTALLING = say("start.installs", "Installing")
 
 

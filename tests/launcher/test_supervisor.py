@@ -27,6 +27,8 @@ from tests.support.checkout import Checkout
 from tests.support.waiting import until
 from tests.support.window import CHROMIUM, FLAGS
 
+pytestmark = pytest.mark.long
+
 MAIN = """
 import os, sys, time
 if "--wait" in sys.argv:

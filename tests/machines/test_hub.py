@@ -19,6 +19,8 @@ from app.machines.hub import Hub
 from app.machines.tasks.portable import Portable
 from tests.support.waiting import LOADING_S, until
 
+pytestmark = pytest.mark.long
+
 
 def is_listening(port: int) -> bool:
     with socket.socket() as probe:

@@ -34,6 +34,8 @@ from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def main(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Main]:

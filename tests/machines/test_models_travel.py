@@ -32,6 +32,8 @@ from tests.support.light_painter import read_made
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
+pytestmark = pytest.mark.long
+
 PROMPT = "a red ball on grass"
 
 

@@ -10,6 +10,8 @@ from app.machines import nearby
 from app.machines.nearby import Announcement, Nearby, is_near, read_announcement
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.long
+
 ID = "0123456789abcdef" * 2
 MAIN = {b"kind": b"main", b"name": b"Desk", b"id": ID.encode(), b"pairing": b"4100"}
 

@@ -41,6 +41,8 @@ from tests.support.lent import SLOW_S, Main, open_main, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, WAIT_S, until
 
+pytestmark = pytest.mark.long
+
 MODEL = "starter-painter"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import struct
+import zlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -72,3 +74,8 @@ def break_text(random: random.Random, good: str) -> str:
     nasty = random.choice(TEXTS)
     at = random.randrange(len(good) + 1)
     return nasty if kind == 2 else good[:at] + nasty + good[at:]
+
+
+def make_chunk(name: bytes, body: bytes) -> bytes:
+    """Make one of the pieces of which a PNG consists, its checksum right."""
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

@@ -24,6 +24,8 @@ from training.pictures.looking import faults
 from training.pictures.pack import MAX_BYTES
 from training.pictures.scenes import Scene, scene
 
+pytestmark = pytest.mark.long
+
 FOLDER = TOP / "assets" / "starter" / "painter"
 CARD = json.loads((FOLDER / "starter.json").read_text(encoding="utf-8"))
 SETTINGS = CARD["settings"]

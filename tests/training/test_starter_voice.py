@@ -17,6 +17,8 @@ from training.voice import __main__ as program
 from training.voice import card, codec, evaluate, judge, model, ready, speak
 from training.voice.flite import SPEAKERS, VOICES
 
+pytestmark = pytest.mark.long
+
 SHIPPED = program.SHIPPED
 ABOUT = json.loads((SHIPPED / "starter.json").read_text())
 TEXT = "The old lighthouse keeper found a letter in a bottle."

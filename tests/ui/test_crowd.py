@@ -14,6 +14,8 @@ from tests.endurance import worst_day
 from tests.support import crowd
 from tests.support.crowd import Place
 
+pytestmark = pytest.mark.long
+
 AT_ONCE_S = 0.5
 BUSY_S = 2.5
 """Where other tests run beside it. The old server answered nothing for as long as the calls waited."""

@@ -27,6 +27,8 @@ from app.ui.single_instance import Instance
 from tests.support.denied import denied
 from tests.support.places import TOP
 
+pytestmark = pytest.mark.long
+
 
 @contextmanager
 def opened(folder: Path, *options: str, **environment: str) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,7 @@ from app.ui.state.person import OWNER, Person
 from tests.support.guests import AT_HOME, call, desk_at, guest_client, no_tunnel, press, shared
 
 pytestmark = [
+    pytest.mark.long,
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,8 @@ MACHINES: Final = "machines.json"
 """Which machine made which file, where it was another one."""
 LENT_OUT: Final = "lent-out"
 """Another machine was at the job. It goes on by itself after a restart, for nothing here failed."""
+DIGITS_MOST: Final = 4
+"""Of a part's place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,9 @@ class PartFiles:
     def find_place(self, name: str, *patterns: tuple[str, str]) -> int | None:
         """Return the place of the part to which a file of this name belongs; None if it is no part's. `patterns`: the names looked at, if not all."""
         for begin, end in patterns or (*self.made, self.begun):
-            if found := re.fullmatch(rf"{begin}(\d{{{self.digits},4}}){re.escape(end)}", name):
-                return int(found[1])
+            number = name.removeprefix(begin).removesuffix(end)
+            if name == f"{begin}{number}{end}" and self.digits <= len(number) <= DIGITS_MOST and number.isascii() and number.isdigit():
+                return int(number)
         return None
 
     def _name(self, around: tuple[str, str], place: int) -> str:

@@ -24,6 +24,8 @@ from app.compat.planning.types import Plan
 from tests.support.combinations import combine
 from tests.support.plans import EVERY, plan
 
+pytestmark = pytest.mark.long
+
 WITHIN = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 6e-3, torch.bfloat16: 4e-2}
 """Of the largest value: a rounding or two of the dtype."""
 MASKS = ("none", "bool", "additive", "per head", "broadcast", "dead row", "flat", "one key")

@@ -23,7 +23,7 @@ from tests.support.plans import EVERY, every_combination
 
 ODD_WORDS = "ignore:.*([Ff]lash attention|fused kernels):UserWarning"
 """torch says once a process why the only kernel that may run does not take a shape."""
-pytestmark = pytest.mark.filterwarnings(ODD_WORDS)
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings(ODD_WORDS)]
 WITHIN = {torch.float64: 1e-11, torch.float32: 2e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
 """Of the largest number, gradients included."""
 TORCH = torch._C._nn.scaled_dot_product_attention

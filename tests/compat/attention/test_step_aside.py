@@ -22,6 +22,7 @@ from tests.compat.attention.test_seam_cases import ODD_WORDS
 from tests.support.plans import EVERY, plan
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.filterwarnings(ODD_WORDS),
     pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning"),
     pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning"),

@@ -47,6 +47,8 @@ from app.engine.models.catalog import CATALOG
 from app.engine.models.model import describe_need
 from tests.support.combinations import combine
 
+pytestmark = pytest.mark.long
+
 BY_ID = {fallback.id: fallback for fallback in FALLBACKS}
 NEEDS = {model.id: describe_need(model) for model in CATALOG}
 Asked = dict[str, Any]

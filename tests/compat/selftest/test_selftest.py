@@ -30,6 +30,8 @@ from app.compat.selftest.simulate import biting
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 
+pytestmark = pytest.mark.long
+
 SLOWEST_S = 20.0
 ANYWHERE = {"sdpa-dtype", "sdpa-mask-dtype", "sdpa-heads"}
 """torch refuses these on any device."""

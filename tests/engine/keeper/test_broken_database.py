@@ -31,6 +31,8 @@ from app.engine.keeper.open_database import open_database
 from app.engine.pictures.files import picture_settings
 from tests.support.database_damage import DAMAGES, execute
 
+pytestmark = pytest.mark.long
+
 SEED = 20261122
 
 

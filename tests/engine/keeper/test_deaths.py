@@ -35,6 +35,8 @@ from app.engine.speech.sound import sound
 from app.engine.speech.text.script import parse_script
 from tests.support import light_engine
 
+pytestmark = pytest.mark.long
+
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 40)
 """Forty parts: a pause ends one."""
 Open = Callable[..., Keeper]

@@ -25,6 +25,8 @@ from tests.engine.keeper.test_broken_database import make_home
 from tests.support import light_engine
 from tests.support.database_damage import execute
 
+pytestmark = pytest.mark.long
+
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 MB = 1 << 20
 

@@ -24,6 +24,8 @@ from app.engine.keeper.keeper import Keeper
 from tests.support.places import TOP
 from tests.support.tiny_voices import STARTER, save_voice
 
+pytestmark = pytest.mark.long
+
 LONG = " ".join(f"[S{1 + n % 2}] This is line number {n} of a script that goes on for quite a while." for n in range(12))
 
 

@@ -19,6 +19,8 @@ from tests.support import light_painter
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import Idle
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:

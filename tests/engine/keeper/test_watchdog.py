@@ -30,6 +30,8 @@ from app.engine.keeper.recovery import DEAF
 from tests.support import light_engine
 from tests.support.places import TOP
 
+pytestmark = pytest.mark.long
+
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 SOURCE = ast.parse(Path(engine_loop.__file__).read_text("utf-8"))
 ASKED = {"__init__", "start", "wake", "stop", "close"}

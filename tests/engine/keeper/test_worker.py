@@ -14,6 +14,8 @@ from app.base.paths import home
 from app.engine.keeper import child
 from tests.support.places import TOP
 
+pytestmark = pytest.mark.long
+
 WORK = """
 import sys
 from app.engine.keeper import worker

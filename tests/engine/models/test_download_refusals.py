@@ -21,6 +21,8 @@ from tests.support import downloaded
 from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
 from tests.support.hub import Fault, Hub, etag, serving
 
+pytestmark = pytest.mark.long
+
 hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
 
 

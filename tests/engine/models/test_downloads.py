@@ -24,6 +24,8 @@ from tests.support.downloaded import ASKED, FILES, INDEX, MODEL, MORE, REPO, SIZ
 from tests.support.hub import Fault, Hub, etag
 from tests.support.places import TOP
 
+pytestmark = pytest.mark.long
+
 hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
 
 

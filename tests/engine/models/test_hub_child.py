@@ -22,6 +22,8 @@ from tests.support.downloaded import MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, che
 from tests.support.hub import Hub, etag
 from tests.support.places import TOP
 
+pytestmark = pytest.mark.long
+
 hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
 TOKEN = "hf_OfTheOwner"
 

@@ -44,6 +44,8 @@ from tests.support.guests import desk_at
 from tests.support.places import TOP
 from tests.support.tiny_pictures import save
 
+pytestmark = pytest.mark.long
+
 ADA = Person("visitor-ada", owner=False)
 FORCED, CHUNK = Choice(dtype="float32"), 4096
 

@@ -29,6 +29,8 @@ from tests.support.plans import plan
 from tests.support.separate_memory import SeparateMemory, separate_memory
 from tests.support.tiny_voices import save_voice
 
+pytestmark = pytest.mark.long
+
 pytest_plugins = ["tests.support.picture_fixtures"]
 OFFLOADS = ("none", "model", "group", "sequential")
 WITHIN = {"float32": 3 / 255, "apart": 12 / 255}

@@ -47,6 +47,8 @@ from tests.support.refused import take_away
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER, save_voice
 
+pytestmark = pytest.mark.long
+
 asked_anew = refused.asked_anew
 Run = Callable[..., list[Event]]
 SPEECH = "[S1] A short line. [S2] And its answer."

@@ -39,6 +39,8 @@ from app.machines.joining.versions import read_versions
 from tests.support.bad_helper import ANSWERED, REGISTER, Peak, ask, let_in, takes_a_task, talk, works
 from tests.support.waiting import WAIT_S, until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:

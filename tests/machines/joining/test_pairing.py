@@ -24,6 +24,8 @@ from app.machines.joining.join import find_membership, leave
 from app.machines.joining.register import Register
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.long
+
 VERSIONS = {"Hearth": "1.0", "Python": "3.11", "dask": "2026.8.0", "distributed": "2026.8.0"}
 Open = Callable[..., tuple[Pairing, Code]]
 

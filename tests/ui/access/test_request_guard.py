@@ -46,9 +46,11 @@ from app.ui.state.guest_limits import QUEUE_MOST
 from app.ui.state.person import KEY, NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf, start_picture
 from tests.support.guests import desk_at, guest_client, plain, press, shared
+from tests.support.nasty import make_chunk
 from tests.support.waiting import until
 
 pytestmark = [
+    pytest.mark.long,
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -738,7 +740,12 @@ def png(width: int, height: int) -> bytes:
     """A valid picture of one colour, as small as it goes."""
     rows = zlib.compressobj(9)
     data = b"".join(rows.compress(bytes(1 + (width + 7) // 8)) for _ in range(height)) + rows.flush()
-    return PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+    return (
+        PNG
+        + make_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0))
+        + make_chunk(b"IDAT", data)
+        + make_chunk(b"IEND", b"")
+    )
 
 
 def file_data(path: str) -> dict[str, object]:
@@ -750,12 +757,8 @@ def uploaded(client: httpx.Client, name: str, body: bytes) -> str:
 
 
 def text_bomb() -> bytes:
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 1, 0, 0, 0, 0))
-    return PNG + head + chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(80 << 20), 9)) + chunk(b"IEND", b"")
-
-
-def chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    head = make_chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 1, 0, 0, 0, 0))
+    return PNG + head + make_chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(80 << 20), 9)) + make_chunk(b"IEND", b"")
 
 
 def raw(address: str, request: bytes) -> bytes:

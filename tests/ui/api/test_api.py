@@ -44,6 +44,7 @@ from tests.support.waiting import until
 from tests.support.window import small_voice
 
 pytestmark = [
+    pytest.mark.long,
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -33,6 +33,8 @@ from tests.support.left_behind import leave_something
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
+pytestmark = pytest.mark.long
+
 needs_extra = pytest.mark.skipif(not has_machines(), reason="the extra machines is not installed")
 
 

@@ -26,6 +26,8 @@ from tests.cli.test_models_command import DAC, DIA, REPOS
 from tests.support.hub import Hub, serving
 from tests.support.tiny_voices import STARTER, save_voice
 
+pytestmark = pytest.mark.long
+
 GUEST = Person("guest", False)
 
 

@@ -18,6 +18,8 @@ from app.compat.selftest.simulate import Bites, biting
 from tests.support.combinations import combine
 from tests.support.tiny_models import FAMILIES, Family
 
+pytestmark = pytest.mark.long
+
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
 """Relative to the largest number of the plain library's result in float32, with weights rounded alike."""
 

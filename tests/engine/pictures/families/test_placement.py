@@ -40,7 +40,7 @@ from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make
 from tests.support.separate_memory import separate_memory
 
 pytest_plugins = ["tests.support.picture_fixtures"]
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torchao with torch 2.13
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")]  # torchao with torch 2.13
 
 
 def painted(paints: picture_painter.Painter, job: Path, **more: Any) -> list[Any]:

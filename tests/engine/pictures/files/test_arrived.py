@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from app.engine.pictures.files.arrived import SIDE_MOST, is_picture
-from tests.base.test_foreign_files import chunk
+from tests.support.nasty import make_chunk
 
 HEAD_BYTES = 33
 
@@ -32,7 +32,7 @@ def test_thousands_of_colour_profiles_are_refused_at_once(tmp_path: Path, at_the
     """Two megabytes that unpack to one gigabyte took 8.5 s."""
     plain = make_png()
     place = len(plain) - 12 if at_the_end else HEAD_BYTES
-    packed = chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(1 << 19), 9))
+    packed = make_chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(1 << 19), 9))
     (tmp_path / "a.png").write_bytes(plain[:place] + packed * 2000 + plain[place:])
     began_s = time.thread_time()
     assert not is_picture(tmp_path / "a.png")
@@ -46,7 +46,7 @@ def test_thousands_of_colour_profiles_are_refused_at_once(tmp_path: Path, at_the
 def test_pixels_that_cannot_be_decoded_are_no_picture(tmp_path: Path, pixels: bytes) -> None:
     """Every checksum is right."""
     plain = make_png()
-    (tmp_path / "a.png").write_bytes(plain[:HEAD_BYTES] + chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
+    (tmp_path / "a.png").write_bytes(plain[:HEAD_BYTES] + make_chunk(b"IDAT", pixels) + make_chunk(b"IEND", b""))
     assert not is_picture(tmp_path / "a.png")
 
 

@@ -34,6 +34,8 @@ from tests.support.picture_fixtures import (
     read_pixels,
 )
 
+pytestmark = pytest.mark.long
+
 pytest_plugins = ["tests.support.picture_fixtures"]
 
 

@@ -31,6 +31,8 @@ from app.engine.pictures.run.final_settings import resolve_settings
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, load_painter, read_pixels
 
+pytestmark = pytest.mark.long
+
 pytest_plugins = ["tests.support.picture_fixtures"]
 
 

@@ -213,6 +213,7 @@ def test_every_synonym_is_found_and_every_small_word_is_no_thing() -> None:
         make_tables(GRAMMAR | {"also": {"drake": "red dragon"}})
 
 
+@pytest.mark.long
 def test_what_is_painted_for_any_heap_of_words_reads_as_itself() -> None:
     draw = random.Random(5)
     words = [*(" ".join(each) for each in TABLES.phrases), *ROLE_OF, "dragon", "7", ",", ".", "circel", "no", "and", "on", "between", "one"]

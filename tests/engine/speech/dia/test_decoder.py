@@ -24,6 +24,8 @@ from tests.support import speech_fixtures, tiny_voices
 from tests.support.combinations import combine
 from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
 
+pytestmark = pytest.mark.long
+
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 

@@ -33,6 +33,8 @@ from app.engine.speech.text.sounds import SIGNS
 from tests.support import speech_fixtures
 from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, find_result, run, write_clip
 
+pytestmark = pytest.mark.long
+
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
