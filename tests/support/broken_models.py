@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.models.config_facts import FACTS
+from app.engine.models.judged_files import SETTINGS
 from tests.support.nasty import RAW, nest
 
 HUGE_DIGITS: Final = "9" * 4250
@@ -27,6 +28,8 @@ NUMBERS: Final = (
     '"\\u001b[2J\\u202e"', "1000000", "65536", "131072", "16", "64", "128", "7",
 )  # fmt: skip
 """JSON for a single value."""
+EXTREME: Final = 23
+"""So many of them, the first, are numbers, most of them out of any range."""
 DEEP: Final = 70
 DEEPEST: Final = 100_000
 SHARDS_MOST: Final = 1_000_000
@@ -166,15 +169,20 @@ def _pick(chance: random.Random, model: Path, pattern: str) -> Path | None:
     return chance.choice(found) if found else None
 
 
-def _settings(chance: random.Random, model: Path) -> tuple[Path, Any] | None:
-    found = [
+def _list_settings(model: Path) -> list[Path]:
+    return [
         each
         for each in sorted(model.rglob("*.json"))
         if each.is_file() and each.stat().st_size < 100_000 and each.name not in ("vocab.json", "tokenizer.json")
     ]
-    if not found:
-        return None
-    path = chance.choice(found)
+
+
+def _settings(chance: random.Random, model: Path) -> tuple[Path, Any] | None:
+    found = _list_settings(model)
+    return _parse(chance.choice(found)) if found else None
+
+
+def _parse(path: Path) -> tuple[Path, Any] | None:
     try:
         return path, json.loads(_read(path))
     except (ValueError, OSError, RecursionError):
@@ -205,11 +213,15 @@ def change_number(chance: random.Random, model: Path, outside: Path) -> str:
 
 
 def change_fact(chance: random.Random, model: Path, outside: Path) -> str:
-    """Change, or add, a value whose name Hearth knows."""
-    if (found := _settings(chance, model)) is None or not isinstance(found[1], dict):
+    """Change, or add, a value whose name Hearth knows, in what it judges; a number mostly to one that no model has."""
+    files = [
+        each for each in map(_parse, _list_settings(model)) if each is not None and each[0].name in SETTINGS and isinstance(each[1], dict)
+    ]
+    there = [(*file, keys) for file in files for keys in _leaves(file[1]) if keys[-1] in FACTS and FACTS[keys[-1]].kind is not str]
+    if not files:
         return ""
-    there = [keys for keys in _leaves(found[1]) if keys[-1] in FACTS]
-    return _put(*found, chance.choice(there) if there and chance.random() < 0.8 else (chance.choice(list(FACTS)),), chance.choice(NUMBERS))
+    path, values, keys = chance.choice(there) if there and chance.random() < 0.8 else (*chance.choice(files), (chance.choice(list(FACTS)),))
+    return _put(path, values, keys, chance.choice(NUMBERS[:EXTREME] if chance.random() < 0.7 else NUMBERS))
 
 
 def change_nesting(chance: random.Random, model: Path, outside: Path) -> str:
