@@ -17,7 +17,7 @@ from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
 from app.engine.jobs.seed import draw_seed
-from app.engine.keeper.delivery import deliver
+from app.engine.keeper.delivery import Delivery, deliver
 from app.engine.keeper.keeper import Keeper
 from app.engine.kinds import kind_of, parts_of
 from app.engine.speech.sound.arrived import PART_MOST_S
@@ -245,8 +245,11 @@ class JobLender:
         job = shared.at.job
         if self._shared.pop(job.id, None) is not None:
             shared.at.drop()
-            delivery = deliver(self._keeper.home, job.request, self._keeper.folder(job.id))
-            if not delivery.files or delivery.missing:
+            try:
+                delivery = deliver(self._keeper.home, job.request, self._keeper.folder(job.id))
+            except OSError:  # the disk is full, for which the queue knows how to wait
+                delivery = Delivery()
+            if not delivery.whole:
                 self._keeper.give_up_lent_out(job.id)
                 return
             elapsed_s = time.monotonic() - shared.since_s
@@ -266,10 +269,10 @@ class JobLender:
                 begun.keep(path, target)
 
     def _take(self, job: Job, end: TaskEnd) -> None:
-        away = self._away.pop(job.id, None)
-        known = self._hub.register.find(end.machine)
-        if away is None:
+        away, known = self._away.get(job.id), self._hub.register.find(end.machine)
+        if away is None or away.task != end.id:  # it was taken back, and may be at another one by now
             return
+        del self._away[job.id]
         if isinstance(end.event, Finished) and kind_of(job.request).is_result(job.request, [*end.files.values()], away.longest_s):
             self._hub.judged.take(end.machine)
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")

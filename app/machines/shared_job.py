@@ -148,7 +148,7 @@ class SharedJob:
         return expect_seconds(self._asking.find(self.job.id, machine))
 
     def _is_there(self, place: int) -> bool:
-        return all((self._folder / name).is_file() for name in self.pieces.name_files(place))
+        return self.pieces.parts.files.is_made(self._folder, place)
 
     def _ask_for(self, place: int) -> Request:
         return replace(self.pieces.ask_for(place), model=self.model)

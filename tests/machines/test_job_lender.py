@@ -27,6 +27,7 @@ from app.engine.keeper.state import EngineState
 from app.machines import job_lender, judged
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
+from app.machines.hub import TaskEnd
 from app.machines.job_lender import JobLender
 from app.machines.outlook import UNKNOWN_S, Outlook
 from app.machines.tasks import begun
@@ -267,6 +268,15 @@ def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, m
     lender.offer(joins=True, taken=())
     assert (stopped, put_back, lender.busy) == (["task"], ["job"], set()) and lender.failures.find("job") == {"a"}
     assert "it did not end within 4 h" in str(hub.judged.failed["a"])
+
+
+def test_a_late_end_is_not_taken_for_that_of_the_machine_that_has_the_script_now(tmp_path: Path) -> None:
+    keeper = SimpleNamespace(home=home(tmp_path))
+    hub = SimpleNamespace(register=SimpleNamespace(find=lambda machine: None))
+    lender = JobLender(keeper, hub, SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
+    lender._away["job"] = away = job_lender._Away("task-2", "b", 0.0, Outlook(), 1.0)
+    lender._take(SimpleNamespace(id="job"), TaskEnd("task-1", "a", Stopped((), 1.0), {}))  # type: ignore[arg-type]
+    assert lender._away == {"job": away}
 
 
 def test_a_part_that_is_spoken_again_stays_here() -> None:

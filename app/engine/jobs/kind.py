@@ -1,8 +1,8 @@
-"""A kind of job: what speech and pictures each do in their own way. `app.engine.kinds` names both; nobody else asks which one it is."""
+"""A kind of job: what speech and pictures each do in their own way, beyond what a request itself answers. `app.engine.kinds` names both."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -28,7 +28,7 @@ class Part:
 class Kind(Protocol[Asks]):
     name: KindName
     loads_with: str
-    """The module whose `load` loads a model of this kind; only the engine imports it."""
+    """The module whose `load_found` loads a model of this kind; only the engine imports it."""
 
     def check(self, home: Home, request: Asks) -> None:
         """Raise Trouble for what the request's model cannot do on any machine, before anything is loaded."""
@@ -64,4 +64,3 @@ class Kind(Protocol[Asks]):
 
 
 AnyKind = Kind[Any]
-Names = Mapping[KindName, AnyKind]

@@ -43,6 +43,9 @@ class PartFiles:
     def name_begun(self, place: int) -> str:
         return self._name(self.begun, place)
 
+    def name_passing(self, which: str) -> str:
+        return self.passing.replace("*", which)
+
     def shown(self, folder: Path, place: int) -> Path:
         """Return where a part's file to show is, or will be."""
         return folder / self._name(self.made[0], place)
@@ -121,8 +124,8 @@ def take(folder: Path, file: Path, name: str, machine: str) -> Path:
     """Put a file that another machine made into a job's folder, unless it is there by now; note whose it is."""
     path = folder / name
     if not path.is_file():
-        atomic_write.write_text(folder / MACHINES, json.dumps({**read_machines(folder), name: machine}, ensure_ascii=False))
         atomic_write.put_in_place(file, path)
+        atomic_write.write_text(folder / MACHINES, json.dumps({**read_machines(folder), name: machine}, ensure_ascii=False))
     return path
 
 

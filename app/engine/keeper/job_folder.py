@@ -61,7 +61,7 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
 
 def show_preview(folder: Path, preview: Preview) -> Preview:
     """Put another machine's preview into a job's folder."""
-    path = folder / PAINTED.passing.replace("*", "elsewhere")
+    path = folder / PAINTED.name_passing("elsewhere")
     atomic_write.put_in_place(Path(preview.path), path)
     return dataclasses.replace(preview, path=str(path))
 
@@ -99,15 +99,23 @@ def drop_all_passing(jobs: Path, live: Collection[str]) -> None:
 
 def remove_old_folders(jobs: Path, needed: Collection[str]) -> None:
     """Remove the folders of jobs that ended, but for the newest."""
-    folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
+    folders = sorted(jobs.iterdir(), key=_changed_s) if jobs.is_dir() else []
     for folder in [each for each in folders if each.name not in needed][:-FOLDERS_KEPT]:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _changed_s(folder: Path) -> float:
+    """Return when a folder was changed; now, if another process has just removed it."""
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return time.time()
 
 
 def tidy_uploads(uploads: Path, needed: str) -> None:
     """Delete uploads after a day, unless a job that may still run needs their folder (`needed`)."""
     for folder in uploads.iterdir() if uploads.is_dir() else ():
-        if folder.name not in needed and time.time() - folder.stat().st_mtime > UPLOADS_S:
+        if folder.name not in needed and time.time() - _changed_s(folder) > UPLOADS_S:
             shutil.rmtree(folder, ignore_errors=True)
 
 

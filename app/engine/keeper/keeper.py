@@ -203,8 +203,8 @@ class Keeper:
         taken = self.journal.take_waiting(job)
         if taken is not None:
             self._lent_out[job] = stop
-            self.folder(job).mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(OSError):  # on a full disk the person resumes it
+                self.folder(job).mkdir(parents=True, exist_ok=True)
                 (self.folder(job) / LENT_OUT).touch()
             self._board.name_model(job, model)
             if self._stop_if_asked(job):
@@ -312,7 +312,7 @@ class Keeper:
         request = adopt(self.home, request)
         asked = dict.fromkeys((resolve(self.home, request), request))
         unfinished = [job for each in asked for job in self.journal.list_unfinished(each, choice)]
-        return next((job for job in unfinished if measure_progress(self.folder(job.id))), None)
+        return next((job for job in unfinished if any(measure_progress(self.folder(job.id)).values())), None)
 
     def retry_start(self) -> None:
         """Start the engine again now, after failed starts."""
@@ -320,9 +320,10 @@ class Keeper:
         self._loop.wake()
 
     def discard(self, job: str) -> None:
-        """Give up an interrupted job; move its finished parts to the shelf."""
-        self._loop.ends.end(job, Stopped((), 0.0))
-        self._loop.ends.settle(job)
+        """Give up an interrupted job; move its finished parts to the shelf. One that was resumed meanwhile runs on."""
+        if any(each.id == job for each in self.interrupted):
+            self._loop.ends.end(job, Stopped((), 0.0))
+            self._loop.ends.settle(job)
 
     def folder(self, job: str) -> Path:
         return self._stores.job_folder(job)

@@ -30,8 +30,8 @@ def _adopt(home: Home, path: str) -> str:
             folder = home.scratch / "uploads" / hashlib.file_digest(file, "sha256").hexdigest()[:32]
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)  # it stays a day from now, or as long as a job needs it
-        for each in (Path(path), Path(path).with_suffix(".json")):  # the second: what is noted beside the clip of a voice
-            if is_file(each) and not (folder / each.name).exists():
+        for each in (Path(path), Path(path).with_suffix(".json")):  # the second: what is noted beside the clip of a voice, which may change
+            if is_file(each) and (each.suffix == ".json" or not (folder / each.name).exists()):
                 with open_regular(each) as file, replacing(folder / each.name) as unfinished, unfinished.open("wb") as copy:
                     shutil.copyfileobj(file, copy)
     except OSError:  # the run tells what cannot be read; without room for a copy it can still be used where it lies

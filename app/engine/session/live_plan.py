@@ -21,8 +21,9 @@ class LivePlan:
         self._decided, self._dial, self._verdicts = decided, dial, verdicts
         self._plans: dict[Chunk, Plan | Trouble] = {}
         self._standing_in: dict[tuple[Chunk, int], Plan] = {}
-        first = self._decide_for(dial.chunk)
-        self._chunk: Chunk = dial.chunk if before is None or isinstance(first, Plan) else before._chunk
+        asked = dial.chunk  # which may change at any time
+        first = self._decide_for(asked)
+        self._chunk: Chunk = asked if before is None or isinstance(first, Plan) else before._chunk
         """The last size that was asked for and can run."""
         latest = self._decide_for(self._chunk)
         if isinstance(latest, Trouble):

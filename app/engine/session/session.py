@@ -208,9 +208,9 @@ class Session:
                 if live.now is not shown:
                     shown = live.now
                     tell(model.id, shown)
-                if live.refused is not None and live.refused is not refused:
-                    yield Note(live.refused.sentence)
-                refused = live.refused
+                before, refused = refused, live.refused
+                if refused is not None and refused is not before:
+                    yield Note(refused.sentence)
                 if isinstance(event, Finished) and worked and not seam.calls:
                     # Attention that was not observed may be wrong: report it rather than call it a success.
                     raise Trouble(

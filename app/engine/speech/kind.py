@@ -69,8 +69,7 @@ class SpeechKind:
     def measure_work(self, home: Home, request: SpeechRequest) -> float:
         limits = find_limits(home, request.model)
         parts = script.parse_script(request.text, limits).parts
-        chosen = request.only_parts or range(len(parts))
-        return sum(parts[place].seconds for place in chosen if place < len(parts)) * limits.frame_rate
+        return sum(parts[place].seconds for place in request.choose_parts(len(parts)) if place < len(parts)) * limits.frame_rate
 
     def join(
         self, home: Home, request: SpeechRequest, folder: Path, places: Collection[int], target: Path

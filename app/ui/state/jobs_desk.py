@@ -124,11 +124,11 @@ class JobsDesk:
             granted = dataclasses.replace(granted, model=request.model)  # that of the parts which it takes over
         return granted
 
-    def check_turn(self, person: Person, by_program: bool = False) -> None:
-        """Raise Trouble if this person may not queue anything now."""
+    def check_turn(self, person: Person, by_program: bool = False, jobs: int = 1) -> None:
+        """Raise Trouble if this person may not queue so many jobs now."""
         if not person.owner:
             check_turn(person, self.keeper, read_allowance(self.settings.get(SAVED, {})))
-        elif self.keeper.journal.count_waiting() >= (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
+        elif self.keeper.journal.count_waiting() + jobs > (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
             raise QueueFull(
                 say("queue.full", "The queue is full ({most} {most:job|jobs}). Clear it, or wait for some jobs to finish.", most=most)
             )
@@ -145,6 +145,7 @@ class JobsDesk:
                     most=GRID_MOST,
                 )
             )
+        self.check_turn(person, jobs=count)
         seed = random.randrange(SEED_LIMIT) if request.seed is None else request.seed
         seeded = dataclasses.replace(request, seed=seed)
         jobs = tuple(tuple(self.begin(dataclasses.replace(seeded, **{column: x, row: y}), person) for x in xs) for y in ys)

@@ -85,6 +85,14 @@ def test_a_script_that_ended_has_its_parts_after_a_restart(open_: Open, state: S
     assert not keeper.has_parts(job) and not keeper.find_last_script()
 
 
+def test_a_job_that_was_resumed_meanwhile_is_not_given_up(open_: Open) -> None:
+    """The page's list of interrupted jobs is up to a second old."""
+    job = (keeper := open_()).submit(SpeechRequest(SCRIPT)).id
+    keeper.journal.put_back(job)
+    keeper.discard(job)
+    assert keeper.journal.get(job).state == "queued"
+
+
 def test_a_part_that_is_likely_wrong_keeps_its_mark_after_a_restart(open_: Open) -> None:
     job = speak(keeper := open_(), 2, "finished")
     about = keeper.folder(job) / "part-001.json"

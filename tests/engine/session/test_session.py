@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from app.base.paths import home
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
+from app.compat.machine.pretended import MACHINES
 from app.compat.machine.processor import find_refusal
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, learn, load
 from app.compat.planning.decide import decide
@@ -24,7 +25,7 @@ from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import AUTO, Choice, Dtype, Plan, Quantised
 from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import biting
-from app.engine.jobs.control import Control
+from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
@@ -457,6 +458,19 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     session.dial.chunk = 64
     assert live.now.chunk_q == 64 and live.refused is None
     assert not any(each.sentence.key == "chunk_q.differs" for each in live.now.because)
+
+
+def test_a_size_that_changes_while_a_plan_begins_is_the_one_decided_for() -> None:
+    """The slider moves in another process at any time."""
+    dial, plans = Dial(), dict[int | str, object]()
+
+    def decided(verdicts: object, chunk: int | str) -> Plan:
+        dial.chunk = 64
+        plans[chunk] = plan = decide(MACHINES["cpu"], chunk=chunk)
+        return plan
+
+    dial.chunk = 128
+    assert LivePlan(decided, dial, {})._latest is plans[128]
 
 
 def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dict[str, str]) -> None:

@@ -45,7 +45,7 @@ from app.launcher import failure
 from app.ui import live_view, routes, window
 from app.ui.api import openai
 from app.ui.page import views
-from app.ui.state import json_routes
+from app.ui.state import jobs_desk, json_routes
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, paint_view, speak_view
 from tests.support.database_damage import execute
@@ -291,6 +291,16 @@ def test_a_model_of_the_other_kind_is_refused_before_anything_waits(tmp_path: Pa
         assert not desk.keeper.journal.list_waiting() and OWNER.name not in desk.jobs.grids
         assert desk.models.read_limits(painter) == (None, DIA)
         assert openai.find_model(desk, "gpt-4o", "speech") == "", "any other name is the best voice"
+
+
+def test_a_grid_for_which_the_queue_has_no_room_begins_none_of_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_desk, "QUEUE_MOST", 3)
+    with desk_at(tmp_path) as desk:
+        with pytest.raises(Trouble, match="queue is full"):
+            desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
+        assert not desk.keeper.journal.list_waiting() and OWNER.name not in desk.jobs.grids
+        desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2, 4, 6]), ("guidance", [1.0]), OWNER)
+        assert len(desk.keeper.journal.list_waiting()) == 3
 
 
 CHOICES = {"input", "change", "release", "submit", "blur", "select", "upload"}

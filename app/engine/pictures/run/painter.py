@@ -300,7 +300,7 @@ class Painter:
         assert self._colours is not None
         latents = torch.cat([per_request.unpack_latents(self._pipe, self._family, each, settings) for each in torch.split(predicted, 1)])
         first = loop.pictures[0]
-        path = first.path.with_name(PAINTED.passing.replace("*", f"{first.index}-{done}"))
+        path = first.path.with_name(PAINTED.name_passing(f"{first.index}-{done}"))
         preview.write(self._colours.draw(latents), path)
         return Preview(done, str(path))
 

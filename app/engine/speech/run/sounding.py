@@ -81,4 +81,4 @@ class Sounding:
     def _path(self, number: int) -> Path:
         """Pieces of another attempt have other names: a page may be fetching those before, and browsers keep what they fetched."""
         attempt = f"{self._attempt}-" if self._attempt else ""
-        return self._job / SPOKEN.passing.replace("*", f"{self._index:03d}-{attempt}{number:03d}")
+        return self._job / SPOKEN.name_passing(f"{self._index:03d}-{attempt}{number:03d}")
