@@ -56,9 +56,9 @@ class Table:
         monkeypatch.setattr(room.time, "monotonic", lambda: self.now_s)
         make = room.make_forecast
 
-        def count(*asked: object) -> object:
+        def count(*asked: object, **more: object) -> object:
             self.forecasts += 1
-            return make(*asked)  # type: ignore[arg-type]
+            return make(*asked, **more)  # type: ignore[arg-type]
 
         monkeypatch.setattr(room, "make_forecast", count)
         keeper = SimpleNamespace(home=home(folder).create(), chunk=AUTO, state=self, tell_waiting=self.tell_waiting)
