@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import BadRequest, DiskFull, QuotaMet, Trouble
 from app.engine.jobs.events import Failed, Note
@@ -37,6 +39,7 @@ def rename_keys(file: Path) -> None:
     file.write_bytes(b"".join(lines))
 
 
+@pytest.mark.slow
 def test_no_renamed_key_changes_what_is_decided(tmp_path: Path) -> None:
     """In a copy of Hearth in which every key has another name: the same statuses and codes, the same words for owner and guest, the same
     jobs wait."""

@@ -56,7 +56,7 @@ def check(home: Home, request: Request, model: Model) -> None:
     """Raise Trouble if the request's model cannot do it on any machine. A missing one is reported when it is loaded."""
     if model.kind != request.kind:
         _refuse_kind(home, model)
-    kind_of(request).check(home, request)
+    kind_of(request).check(home, request, model)
 
 
 def _refuse_kind(home: Home, model: Model) -> None:

@@ -97,6 +97,7 @@ def test_what_is_chosen_by_hand_is_planned_and_runs(tinkerer: Page, opened: Open
     until(lambda: opened.settings()["choice"] == {"chunk": "auto"})
 
 
+@pytest.mark.slow
 def test_a_choice_that_cannot_work_says_so_and_changes_nothing(tinkerer: Page, opened: Open) -> None:
     """Where the choice is made no button leads to the tab that is open."""
     page, kept = tinkerer, opened.settings().get("choice")

@@ -54,6 +54,7 @@ def test_a_download_is_agreed_to_where_the_person_is(page: Page, opened: tuple[D
     assert begun.call_args.args[0].id == "sd15"
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_path_stands_beside_it(page: Page) -> None:
     """It stood at the top of a page longer than the screen: Add seemed to do nothing."""
     go(page, "models")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -43,6 +44,7 @@ def make_clip(file: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_what_leaves_the_machine_names_no_folder_of_it(visit: Visit, opened: Open, tmp_path: Path) -> None:
     """A PNG named its start picture by its whole path."""
     mine = tmp_path / BESIDE

@@ -116,6 +116,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
 LOOKS = [("light", "en-US", 1280), pytest.param("dark", "zh-CN", 390, marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("light", "language", "width"), LOOKS)
 def test_the_owners_panel(light: str, language: str, width: int, desk: Desk, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)
@@ -162,7 +163,7 @@ def test_a_guest_whose_share_has_ended_is_not_told_to_start_hearth(desk: Desk, b
     with shared(desk) as (address, words, _):
         page = look(browser, address, "light", "en-US", 390)
         enter(page, words)
-        page.wait_for_function("window.Hearth?.state")
+        page.wait_for_function("window.Hearth?.live.state")
     note = page.locator(".h-away-note")
     expect(note).to_have_text("Hearth cannot be reached. If sharing has ended, ask for a new link; else this page reconnects by itself.")
     page.locator("#speak-text textarea").fill("Hello.")

@@ -86,6 +86,7 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     expect(page.locator("#h-parts .h-again").nth(1)).to_be_focused()  # whoever goes by keyboard is where they were
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tab", "field", "words"), [("speak", "speak-text", "(laughs)"), ("paint", "paint-prompt", "dragon")])
 def test_what_a_starter_cannot_do_is_told_while_it_is_typed(visit: Visit, opened: Open, tab: str, field: str, words: str) -> None:
     """Of the model that is chosen, and no longer once another is."""
@@ -107,6 +108,7 @@ def test_what_a_starter_cannot_do_is_told_while_it_is_typed(visit: Visit, opened
     until(lambda: opened.settings()[tab]["model"] == kept)  # for the tests that follow
 
 
+@pytest.mark.slow
 def test_what_the_starter_paints_instead_is_named_and_taken_with_a_press(visit: Visit, opened: Open) -> None:
     page, kept = visit("paint"), opened.settings()["paint"]["model"]
     mine = page.locator("#paint-model input").input_value()
@@ -147,6 +149,7 @@ LARGER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tab", "field", "words", "title"),
     [("speak", "speak-text", "(laughs)", "Dia 1.6B"), ("paint", "paint-prompt", "dragon", "Stable Diffusion 1.5")],
@@ -450,6 +453,7 @@ def test_under_a_panel_no_key_begins_anything(visit: Visit, opened: Open) -> Non
     ended(opened)
 
 
+@pytest.mark.slow
 def test_a_late_answer_leaves_the_focus_where_the_person_went(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     paint(page, opened, "a bridge that is deleted late")
@@ -468,6 +472,7 @@ def test_a_late_answer_leaves_the_focus_where_the_person_went(visit: Visit, open
     expect(search).to_be_focused()
 
 
+@pytest.mark.slow
 def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     paint(page, opened, "a tower that nobody needs")

@@ -78,6 +78,7 @@ def test_a_line_that_is_said_twice_goes_with_its_script(visit: Visit) -> None:
         expect(lines).to_have_count(count)
 
 
+@pytest.mark.slow
 def test_a_page_that_is_open_costs_next_to_nothing(visit: Visit, opened: Open) -> None:
     """The server's part of the strip: about 1 % of a core while nothing runs, counted in a piece of Python that is timed meanwhile,
     because a core that has busy neighbours takes twice as long for either."""

@@ -28,6 +28,7 @@ SCORES_BYTES = 2 * 4 * 1024 * 1024 * 4
 """Of one call in one piece: batch, heads, queries, keys, float32."""
 
 
+@pytest.mark.slow
 def test_the_machine_is_told_with_its_reasons(visit: Visit) -> None:
     page = visit("machine")
     expect(page.locator("#h-plan table").first).to_contain_text("precision")
@@ -132,6 +133,7 @@ def chunk_off(page: Page, opened: Open, kept: dict[str, object]) -> None:
     until(lambda: not opened.settings().get("choice", {}).get("kernels"))
 
 
+@pytest.mark.slow
 def test_the_last_place_of_the_slider_counts(visit: Visit, opened: Open) -> None:
     """Also where it is moved again before the server has answered."""
     page = visit("machine")
@@ -228,6 +230,7 @@ def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) ->
     assert taught.subject not in load(verdicts, machine)
 
 
+@pytest.mark.slow
 def test_the_knee_is_taken_by_its_button_and_never_by_itself(visit: Visit, opened: Open) -> None:
     for model in ("sdxl-turbo", "dia-1.6b"):
         keep_curve(home(opened.home), Curve(model, tuple(Point(size, 1.0) for size in SIZES), 256))

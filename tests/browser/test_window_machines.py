@@ -111,6 +111,7 @@ def paint(desk: Desk, words: str, batch: int) -> str:
     return desk.keeper.submit(PictureRequest(words, model="starter-painter", batch=batch, seed=1)).id
 
 
+@pytest.mark.slow
 def test_two_windows_pair_and_work_together(two: tuple[tuple[Desk, str], tuple[Desk, str]], pages: list[Page]) -> None:
     (main, _), (helper, _) = two
     ours, theirs = pages

@@ -51,6 +51,7 @@ def job(kind: str, cure: str = "", **more: Any) -> dict[str, Any]:
     return {kind: seen | ({"preview": "", "rate": ""} if kind == "picture" else {}) | more}
 
 
+@pytest.mark.slow
 def test_a_script_that_scrolls_is_reached_by_keyboard(page: Page) -> None:
     go(page, "speak")
     box, turns = page.locator("#speak-text textarea"), page.locator(".h-turns")
@@ -64,6 +65,7 @@ def test_a_script_that_scrolls_is_reached_by_keyboard(page: Page) -> None:
     box.fill(before)
 
 
+@pytest.mark.slow
 def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
     go(page, "paint")
     for tab, kind, area, cure, buttons in (

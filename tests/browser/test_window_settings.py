@@ -49,6 +49,7 @@ def begin() -> Iterator[Callable[[Path, Path], Open]]:
         each.process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # two starts, a load, a picture and the whole check of a machine, for which other programs leave little
 def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_restart(
     visit: Visit, tmp_path: Path, begin: Callable[[Path, Path], Open], monkeypatch: pytest.MonkeyPatch
@@ -189,6 +190,7 @@ def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: s
     until(lambda: opened.jobs()[-1]["state"] == "finished")
 
 
+@pytest.mark.slow
 def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: Open) -> None:
     """The first change is held up on its way until the second would have overtaken it."""
     page = visit("paint")
@@ -210,6 +212,7 @@ def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: O
     until(lambda: {opened.settings()["paint"][side] for side in ("width", "height")} == {128})
 
 
+@pytest.mark.slow
 def test_quicker_is_told_used_and_brought_back(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     unfold(page, "Settings")

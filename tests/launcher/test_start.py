@@ -91,6 +91,7 @@ def test_help_with_a_command_makes_no_environment(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_help_and_unknown_words_leave_an_environment_as_it_is(made: Checkout) -> None:
     def look() -> list[tuple[str, int]]:
         return sorted((str(file), file.stat().st_mtime_ns) for file in (made.top / ".venv").rglob("*") if "__pycache__" not in file.parts)
@@ -169,6 +170,7 @@ def test_the_tests_of_a_room_are_named_by_it_and_checks_end_with_the_first_that_
         assert ("test_house" in done.stdout) is (not failing)
 
 
+@pytest.mark.slow
 def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
     for wrong in ((), ("everything",)):
         told = made.start("add", *wrong)
@@ -218,6 +220,7 @@ def test_a_checkout_that_was_moved_starts_as_before(made: Checkout) -> None:
         made.start()
 
 
+@pytest.mark.slow
 def test_what_is_asked_anew_and_cannot_be_had_leaves_the_old_one_working(made: Checkout) -> None:
     made.wants("nowhere==1.0")
     try:
@@ -230,6 +233,7 @@ def test_what_is_asked_anew_and_cannot_be_had_leaves_the_old_one_working(made: C
     assert made.start().stderr == ""
 
 
+@pytest.mark.slow
 def test_a_half_made_one_is_made_anew(made: Checkout) -> None:
     (made.slot / "hearth.json").unlink()
     (made.slot / "leftover").write_text("")

@@ -76,6 +76,7 @@ def token(page: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Checkout) -> None:
     """Twice: first something is in the way of the new environment, then it is gone."""
     before, in_the_way = broken.slot, slots.other_slot(broken.slot)

@@ -27,6 +27,7 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.slow
 def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
     place = home(tmp_path).create()
     hub = Hub(place, "127.0.0.1")

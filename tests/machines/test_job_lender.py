@@ -75,6 +75,7 @@ def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
     assert {seed for _, seed, _ in made} == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 2])
 def test_previews_of_another_machine_are_shown(batch: int, main: Main) -> None:
     helper = main.helpers[0].home

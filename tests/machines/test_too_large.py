@@ -72,6 +72,7 @@ def test_it_runs_where_there_is_room_and_what_fits_passes_it_here(main: Main) ->
     assert began(here) == {200}, "the engine here had nothing else to do"
 
 
+@pytest.mark.slow
 def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
     pace(there, 0.4)
@@ -149,6 +150,7 @@ def test_it_waits_for_a_machine_that_was_lost_and_may_come_back(main: Main, tmp_
     assert 501 in began(here) - began(small.home), "nobody came"
 
 
+@pytest.mark.slow
 def test_what_fails_at_one_machine_goes_to_another_that_has_room(main: Main, tmp_path: Path) -> None:
     """And comes here where both fail, with a sentence; each is asked once."""
     here, first = main.keeper.home.root, main.helpers[0]

@@ -54,6 +54,7 @@ def test_another_caption_is_another_picture(pipeline: StableDiffusionPipeline) -
     assert np.abs(one.astype(float) - other).mean() > 20
 
 
+@pytest.mark.slow
 def test_strong_guidance_does_not_wash_the_colours_out(pipeline: StableDiffusionPipeline) -> None:
     """Without rescaling it drove half of all values to black or full colour."""
 
@@ -90,6 +91,7 @@ def test_the_same_weights_go_on_from_a_picture(pipeline: StableDiffusionPipeline
     assert not found[0] and all(found[4:]), found
 
 
+@pytest.mark.slow
 def test_a_hole_is_filled_without_a_seam_at_every_strength(pipeline: StableDiffusionPipeline) -> None:
     """Along the mask's edge nothing steps more than the drawing itself does, and outside it nothing changes."""
     start, filling = Image.fromarray(draw(START, 256)), StableDiffusionInpaintPipeline(**pipeline.components, requires_safety_checker=False)

@@ -31,6 +31,7 @@ def fuzz(family: str, mutations: int, seed: int, folder: Path) -> None:
         assert outcome.usable < mutations or mutations < MANY, "nothing was broken"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", SAMPLE)
 def test_a_few_broken_models(family: str, tmp_path: Path) -> None:
     fuzz(family, MANY, 1, tmp_path)

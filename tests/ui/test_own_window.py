@@ -256,6 +256,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("there", "display"), [("None", ":0"), ("True", ""), ("True", ":987")], ids=["no-web-view", "no-display", "fails"])
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser in its place is a shell script")
 def test_without_a_window_the_browser_opens_as_before(tmp_path: Path, there: str, display: str) -> None:

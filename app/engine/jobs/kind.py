@@ -30,8 +30,8 @@ class Kind(Protocol[Asks]):
     loads_with: str
     """The module whose `load_found` loads a model of this kind; only the engine imports it."""
 
-    def check(self, home: Home, request: Asks) -> None:
-        """Raise Trouble for what the request's model cannot do on any machine, before anything is loaded."""
+    def check(self, home: Home, request: Asks, model: Any) -> None:
+        """Raise Trouble for what the request's model, a row of the catalog, cannot do on any machine, before anything is loaded."""
 
     def plan_parts(self, home: Home, request: Asks) -> tuple[Part, ...]:
         """Return the parts of the whole job."""

@@ -16,6 +16,7 @@ from app.engine.jobs.request import KindName, PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.models import catalog, safetensors
 from app.engine.models.forecast import count_steps
+from app.engine.models.model import Model
 from app.engine.pictures.files.arrived import is_picture
 
 
@@ -23,7 +24,7 @@ class PictureKind:
     name: KindName = "picture"
     loads_with = "app.engine.pictures.run.painter"
 
-    def check(self, home: Home, request: PictureRequest) -> None:
+    def check(self, home: Home, request: PictureRequest, model: Model) -> None:
         """What a model cannot paint is told by its run, which has its family at hand."""
 
     def plan_parts(self, home: Home, request: PictureRequest) -> tuple[Part, ...]:

@@ -14,7 +14,7 @@ from app.engine.jobs.kind import Part
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import KindName, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
-from app.engine.models import catalog
+from app.engine.models.model import Model
 from app.engine.models.on_disk import find_limits, read_voice_limits
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.sound import arrived, join_sound, spoken_parts
@@ -29,8 +29,8 @@ class SpeechKind:
     name: KindName = "speech"
     loads_with = "app.engine.speech.run.loader"
 
-    def check(self, home: Home, request: SpeechRequest) -> None:
-        limits = read_voice_limits(home, catalog.find(request.model))
+    def check(self, home: Home, request: SpeechRequest, model: Model) -> None:
+        limits = read_voice_limits(home, model)
         if limits is None:  # a missing voice is reported when it is loaded
             return
         if limits.letters is not None:

@@ -52,6 +52,7 @@ def top(page: Page, selector: str) -> float:
     return box["y"]
 
 
+@pytest.mark.slow
 def test_a_remark_and_a_failure_stand_above_a_long_scripts_rows(page: Page) -> None:
     """A notice stood under 439 rows."""
     go(page, "speak")

@@ -25,6 +25,7 @@ LIVE = """(facts) => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "width", "told"), [("en-US", 1280, "not connected"), ("zh-CN", 390, "未连接")])
 def test_the_strip_says_that_it_is_not_connected_until_it_is_again(
     language: str, width: int, told: str, browser: Browser, address: str

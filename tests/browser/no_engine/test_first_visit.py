@@ -35,6 +35,7 @@ def opened(opened: tuple[Desk, str]) -> tuple[Desk, str]:
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "locale"), [(1280, "en-US"), (390, "zh-CN")])
 def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int, locale: str) -> None:
     """As after a real start: the engine says only later what machine this is."""
@@ -75,6 +76,7 @@ def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browse
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
     """The samples, what the prompt was read as and the forecast came one after the other, and pushed down what is below them."""

@@ -82,6 +82,7 @@ def test_what_tab_reaches_shows_its_focus(page: Page, tab: str) -> None:
     assert not [each["name"] for each in reached.values() if each["cut"]], "a ring that what is around it cuts off"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "framed"), [("#speak-text textarea", "#speak-text textarea"), ("#speak-voice input", "#speak-voice .wrap:has(> .wrap-inner)")]
 )
@@ -158,6 +159,7 @@ def test_what_tab_reaches_is_not_under_the_bar(page: Page, tab: str) -> None:
     assert not hidden
 
 
+@pytest.mark.slow
 def test_a_list_is_no_stop_and_closes_behind_tab(page: Page) -> None:
     """A list that scrolls took the focus unseen; after something typed it stayed over the page for good."""
     page.reload()

@@ -63,6 +63,7 @@ def lora(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
     page.fill("#paint-prompt textarea", "a boat")
     page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
@@ -84,6 +85,7 @@ def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tupl
     assert asked(page, opened[0], monkeypatch).image is None
 
 
+@pytest.mark.slow
 def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     unfold(page, "Settings")
     files = page.locator("#paint-settings input[type=file]")
@@ -107,6 +109,7 @@ def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: t
     expect(chips(page)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_reuse_brings_the_loras_whose_files_are_here(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

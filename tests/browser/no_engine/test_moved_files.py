@@ -72,6 +72,7 @@ def test_a_page_that_was_told_of_a_picture_gets_it_after_it_has_moved(page: Page
     expect(page.locator("#h-canvas .h-easel img")).to_have_attribute("src", f"hearth/creation/{kept[-1].id}")
 
 
+@pytest.mark.slow
 def test_what_was_deleted_for_good_is_asked_for_no_more(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]
     kept = shelve(desk, *paint(desk))

@@ -42,6 +42,7 @@ def test_a_junk_lora(page: Page, written: list[str], tmp_path: Path) -> None:
     assert not written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tab", "field", "typed", "place", "words"),
     [

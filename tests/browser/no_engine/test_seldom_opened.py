@@ -42,6 +42,7 @@ def test_a_clip_on_a_phone(page: Page, tmp_path: Path) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_a_starting_picture_by_keyboard_and_the_size_of_its_brush(page: Page, tmp_path: Path) -> None:
     page.on("filechooser", lambda _: None)  # Chromium is told now: told with the key, on a busy machine the key may come first
     go(page, "paint")
@@ -62,6 +63,7 @@ def test_a_starting_picture_by_keyboard_and_the_size_of_its_brush(page: Page, tm
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_the_sources_of_the_plan_are_told_from_its_words(page: Page) -> None:
     go(page, "machine")
     choose(page, "#machine-as", "Apple M2")

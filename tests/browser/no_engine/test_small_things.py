@@ -185,6 +185,7 @@ def test_a_sample_takes_no_script_away(page: Page, opened: tuple[Desk, str]) -> 
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_what_is_no_text_or_too_long_is_refused_in_a_sentence(page: Page) -> None:
     go(page, "speak")
     page.fill(SCRIPT, "[S1] It stays.")

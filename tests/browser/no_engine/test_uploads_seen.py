@@ -53,6 +53,7 @@ def test_a_refused_file_is_told_once_and_nothing_stays(page: Page) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_other_notes_of_gradios_are_in_hearths_look_and_cover_no_button(page: Page) -> None:
     """Of a fault without words Hearth has nothing to tell."""
     page.route("**/gradio_api/upload?*", lambda route: route.fulfill(status=500, body=""))

@@ -159,6 +159,7 @@ def answer(way: Callable[[Three], Any], given: Three) -> Any:
         return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
 def test_steps_aside_under_every_plan(name: str) -> None:
     path, way = WAYS[name]

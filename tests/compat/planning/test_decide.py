@@ -68,6 +68,7 @@ def every(plan: Plan) -> Iterator[Reason]:
         yield from rejected.objections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_machine_model_and_choice_gets_a_plan_or_a_sentence(name: str) -> None:
     machine = MACHINES[name]

@@ -178,6 +178,7 @@ def test_no_reason_names_another_value_than_the_fields(machine: str, count: int,
     assert walked >= 2 * (1, 8, 35)[count]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 def test_each_field_that_a_fallback_changes_says_so_with_what_was_seen(machine: str) -> None:
     changed = 0

@@ -148,6 +148,7 @@ def test_what_was_measured_goes_before_the_rule_and_a_size_by_hand_before_both()
     assert paths(replace(told, ways=((round_up_lengths(shape), Way("torch", 300)),)), shape) == ["chunked 300"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [OWN, Way("own", 256), Way("torch", 256), Way("torch")])
 @pytest.mark.parametrize("keys", [None, 512])
 def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | None) -> None:

@@ -143,6 +143,7 @@ def grid() -> tuple[tuple[Hardware, Need, tuple[Choice, Chunk], Plan | str], ...
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in QUIRKS if not row.stops and row.id not in (*CURES, *TOLD)], ids=lambda row: row.id)
 def test_deleting_a_row_changes_a_plan(row: Quirk) -> None:
     rest = tuple(other for other in QUIRKS if other is not row)

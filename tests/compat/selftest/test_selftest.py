@@ -198,6 +198,7 @@ def broken(hardware: Hardware) -> tuple[probes.Probe, ...]:
     raise ImportError("the environment is broken")
 
 
+@pytest.mark.slow
 def test_a_child_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "LONGEST_ANSWER_S", 0.5)
     verdicts = run.run(machine("cpu"), silent, hanging, isolated=True)

@@ -285,6 +285,7 @@ def die() -> None:
         grouped()()
 
 
+@pytest.mark.slow
 def test_it_can_really_kill_a_process() -> None:
     child = multiprocessing.get_context("spawn").Process(target=die)
     child.start()

@@ -66,6 +66,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Except
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "fault", "told"),
     [

@@ -71,6 +71,7 @@ def test_nothing_where_memory_is_short() -> None:
     assert ahead(room_bytes=1 << 60, late=late)[0] == []
 
 
+@pytest.mark.slow
 def test_it_stops_when_somebody_asks() -> None:
     there, _ = ahead("here._orders.put(Quit())")
     assert there == ["transformers.modeling_utils"]

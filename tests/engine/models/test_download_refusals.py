@@ -64,6 +64,7 @@ def test_no_network_is_a_sentence(place: Home) -> None:
     assert status.sentence is not None and status.sentence.key == "hub.no-network"
 
 
+@pytest.mark.slow
 def test_without_a_connection_it_is_told_at_once_and_goes_on_once_there_is_one(hub: Hub, place: Home) -> None:
     with serving(Hub({})) as gone:
         pass
@@ -87,6 +88,7 @@ def test_offline_mode_asks_nobody(fetching: Downloads, hub: Hub, monkeypatch: py
     assert not hub.asked
 
 
+@pytest.mark.slow
 def test_a_gate_opens_with_the_right_token(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.gated.add(REPO)
     hub.tokens = {"hf_other": set(), "hf_right": {REPO}}

@@ -82,6 +82,7 @@ def test_a_server_that_ignores_the_range_does_not_spoil_the_file(fetching: Downl
     assert len(hub.gets(f"cdn/{REPO}/{UNET}")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", [UNET, "unet/config.json"])
 def test_wrong_bytes_are_thrown_away(fetching: Downloads, hub: Hub, place: Home, file: str) -> None:
     hub.faults[file] = [Fault("wrong")]

@@ -220,6 +220,7 @@ def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:
     assert peaks[0] < peaks[1] < peaks[2]
 
 
+@pytest.mark.slow
 def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
     """It was the chunk of all calls of the model from then on, past the ways that were measured."""
     session = Session(home(tmp_path / "home").create())

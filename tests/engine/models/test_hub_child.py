@@ -87,6 +87,7 @@ def find_children() -> list[psutil.Process]:
     return [each for each in living if "spawn_main" in " ".join(each.cmdline())]
 
 
+@pytest.mark.slow
 def test_its_death_is_a_sentence_and_what_came_is_kept(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 400_000
     fetching.start(MODEL)

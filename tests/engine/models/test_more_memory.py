@@ -32,6 +32,7 @@ def verdict(model: Model, hardware: Hardware, home: Home) -> tuple[str, str]:
     return fit, f"{fit} with {peak / GIB:.2f}: {plan.quantised}, {plan.offload}, {weights}, tiles of {plan.vae.tile_pixels}, {plan.device}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_more_free_memory_never_gives_a_worse_verdict(name: str, tmp_path: object) -> None:
     hardware, home = ALL[name], Home(tmp_path, tmp_path)  # type: ignore[arg-type]

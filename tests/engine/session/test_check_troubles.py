@@ -81,6 +81,7 @@ def test_a_child_that_was_asked_to_end_says_nothing_of_the_machine() -> None:
     assert [each.name for each in found] == ["vae/float32"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="of a killed process")
 def test_no_child_outlives_an_engine_that_was_killed(tmp_path: Path) -> None:
     said = tmp_path / "child"

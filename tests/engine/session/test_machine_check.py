@@ -69,6 +69,7 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
 LEFT = [pytest.param(each, marks=pytest.mark.slow) for each in ("layer_norm", "linear", "embedding")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["conv2d", "group_norm", *LEFT])
 def test_a_wrong_operation_is_worked_around_before_the_first_picture(wrong: str, right: np.ndarray, fresh: None, tmp_path: Path) -> None:
     with separate_memory("mps", wrong=(wrong,)) as mac:
@@ -99,6 +100,7 @@ def test_what_it_is_compared_with_is_right_on_a_simulated_machine() -> None:
     assert isinstance(answer, Verdict) and answer.passed, answer
 
 
+@pytest.mark.slow
 def test_what_is_wrong_in_one_dtype_costs_only_that(fresh: None, tmp_path: Path) -> None:
     with separate_memory("mps", wrong=("conv2d",), wrong_in=(torch.float16,)):
         session = start(tmp_path / "home", MAC)

@@ -338,6 +338,7 @@ def test_an_error_tells_no_path(hub: Hub, tmp_path: Path) -> None:
         assert is_refused(answer) and "/" not in str(answer) and ".py" not in str(answer)
 
 
+@pytest.mark.slow
 def test_strangers_who_say_nothing_are_sent_away(hub: Hub) -> None:
     """They would otherwise take up the connections that a process may have."""
     silent = [socket.create_connection(("127.0.0.1", hub.port), 5) for _ in range(20)]
@@ -350,6 +351,7 @@ def test_strangers_who_say_nothing_are_sent_away(hub: Hub) -> None:
             each.close()
 
 
+@pytest.mark.slow
 def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody announces himself as the main machine, with its id, which everybody can see."""
     from app.machines.cluster import helper_process

@@ -61,6 +61,7 @@ STREAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", STREAMS)
 def test_a_stream_of_anything_stays_nowhere(what: str, hub: Hub, tmp_path: Path) -> None:
     id_, bad = let_in(hub, tmp_path / "bad")

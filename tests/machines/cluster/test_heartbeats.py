@@ -18,6 +18,7 @@ BEATS_S = 2.0
 """Four heartbeats of dask's."""
 
 
+@pytest.mark.slow
 def test_an_idle_helper_writes_no_log(tmp_path: Path) -> None:
     place = home(tmp_path).create()
     hub = Hub(place, "127.0.0.1")

@@ -271,6 +271,7 @@ def damage(kept: Path, how: str) -> None:
 HOW = ("shape", "none", "nan", "huge", "black", "generator", "drawn", "dtype", "done", "far", "method", "index", "words", "memory", "form")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_a_picture_whose_beginning_is_odd_begins_anew(
     how: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]

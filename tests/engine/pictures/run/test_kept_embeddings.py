@@ -56,6 +56,7 @@ def test_a_batch_and_the_next_job_encode_once(family: str, folders: dict[str, Pa
     assert not torch.equal(decoded[1], decoded[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", tiny.MAKERS)
 def test_another_number_of_pictures_encodes_no_more(
     family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]

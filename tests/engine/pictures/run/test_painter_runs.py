@@ -54,6 +54,7 @@ def test_goes_on_from_the_last_good_step_to_the_very_same_picture(
     assert not list((tmp_path / "broken").glob("*.safetensors")), "nothing is left over"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", schedulers.NAMES)
 def test_every_scheduler_paints_and_goes_on_alike(name: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints, _ = load_painter(folders["sd15"])

@@ -77,6 +77,7 @@ WAYS: dict[str, tuple[Callable[[Plan], Any], float, float]] = {
 """How the trained voice is held; the most that its choice may cost in nats; the least share of rows with the same best code."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_trained_voice_says_nearly_the_same(way: str, plan: Plan) -> None:
     make, most_nats, least_same = WAYS[way]

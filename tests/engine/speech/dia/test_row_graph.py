@@ -67,6 +67,7 @@ def test_a_graph_makes_the_same_tokens(
     assert sum(each.replays for each in graphs) == graphed.made - 1
 
 
+@pytest.mark.slow
 def test_resumed_near_a_border_it_makes_the_same_rows(folders: dict[str, Path], plan: Plan, graphs: list[RecordedGraph]) -> None:
     given = PartInput(WORDS, None, Sampling(), 7, BUCKET + 30)
     whole = decode(folders["starter"], given, plan, "calls")

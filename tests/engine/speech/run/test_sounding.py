@@ -94,6 +94,7 @@ def test_the_same_pieces_in_the_same_order(
     assert np.array_equal(sound.read(find_result(beside))[0], sound.read(find_result(within))[0])
 
 
+@pytest.mark.slow
 def test_a_fault_beside_the_loop_is_told_and_the_run_resumes(
     speakers: dict[str, loader.Speaker], tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -335,6 +335,7 @@ def begun(speakers: dict[str, loader.Speaker], tmp_path_factory: pytest.TempPath
     return folder / "job", whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
