@@ -124,6 +124,7 @@ def take(folder: Path, file: Path, name: str, machine: str) -> Path:
     """Put a file that another machine made into a job's folder, unless it is there by now; note whose it is."""
     path = folder / name
     if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write.put_in_place(file, path)
         atomic_write.write_text(folder / MACHINES, json.dumps({**read_machines(folder), name: machine}, ensure_ascii=False))
     return path
