@@ -35,11 +35,11 @@ from app.compat.planning.memory_formulas import (
     work_bytes,
 )
 from app.compat.planning.metal import parts_on
-from app.compat.planning.offload_fields import SMALLEST
 from app.compat.planning.options import FieldDecision, Situation
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason, Vae
+from app.compat.planning.weight_fields import SMALLEST
 from app.engine.jobs import events
 from app.engine.jobs.progress import Progress
 from app.engine.keeper.recovery import diagnose

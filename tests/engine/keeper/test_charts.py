@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.base.sentence import say
 from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Step
-from app.engine.keeper import charts
-from app.engine.keeper.charts import Charts
+from app.engine.keeper import engine_status
+from app.engine.keeper.engine_status import Charts
 
 
 def add(to: Charts, *chunks: int, step: Step | None = None) -> list[list[str]]:
@@ -35,4 +35,4 @@ def test_a_point_without_a_step_has_no_speed_and_only_the_last_ones_are_kept() -
     add(drawn, 64, step=Step(1, 2, 4.0, "frames", None, Reading()))
     add(drawn, 64)
     assert [(point.rate, point.unit) for point in drawn.points] == [(4.0, "frames"), (0.0, "")]
-    assert len(add(drawn, *[64] * charts.HISTORY)) == charts.HISTORY
+    assert len(add(drawn, *[64] * engine_status.HISTORY)) == engine_status.HISTORY
