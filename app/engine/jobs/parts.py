@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,9 +58,15 @@ class PartFiles:
 
     def list_made(self, folder: Path) -> dict[int, Path]:
         """Return the file to show of each part that is there, by its place."""
+        return {place: self.shown(folder, place) for place in sorted(self._iterate_made(folder))}
+
+    def has_made(self, folder: Path) -> bool:
+        return next(self._iterate_made(folder), None) is not None
+
+    def _iterate_made(self, folder: Path) -> Iterator[int]:
         begin, end = self.made[0]
-        places = sorted(place for path in folder.glob(f"{begin}*{end}") if (place := self.find_place(path.name, self.made[0])) is not None)
-        return {place: self.shown(folder, place) for place in places if self.is_made(folder, place)}
+        places = (self.find_place(path.name, self.made[0]) for path in folder.glob(f"{begin}*{end}"))
+        return (place for place in places if place is not None and self.is_made(folder, place))
 
     def list_begun(self, folder: Path) -> list[Path]:
         begin, end = self.begun

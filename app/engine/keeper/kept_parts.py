@@ -29,7 +29,7 @@ class KeptParts:
 
 
 def has_parts(folder: Path) -> bool:
-    return bool(SPOKEN.list_made(folder))
+    return SPOKEN.has_made(folder)
 
 
 def measure(stores: Stores) -> KeptParts:
