@@ -204,8 +204,8 @@ def _fill(made: Path, home: Home) -> tuple[int, int]:
     database = Database(made)
     try:
         with database.transaction():
-            for read in (salvage.read_rows, salvage.scan_pages):
-                found = read(home.database, columns)
+            for anew in (False, True):
+                found = salvage.read_rows(home.database, columns, anew)
                 _add(database, columns, {**found, "creations": map(correct, _find_here(home, found["creations"]))}, home.creations)
             for backup in backups.list_backups(home):
                 found = salvage.read_rows(backup, columns)
