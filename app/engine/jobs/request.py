@@ -63,12 +63,22 @@ def _require_text(name: str, text: str) -> None:
         )  # fmt: skip
 
 
+def _require_texts(*values: object) -> None:
+    """Raise TypeError for anything else, which only files and databases from elsewhere hold; `from_json` words it."""
+    for value in values:
+        if not isinstance(value, str):
+            raise TypeError(f"a text, not: {type(value).__name__}")
+
+
 @dataclass(frozen=True, slots=True)
 class VoicePrompt:
     """A clip and the exact words spoken in it."""
 
     path: str
     transcript: str
+
+    def __post_init__(self) -> None:
+        _require_texts(self.path, self.transcript)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,9 @@ class SpeechRequest:
     """An earlier take's sound for each part; empty for a part that has none."""
 
     def __post_init__(self) -> None:
+        _require_texts(self.model, *self.keep)
+        if any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in self.only_parts):
+            raise TypeError("only_parts")
         _require_text("script", self.text)
         if not self.text.strip():
             raise Trouble(say_to_all("request.no-text", "The script is empty. Write a line such as: [S1] Hello there."))
@@ -174,6 +187,9 @@ class Lora:
     path: str
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        _require_texts(self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class PictureRequest:
@@ -202,6 +218,7 @@ class PictureRequest:
     """What steps reuse of earlier ones, at some loss."""
 
     def __post_init__(self) -> None:
+        _require_texts(self.model, *(each for each in (self.scheduler, self.image, self.mask) if each is not None))
         _require_text("prompt", self.prompt)
         _require_text("negative prompt", self.negative)
         if not self.prompt.strip():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.base.trouble import Trouble
-from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest, from_json
 
 SPEECH_ENDS: dict[str, tuple[Any, Any, float]] = {
     "guidance": (1.0, 10.0, 0.01), "temperature": (0.0, 5.0, 0.01), "top_p": (0.01, 1.0, 0.01), "speed": (0.5, 2.0, 0.01),
@@ -50,3 +50,21 @@ def test_a_mask_needs_a_picture() -> None:
     assert PictureRequest("a", image="a.png", mask="b.png").mask == "b.png"
     with pytest.raises(Trouble, match="a mask but no picture"):
         PictureRequest("a", mask="b.png")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"keep": [5]}, {"model": ["x"]}, {"only_parts": [["x"]]}, {"only_parts": [-1]}, {"only_parts": [True]}, {"voice": {"path": 5, "transcript": ""}},
+     {"voice": {"path": "a", "transcript": None}}, {"voice": ["a"]}],
+)  # fmt: skip
+def test_a_script_of_other_types_is_no_request(more: dict[str, Any]) -> None:
+    with pytest.raises(Trouble, match="cannot be read"):
+        from_json({"kind": "speech", "text": "a", **more})
+
+
+@pytest.mark.parametrize(
+    "more", [{"image": 5}, {"image": {}}, {"image": "a", "mask": 5}, {"scheduler": 5}, {"model": None}, {"loras": [{"path": 5}]}]
+)
+def test_a_picture_of_other_types_is_no_request(more: dict[str, Any]) -> None:
+    with pytest.raises(Trouble, match="cannot be read"):
+        from_json({"kind": "picture", "prompt": "a", **more})
