@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import re
 import sqlite3
 import time
 import uuid
@@ -29,6 +30,7 @@ HOUR_S: Final = 3600.0
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
 BEHIND_ALL: Final = "MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs WHERE state='queued' AND typeof(position)='real' AND ABS(position)<1e12), 0))"
 """The position of a new job, for the time of now; damaged positions do not count."""
+_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
 ENDED: Final = frozenset({"finished", "stopped", "failed"})
 
 
@@ -46,6 +48,13 @@ class Job:
     created_s: float
     started_s: float | None
     position: float = 0.0
+
+
+def require_id(id_: object) -> str:
+    """Return a job's id, which is its folder's name, too; raise TypeError or ValueError for what Hearth never makes, such as a path."""
+    if not _ID.fullmatch(text := read_text(id_)):
+        raise ValueError(f"no job's id: {text[:100]!r}")
+    return text
 
 
 def _identify(process: psutil.Process) -> str:
@@ -81,9 +90,8 @@ def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
         raise ValueError(row["state"])
     created_s, started_s = (read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s"))
     request, choice = _parse(row["request"], row["choice"])
-    read_text(request.model)
     return Job(
-        read_text(row["id"]), read_text(row["owner"]), request, choice, row["state"], int(read_number(row["attempts"])), str(row["words"]),
+        require_id(row["id"]), read_text(row["owner"]), request, choice, row["state"], int(read_number(row["attempts"])), str(row["words"]),
         created_s or 0.0, started_s, read_number(row["position"]),
     )  # fmt: skip
 

@@ -155,7 +155,7 @@ class EngineLoop:
             self._fail_all(Failed(lack))
 
     def _hand_next(self) -> None:
-        self._stores.job_folder("").mkdir(parents=True, exist_ok=True)  # what is in its way is told before a job is taken
+        self._stores.jobs_folder.mkdir(parents=True, exist_ok=True)  # what is in its way is told before a job is taken
         run = self._queue.take(self.ends.deaths.find_avoided)
         if run is not None:
             Path(run.folder).mkdir(parents=True, exist_ok=True)

@@ -90,16 +90,29 @@ def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, d
     return event
 
 
+def remove_links(place: Path) -> None:
+    """Remove links in place of folders: Hearth makes none, and would move and delete what they lead to."""
+    for pattern in ("*", f"*/{DELIVERED}"):
+        for each in place.glob(pattern):
+            if each.is_symlink():
+                each.unlink()
+
+
+def list_folders(place: Path) -> list[Path]:
+    """List the folders in a place; no links, as `remove_links`."""
+    return [each for each in place.iterdir() if each.is_dir() and not each.is_symlink()] if place.is_dir() else []
+
+
 def drop_all_passing(jobs: Path, live: Collection[str]) -> None:
     """Remove previews and sound pieces that nobody looks at any more. `live`: jobs waiting or running, here or in another process."""
-    for folder in jobs.iterdir() if jobs.is_dir() else ():
+    for folder in list_folders(jobs):
         if folder.name not in live:
             drop_passing(folder)
 
 
 def remove_old_folders(jobs: Path, needed: Collection[str]) -> None:
     """Remove the folders of jobs that ended, but for the newest."""
-    folders = sorted(jobs.iterdir(), key=_changed_s) if jobs.is_dir() else []
+    folders = sorted(list_folders(jobs), key=_changed_s)
     for folder in [each for each in folders if each.name not in needed][:-FOLDERS_KEPT]:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -114,7 +127,7 @@ def _changed_s(folder: Path) -> float:
 
 def tidy_uploads(uploads: Path, needed: str) -> None:
     """Delete uploads after a day, unless a job that may still run needs their folder (`needed`)."""
-    for folder in uploads.iterdir() if uploads.is_dir() else ():
+    for folder in list_folders(uploads):
         if folder.name not in needed and time.time() - _changed_s(folder) > UPLOADS_S:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import logging
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from app.base.paths import Home
 from app.base.sentence import Sentence
-from app.base.trouble import NotStored
+from app.base.trouble import NotStored, Trouble
 from app.compat.planning.types import Choice, Chunk
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
 from app.engine.jobs.journal import ENDED, Job, Journal
@@ -27,7 +28,7 @@ from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
 from app.engine.keeper import kept_parts
 from app.engine.keeper.engine_life import NO_BEAT_S, EngineLife
 from app.engine.keeper.engine_loop import QUIET_S, EngineLoop
-from app.engine.keeper.job_folder import drop_all_passing, show_preview, take_over_all, tidy_uploads
+from app.engine.keeper.job_folder import drop_all_passing, remove_links, show_preview, take_over_all, tidy_uploads
 from app.engine.keeper.kept_parts import KeptParts
 from app.engine.keeper.open_database import open_database, relist
 from app.engine.keeper.own_inputs import adopt, require_own
@@ -39,6 +40,17 @@ from app.engine.keeper.work_queue import WorkQueue
 from app.engine.kinds import admit, measure_progress, parts_of
 from app.engine.models.chosen import read_choice
 from app.engine.models.on_disk import resolve
+
+_log = logging.getLogger("hearth")
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Let what fails at the start keep neither the rest nor the start itself: files and rows may be a stranger's."""
+    try:
+        yield
+    except Exception:
+        _log.exception("tidying")
 
 
 class Keeper:
@@ -74,18 +86,25 @@ class Keeper:
 
     def _tidy(self) -> None:
         """Finish what a killed process left, and remove what no job needs."""
-        with contextlib.suppress(OSError, sqlite3.Error):
+        jobs, uploads = self._stores.jobs_folder, self._stores.uploads
+        for place in (jobs, uploads):
+            with _alone():
+                remove_links(place)
+        with _alone():
             self.shelf.find_moved()
         for job in self.interrupted:
-            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # an id of a damaged row names no folder
+            with _alone():
                 self.shelf.finish_moves(job.id, (self.folder(job.id) / DELIVERED, self.folder(job.id)))
         live = self.journal.list_live()
         if not any(job.state == "running" for job in live):  # here or in another process: its file comes before its row
-            with contextlib.suppress(OSError, sqlite3.Error):
+            with _alone():
                 relist(self.home, self.database)
-        kept_parts.tidy(self._stores, self._list_to_come())
-        drop_all_passing(self.folder(""), {job.id for job in live})
-        tidy_uploads(self.home.scratch / "uploads", self.describe_to_come() + " ".join(kept_parts.list_clips(self._stores)))
+        with _alone():
+            kept_parts.tidy(self._stores, self._list_to_come())
+        with _alone():
+            drop_all_passing(jobs, {job.id for job in live})
+        with _alone():
+            tidy_uploads(uploads, self.describe_to_come() + " ".join(kept_parts.list_clips(self._stores)))
 
     def _list_to_come(self) -> set[str]:
         return {job.id for job in (*self.journal.list_live(), *self.interrupted)}
@@ -177,11 +196,11 @@ class Keeper:
     def find_last_script(self) -> str:
         """Return the owner's newest script on the shelf whose parts are still there; empty if there is none."""
         spoken = self.shelf.find(Search(kind="speech", owner=OWNER, most=1))
-        return next((each.job for each in spoken if each.job and self.has_parts(each.job)), "")
+        return next((each.job for each in spoken if self.has_parts(each.job)), "")
 
     def has_parts(self, job: str) -> bool:
         """Tell whether the parts of a script that ended can still be heard and redone."""
-        return bool(job) and kept_parts.has_parts(self.folder(job)) and self.journal.find(job) is not None
+        return self.journal.find(job) is not None and kept_parts.has_parts(self.folder(job))
 
     def measure_parts(self) -> KeptParts:
         """Measure what the parts of all scripts that ended take."""
@@ -241,7 +260,7 @@ class Keeper:
     def resume_lent_out(self) -> None:
         """Queue again what other machines were at when the last process ended; once, as what fails here must not come back by itself."""
         for job in self.interrupted:
-            with contextlib.suppress(OSError, ValueError, sqlite3.Error):  # then the person is asked
+            with contextlib.suppress(Trouble, OSError, sqlite3.Error):  # then the person is asked
                 if (self.folder(job.id) / LENT_OUT).is_file():
                     (self.folder(job.id) / LENT_OUT).unlink()
                     self.resume(job.id)
@@ -289,7 +308,7 @@ class Keeper:
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed", "stopped"):
             require_own(self.home, known.request)
-            with contextlib.suppress(OSError, ValueError):  # an id of a damaged row names no folder
+            with contextlib.suppress(OSError):
                 (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
             self._board.reopen(job)
             for part in self._list_parts(known, Parts.done):  # seen before the model has loaded

@@ -12,7 +12,7 @@ from typing import Final
 
 from app.engine.jobs.journal import ENDED
 from app.engine.jobs.parts import SPOKEN
-from app.engine.keeper.job_folder import remove_old_folders
+from app.engine.keeper.job_folder import list_folders, remove_old_folders
 from app.engine.keeper.stores import Stores
 
 MOST_BYTES: Final = 4_000_000_000
@@ -50,13 +50,13 @@ def tidy(stores: Stores, needed: Collection[str]) -> None:
             kept.add(folder.name)
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    remove_old_folders(stores.job_folder(""), {*needed, *kept})
+    remove_old_folders(stores.jobs_folder, {*needed, *kept})
 
 
 def drop(stores: Stores, jobs: Iterable[str], needed: Collection[str]) -> set[str]:
     """Remove the folders of jobs of which nothing is left on the shelf; return these jobs."""
     gone = {job for job in jobs if not stores.shelf.list_of_job(job)}.difference(needed, _find_sources(stores, needed))
-    folders = [folder for folder in stores.job_folder("").glob("*") if folder.name in gone]  # an id of a damaged row names none
+    folders = [folder for folder in list_folders(stores.jobs_folder) if folder.name in gone]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     return {folder.name for folder in folders}
@@ -77,7 +77,7 @@ def list_clips(stores: Stores) -> list[str]:
 def _list_scripts(stores: Stores) -> list[tuple[Path, int]]:
     """List the folders of scripts that ended and have parts, newest first, with what they take."""
     found = list[tuple[int, Path, int]]()
-    for folder in stores.job_folder("").glob("*"):
+    for folder in list_folders(stores.jobs_folder):
         with contextlib.suppress(OSError, ValueError):  # another process removes it, or its name is no text
             if has_parts(folder) and _is_ended_script(stores, folder.name):
                 changed_ns = folder.stat().st_mtime_ns

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.base.paths import Home
-from app.engine.jobs.journal import Journal
+from app.engine.jobs.journal import Journal, require_id
 from app.engine.jobs.shelf import Shelf
 
 
@@ -16,5 +16,14 @@ class Stores:
     journal: Journal
     shelf: Shelf
 
+    @property
+    def jobs_folder(self) -> Path:
+        return self.home.scratch / "jobs"
+
+    @property
+    def uploads(self) -> Path:
+        return self.home.scratch / "uploads"
+
     def job_folder(self, job: str) -> Path:
-        return self.home.scratch / "jobs" / job
+        """Return a job's own folder; raise ValueError for what is no id, as a damaged row or a stranger's may have."""
+        return self.jobs_folder / require_id(job)
