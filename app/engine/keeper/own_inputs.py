@@ -4,39 +4,65 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from app.base.atomic_write import replacing
-from app.base.path_checks import is_file
+from app.base.path_checks import is_file, size_bytes
 from app.base.paths import Home, assets
 from app.base.regular_file import is_inside, open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Request
 
+NAME_BYTES: Final = 200
+"""Of a copy's name; file systems take 255, and an unfinished file's is longer."""
+NOTE_BYTES: Final = 1 << 20
+PIECE_BYTES: Final = 1 << 20
+
 
 def adopt(home: Home, request: Request) -> Request:
     """Return the request with copies of the files that lie elsewhere, as commands name them; each under its content, so that the same request
     gives the same. Weights are used where they lie."""
-    return request.with_files(lambda path: _adopt(home, path))
+    return request.with_files(lambda path: _adopt(home, path, spoken=request.kind == "speech"))
 
 
-def _adopt(home: Home, path: str) -> str:
-    if not is_file(Path(path)) or _is_own(home, path):
+def _adopt(home: Home, path: str, spoken: bool) -> str:
+    file = Path(path)
+    if not is_file(file) or _is_own(home, path):
         return path
     try:
-        with open_regular(Path(path)) as file:
-            folder = home.scratch / "uploads" / hashlib.file_digest(file, "sha256").hexdigest()[:32]
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)  # it stays a day from now, or as long as a job needs it
-        for each in (Path(path), Path(path).with_suffix(".json")):  # the second: what is noted beside the clip of a voice, which may change
-            if is_file(each) and (each.suffix == ".json" or not (folder / each.name).exists()):
-                with open_regular(each) as file, replacing(folder / each.name) as unfinished, unfinished.open("wb") as copy:
-                    shutil.copyfileobj(file, copy)
+        hashed = hashlib.sha256()
+        for piece in _read(file):
+            hashed.update(piece)
+        name = hashed.hexdigest()[:32]
+        copy = home.scratch / "uploads" / name / (file.name if len(os.fsencode(file.name)) <= NAME_BYTES else name + file.suffix[:16])
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        os.utime(copy.parent)  # it stays a day from now, or as long as a job needs it
+        if not copy.exists():
+            _copy(file, copy)
+        note = file.with_suffix(".json")  # beside the clip of a voice; it may change
+        if spoken and is_inside(note, file.parent) and is_file(note) and size_bytes(note) <= NOTE_BYTES:
+            _copy(note, copy.with_suffix(".json"))
     except OSError:  # the run tells what cannot be read; without room for a copy it can still be used where it lies
         return path
-    return str(folder / Path(path).name)
+    return str(copy)
+
+
+def _copy(file: Path, to: Path) -> None:
+    with replacing(to) as unfinished, unfinished.open("wb") as copy:
+        for piece in _read(file):
+            copy.write(piece)
+
+
+def _read(file: Path) -> Iterator[bytes]:
+    """Yield as much of a file as it says that it has: some of the system's own have no end."""
+    with open_regular(file) as opened:
+        left = os.fstat(opened.fileno()).st_size
+        while left > 0 and (piece := opened.read(min(left, PIECE_BYTES))):
+            left -= len(piece)
+            yield piece
 
 
 def require_own(home: Home, request: Request) -> None:

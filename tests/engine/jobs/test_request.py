@@ -55,7 +55,7 @@ def test_a_mask_needs_a_picture() -> None:
 @pytest.mark.parametrize(
     "more",
     [{"keep": [5]}, {"model": ["x"]}, {"only_parts": [["x"]]}, {"only_parts": [-1]}, {"only_parts": [True]}, {"voice": {"path": 5, "transcript": ""}},
-     {"voice": {"path": "a", "transcript": None}}, {"voice": ["a"]}],
+     {"voice": {"path": "a", "transcript": None}}],
 )  # fmt: skip
 def test_a_script_of_other_types_is_no_request(more: dict[str, Any]) -> None:
     with pytest.raises(Trouble, match="cannot be read"):

@@ -71,3 +71,33 @@ def test_a_link_out_of_the_folders_counts_as_elsewhere(keeper: Keeper, tmp_path:
         require_own(keeper.home, SpeechRequest("Hello.", voice=VoicePrompt(str(link), "Hello.")))
     ready = next((assets() / "starter" / "voice" / "voices").glob("*.ogg"))
     require_own(keeper.home, SpeechRequest("Hello.", voice=VoicePrompt(str(ready), "Hello.")))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a link needs a permission there")
+def test_only_what_is_noted_beside_a_clip_is_copied_with_it(keeper: Keeper, tmp_path: Path) -> None:
+    secret = save(tmp_path / "secret.json", "secret")
+    for name, kind in (("boat.png", "picture"), ("linked.wav", "linked"), ("long.wav", "long"), ("noted.wav", "noted")):
+        file = Path(save(tmp_path / "mine" / name, kind))
+        note = file.with_suffix(".json")
+        if kind == "linked":
+            note.symlink_to(secret)
+        else:
+            note.write_text("x" * (1 + (1 << 20) * (kind == "long")))
+        asked: Request = (
+            PictureRequest("a", image=str(file)) if kind == "picture" else SpeechRequest("a", voice=VoicePrompt(str(file), "a"))
+        )
+        (copy,) = adopt(keeper.home, asked).files
+        assert Path(copy).read_text() == kind and Path(copy).with_suffix(".json").exists() == (kind == "noted")
+
+
+def test_a_file_of_the_longest_name_is_copied_under_another(keeper: Keeper, tmp_path: Path) -> None:
+    asked = adopt(keeper.home, PictureRequest("a", image=save(tmp_path / ("y" * 246 + ".png"), "boat")))
+    require_own(keeper.home, asked)
+    assert Path(str(asked.image)).suffix == ".png" and Path(str(asked.image)).read_text() == "boat"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="such files are Linux's")
+def test_a_file_is_read_as_far_as_it_says_that_it_goes(keeper: Keeper) -> None:
+    """/proc/kmsg has no end."""
+    copy = Path(str(adopt(keeper.home, PictureRequest("a", image="/proc/self/status")).image))
+    assert copy.name == "status" and copy.read_bytes() == b""
