@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from app.base.path_checks import is_file
+from app.base.regular_file import is_inside
 from app.base.sentence import say_to_all
 from app.base.trouble import TooMany, Trouble
 from app.engine.keeper.job_folder import UPLOADS_S
@@ -68,10 +70,12 @@ class GuestFiles:
             self.sent |= new | {path: replace(self.sent[path], sent_s=now_s) for path in files if path in self.sent}
 
     def discard_unknown(self, paths: Iterable[Path]) -> None:
-        """Delete files that were written for a request which was then refused."""
-        for path in paths:
-            if path not in self.sent and self.folder.resolve() in path.resolve().parents:
-                path.unlink(missing_ok=True)
+        """Delete files that were written for a request which was then refused, and that no other job needs: they are named by their content.
+        A guest may have named any path."""
+        sent, needed = {each.resolve() for each in [*self.sent]}, self.list_needed()
+        for file in (path.resolve() for path in paths if is_file(path)):
+            if file not in sent and is_inside(file, self.folder) and file.parent.name not in needed:
+                file.unlink(missing_ok=True)
 
     def _drop_old(self, now_s: float, sent_again: Collection[Path] = ()) -> None:
         """Forget files that are a day old or gone, and delete them, except what a job still needs, and what was just sent

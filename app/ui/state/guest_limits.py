@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.regular_file import is_inside
 from app.base.sentence import Sentence, Value, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.journal import HOUR_S
@@ -78,8 +79,7 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
         request = _grant_picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
         files = [each for each in (request.image, request.mask) if each]
         kind = "picture"
-    uploads = (keeper.home.scratch / "uploads").resolve()
-    if any(uploads not in Path(file).resolve().parents for file in files):
+    if not all(is_inside(Path(file), keeper.home.scratch / "uploads") for file in files):
         raise Trouble(say_to_all("guest.files", "You can only use files that you uploaded yourself."))
     check_turn(person, keeper, limits)
     return dataclasses.replace(request, model=model_for(kind, keeper, owners))

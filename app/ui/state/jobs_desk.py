@@ -109,16 +109,14 @@ class JobsDesk:
         return job.id
 
     def _grant(self, request: Request, person: Person) -> Request:
-        """Check a guest's request, and count the pictures written for it; delete them if it is refused and no other job
-        needs them: files are named by their content."""
+        """Check a guest's request, and count the pictures written for it; delete them if it is refused."""
         limits, chosen = read_allowance(self.settings.get(SAVED, {})), self.models.chosen_by_owner()
         files = [Path(each) for each in request.files if request.kind == "picture"]
         try:
             granted = grant_request(request, person, self.keeper, limits, chosen)
             self.guest_files.add(household_of(person.name), files)
         except Trouble:
-            needed = self.keeper.describe_to_come()
-            self.guest_files.discard_unknown(each for each in files if each.parent.name not in needed)
+            self.guest_files.discard_unknown(files)
             raise
         if granted.keep:
             granted = dataclasses.replace(granted, model=request.model)  # that of the parts which it takes over

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,22 @@ def test_the_last_place_is_had_even_from_guests_with_jobs() -> None:
     for n in range(LOGINS_MOST + 2):
         log_in(logins, f"192.0.2.{n}")
     assert len(logins.by_token) == LOGINS_MOST
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a link needs a permission there")
+def test_a_refused_request_deletes_nothing_but_what_was_sent_for_it(tmp_path: Path) -> None:
+    uploads = tmp_path / "uploads"
+    kept = GuestFiles(uploads, lambda: "... needed ...")
+    for name in ("sent", "needed", "new"):
+        (uploads / name).mkdir(parents=True)
+        (uploads / name / "a.png").write_bytes(b"x")
+    (private := tmp_path / "a.png").write_bytes(b"x")
+    (link := tmp_path / "link.png").symlink_to(uploads / "new" / "a.png")
+    kept.add("b", [uploads / "sent" / "a.png"])
+    named = [uploads / "new" / ".." / "sent" / "a.png", uploads / "needed" / "x" / ".." / "a.png", private, uploads / ".." / "a.png", link]
+    kept.discard_unknown([*named, uploads, uploads / "new", Path("a\0b"), Path("x" * 300)])
+    left = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*.png")}
+    assert left == {"uploads/sent/a.png", "uploads/needed/a.png", "a.png", "link.png"} and link.is_symlink()
 
 
 def test_what_guests_hold_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
