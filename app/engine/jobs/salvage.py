@@ -32,10 +32,8 @@ def read_rows(file: Path, tables: Mapping[str, Sequence[str]], anew: bool = Fals
     if not file.is_file():
         return found
     with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
-        address, size = (
-            f"{file.absolute().as_uri()}?immutable=1",
-            file.stat().st_size,
-        )  # without its -wal file: there may be no room for a copy
+        address = f"{file.absolute().as_uri()}?immutable=1"  # without its -wal file: there may be no room for a copy
+        size = file.stat().st_size
         with suppress(OSError):
             copy = Path(shutil.copyfile(file, Path(folder) / "copy.sqlite3"))
             if anew:
