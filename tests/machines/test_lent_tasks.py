@@ -15,6 +15,7 @@ import pytest
 from app.base.paths import home
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.tasks import is_lent, name_lent
 from app.machines.lent_tasks import LentTasks
 from app.machines.tasks.portable import pack
 from tests.support.waiting import until
@@ -96,3 +97,18 @@ def test_what_the_main_machine_wants_no_more_is_deleted(running: bool, unwanted:
         tasks.stop("one", unwanted)
     until(lambda: folder.exists() is not unwanted)
     assert unwanted or (folder / "picture-0.png").is_file()
+
+
+@pytest.mark.parametrize("task", ["a/../../../Documents", "../Documents", "/Documents", "\ud800/../../Documents"])
+def test_no_name_of_a_task_is_a_path(task: str, tmp_path: Path) -> None:
+    """A main machine could have any folder of the helper deleted, or filled with what it sent."""
+    jobs, own = tmp_path / "scratch" / "jobs", tmp_path / "Documents" / "thesis.txt"
+    for folder in (jobs / "lent-a", own.parent):
+        folder.mkdir(parents=True)
+    own.touch()
+    keeper = SimpleNamespace(home=home(tmp_path), folder=lambda job: jobs / job, stop=lambda job: None)
+    tasks = LentTasks(keeper, str, lambda op, **values: None, lambda request, event: None)  # type: ignore[arg-type]
+    tasks.stop(task, unwanted=True)
+    tasks.clear(task)
+    assert own.is_file() and (jobs / name_lent(task)).parent == jobs and is_lent(name_lent(task)), task
+    assert name_lent(task) == Path(name_lent(task)).name != name_lent("a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import dataclass
 from typing import Final, NewType
@@ -38,8 +39,9 @@ _LENT: Final = "lent-"
 
 
 def name_lent(task: str) -> str:
-    """Name the work for another machine's task; it is used wherever a job's id is, and never equals one."""
-    return f"{_LENT}{task}"
+    """Name the work for another machine's task; it is used wherever a job's id is, and never equals one. Its folder is called so: no text of
+    another machine is a path."""
+    return f"{_LENT}{hashlib.sha256(task.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def is_lent(job: str) -> bool:
