@@ -11,9 +11,9 @@ from app.engine.speech.sound import sound, spoken_parts
 
 PART_MOST_S: Final = 300.0
 """The decoder's longest run is 36 s."""
+RATE_LEAST: Final = 8000
 RATE_MOST: Final = 48_000
 """Voices speak at 24,000 or 44,100 samples a second; no format that Hearth writes has more."""
-ABOUT_BYTES: Final = 4 << 20
 
 
 def is_spoken(path: Path, text: str, seed: int) -> bool:
@@ -25,8 +25,6 @@ def is_spoken(path: Path, text: str, seed: int) -> bool:
 def is_sound(path: Path) -> bool:
     """Tell whether a part from elsewhere is whole, and sound of a sensible length. What it says of itself lies beside it."""
     try:
-        if path.with_suffix(".json").stat().st_size > ABOUT_BYTES:
-            return False
         take = spoken_parts.find(path)
     except OSError:
         return False
@@ -40,5 +38,5 @@ def is_speech(path: Path, coding: str, longest_s: float) -> bool:
         about = sound.measure(path)
     except (OSError, soundfile.LibsndfileError):
         return False
-    written = about.coding == sound.CODINGS[coding] and about.channels == 1 and 0 < about.rate <= RATE_MOST
+    written = about.coding == sound.CODINGS[coding] and about.channels == 1 and RATE_LEAST <= about.rate <= RATE_MOST
     return written and 0 < about.seconds <= longest_s

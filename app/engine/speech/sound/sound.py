@@ -44,8 +44,8 @@ OPUS_TAG_BYTES = 60_000
 """Opus keeps its tags in one page of 65,025 bytes."""
 
 
-CHANNELS_MOST, RATE_MOST = 8, 384_000
-"""No recording has more; a header that claims it would have gigabytes set aside."""
+CHANNELS_MOST, RATE_LEAST, RATE_MOST = 8, 1000, 384_000
+"""No recording has more, nor a lower rate; a header that claims more would have gigabytes set aside, and the stretcher never ends at 10 Hz."""
 CHUNKS_MOST, TAG_MOST_BYTES = 1000, 8 << 20
 """Parts of a WAV that are walked over to find its settings, and how long these may be, also once unpacked."""
 
@@ -80,12 +80,12 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
 
 
 def require_usual(name: str, channels: int, rate: int) -> None:
-    """Raise Trouble for more channels or a higher rate than any recording has."""
-    if channels > CHANNELS_MOST or not 0 < rate <= RATE_MOST:
+    """Raise Trouble for more channels, or a higher or lower rate, than any recording has."""
+    if channels > CHANNELS_MOST or not RATE_LEAST <= rate <= RATE_MOST:
         raise Trouble(
             say(
                 "sound.unusual",
-                "{name} has {channels} {channels:channel|channels} at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
+                "{name} has {channels} {channels:channel|channels} at {rate} Hz, which Hearth cannot use. Convert it to mono at 44100 Hz.",
                 name=name,
                 channels=channels,
                 rate=rate,

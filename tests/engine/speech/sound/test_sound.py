@@ -120,6 +120,15 @@ def test_a_small_file_of_many_channels_and_a_high_rate_takes_little_memory(tmp_p
     assert np.abs(samples).max() == pytest.approx(np.abs(tone(2)).max(), rel=0.05)
 
 
+def test_a_part_at_a_rate_that_no_voice_has_is_told(tmp_path: Path) -> None:
+    """The stretcher never ended at 10 Hz, and crashed at 2."""
+    parts = [Piece(tmp_path / f"{rate}.wav") for rate in (24_000, 10)]
+    for part in parts:
+        sound.write(part.path, tone(1), int(part.path.stem))
+    with pytest.raises(Trouble, match=r"10\.wav has 1 channel at 10 Hz"):
+        join_sound.join(parts, tmp_path / "out.wav", Finish(), {})
+
+
 def test_what_is_no_sound_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))  # as on a machine without ffmpeg
     (tmp_path / "text.mp3").write_text("no sound")
