@@ -21,6 +21,7 @@ from app.base.stored_json import is_right
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Doubt
 from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.request import SEED_LIMIT
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
 
@@ -31,6 +32,9 @@ ROWS_MOST: Final = 10_000
 """More than an attempt has."""
 _UNFINISHED: Final = Bounds(most_bytes=4 << 20, values=500_000)
 """A part of the decoder's longest run has 3,000 rows of nine numbers."""
+ABOUT: Final = Bounds(most_bytes=4 << 20)
+"""Of what is said of a finished part; its codes are one long word."""
+SECONDS_MOST: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,10 @@ class SpokenPart:
 
 class StoredPart(TypedDict):
     text: str
-    seed: int
+    seed: Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
     key: str
-    seconds: float
-    frames: int
+    seconds: Annotated[float, Field(ge=0, le=SECONDS_MOST)]
+    frames: Annotated[int, Field(ge=0, le=1 << 20)]
     whole: bool
     channels: Annotated[int, Field(ge=1)]
     codes: str
@@ -102,7 +106,7 @@ def find(path: Path) -> SpokenPart | None:
     if not (path.is_file() and about.is_file()):
         return None
     try:
-        values = json.loads(about.read_text("utf-8"))
+        values = read_json(about, ABOUT)
         if not is_right(STORED, values):
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])

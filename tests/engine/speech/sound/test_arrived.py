@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,10 +32,18 @@ OWN = ("WAV", "PCM_16", 1, 44_100)
 
 
 @pytest.mark.parametrize(
-    "other", [("FLAC", "PCM_16", 1, 44_100), ("WAV", "FLOAT", 1, 44_100), ("WAV", "PCM_16", 2, 44_100), ("WAV", "PCM_16", 1, 96_000)]
+    "other",
+    [
+        ("FLAC", "PCM_16", 1, 44_100),
+        ("WAV", "FLOAT", 1, 44_100),
+        ("WAV", "PCM_16", 2, 44_100),
+        ("WAV", "PCM_16", 1, 96_000),
+        ("WAV", "PCM_16", 1, 7999),
+    ],
 )
 def test_a_part_is_what_hearth_writes(tmp_path: Path, other: tuple[str, str, int, int]) -> None:
-    """A FLAC by the name of a WAV, 8 channels at 384,000 Hz and 400 KB large, took 1.6 GB where it was read."""
+    """A FLAC by the name of a WAV, 8 channels at 384,000 Hz and 400 KB large, took 1.6 GB where it was read; the stretcher never
+    ends at 10 Hz."""
     path = SPOKEN.shown(tmp_path, 0)
     write_part(path, *OWN)
     assert arrived.is_spoken(path, "Hello.", 5)
@@ -60,7 +69,7 @@ def test_sound_that_is_none_is_not_taken(tmp_path: Path) -> None:
     assert arrived.is_spoken(path, "two", 6)
     about = path.with_suffix(".json")
     whole, text = path.read_bytes(), about.read_text()
-    about.write_text(text + " " * arrived.ABOUT_BYTES)
+    about.write_text(text + " " * spoken_parts.ABOUT.most_bytes)
     assert not arrived.is_spoken(path, "two", 6)
     about.write_text(text)
     for broken in (b"", b"RIFF", whole[:30], b"\x89PNG" + whole):
@@ -68,6 +77,20 @@ def test_sound_that_is_none_is_not_taken(tmp_path: Path) -> None:
         assert not arrived.is_spoken(path, "two", 6)
     path.unlink()
     assert not arrived.is_spoken(path, "two", 6)
+
+
+@pytest.mark.parametrize(("field", "number"), [
+    *(("seconds", number) for number in ("NaN", "Infinity", "1e999", "-1.0", "1e300")), ("seed", "-1"), ("seed", "4294967296"), ("frames", "-1"),
+    ("frames", "1" + "0" * 30), ("key", '"\\ud800"'),
+])  # fmt: skip
+def test_a_part_says_no_number_that_no_part_has(tmp_path: Path, field: str, number: str) -> None:
+    """NaN seconds made every answer to the page an error, also after a restart."""
+    path = SPOKEN.shown(tmp_path, 0)
+    write_part(path, *OWN)
+    about = path.with_suffix(".json")
+    said = json.loads(about.read_text())
+    about.write_text(json.dumps({**said, field: "HERE"}).replace('"HERE"', number))
+    assert not arrived.is_sound(path) and spoken_parts.find(path) is None and spoken_parts.measure(tmp_path, 0, "Hello.") == 0.0
 
 
 def test_a_whole_script_has_to_be_sound(tmp_path: Path) -> None:
