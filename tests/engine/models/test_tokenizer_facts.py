@@ -25,8 +25,20 @@ def charsmap(longest: int) -> dict[str, Any]:
     return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(raw).decode()}
 
 
-def template(pieces: int) -> dict[str, Any]:
-    return {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}] * pieces, "pair": [], "special_tokens": {}}
+A, B = ({"Sequence": {"id": each, "type_id": 0}} for each in "AB")
+END = {"SpecialToken": {"id": "</s>", "type_id": 0}}
+
+
+def template(*single: object, pair: tuple[object, ...] = (), tokens: int = 1) -> dict[str, Any]:
+    special = {"</s>": {"id": "</s>", "ids": [1] * tokens, "tokens": ["</s>"] * tokens}}
+    return {"post_processor": {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": special}}
+
+
+def together(*processors: object) -> dict[str, Any]:
+    return {"post_processor": {"type": "Sequence", "processors": processors}}
+
+
+ONE = template(A)["post_processor"]
 
 
 def sequence(*steps: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +53,18 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "a long word for a letter": ({"normalizer": replace("x" * 5000, String="a")}, "letters for a letter"),
     "letters of bytes, again and again": ({"normalizer": sequence(*[{"type": "ByteLevel"}] * 12)}, "letters for a letter"),
     "a table that says much for a letter": ({"normalizer": charsmap(5000)}, "letters for a letter"),
-    "a prompt 100,000 times": ({"post_processor": template(100_000)}, "letters of its template"),
+    "a prompt 100,000 times": (template(*[A] * 100_000), "letters of its template"),
+    "a prompt twice": (template(A, END, A), "prompts in its template"),
+    "a prompt twice, as a list": (template(*[{"Sequence": ["A", 0]}] * 2), "prompts in its template"),
+    "a prompt twice, its name as an object": (template(*[{"Sequence": {"id": {"A": None}, "type_id": 0}}] * 2), "prompts in its template"),
+    "a second prompt where there is one": (template(B), "prompts in its template"),
+    "a prompt twice in a pair": (template(A, pair=(A, B, A)), "prompts in its template"),
+    "many tokens in each window": (template(*[END] * 76, A), "tokens around a prompt"),
+    "a token that is many": (template(END, A, tokens=76), "tokens around a prompt"),
+    "a template as a list": ({"post_processor": [[A, A], [A], {}]}, "lists in lists"),
+    "a template as a list, among others": (together(ONE, [[A, A], [A], {}]), "lists in lists"),
+    "a template for what a template made": (together(ONE, together(ONE)["post_processor"]), "templates"),
+    "two million objects": ({"x": [{}] * 2_100_000}, "values"),
     "a word of a million letters": ({"model": {"vocab": {"a": 0, "x" * 1_000_000: 0}}}, "letters of a word"),
     "a scored word of a million letters": ({"model": {"type": "Unigram", "vocab": [["x" * 1_000_000, -1.0]]}}, "letters of a word"),
     "an added word of a million letters": ({"added_tokens": [{"id": 0, "content": "x" * 1_000_000}]}, "letters of a word"),
@@ -71,6 +94,17 @@ def test_a_table_of_words_with_a_word_of_a_million_letters(tmp_path: Path) -> No
         judge_tokenizer(tmp_path)
 
 
+def test_a_file_that_is_nested_too_deep_is_named(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"vocab\.json is nested too deep"):
+        judge_tokenizer(tmp_path)
+
+
+def test_a_step_whose_type_is_no_word(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text('{"normalizer": {"type": [], "x": 1}}')
+    judge_tokenizer(tmp_path)
+
+
 def test_what_models_have_passes(tmp_path: Path) -> None:
     """CLIP's, T5's, Qwen's and ALBERT's steps, the longest of any; Unicode makes 18 letters of one."""
     for normalizer in (
@@ -84,6 +118,10 @@ def test_what_models_have_passes(tmp_path: Path) -> None:
         ),
     ):  # fmt: skip
         words = {"a": 0, "\u0120" * 128: 1}
-        values = {"normalizer": normalizer, "post_processor": template(20), "model": {"vocab": words}, "added_tokens": [{"content": "<s>"}]}
-        (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+        values = {"normalizer": normalizer, "model": {"vocab": words}, "added_tokens": [{"content": "<s>"}]}
+        (tmp_path / "tokenizer.json").write_text(json.dumps(values | template(END, A, END, pair=(A, END, B, END))))
+        judge_tokenizer(tmp_path)
+    bert = {"type": "BertProcessing", "sep": ["</s>", 1], "cls": ["<s>", 0]}
+    for around in (together({"type": "ByteLevel"}, ONE), {"post_processor": bert}, {"post_processor": None}):
+        (tmp_path / "tokenizer.json").write_text(json.dumps(around))
         judge_tokenizer(tmp_path)

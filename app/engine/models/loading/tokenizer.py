@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from app.base.bounded_json import read_json
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.models.config_facts import PATH_MOST, shorten
 from app.engine.models.safetensors import HEADER
 from app.engine.models.tokenizer_facts import judge_tokenizer
 
@@ -23,8 +28,9 @@ def load_tokenizer(kind: Any, folder: Path, chat_template: str = "") -> Any:
     """Load the tokenizer in `folder`, whose files were checked (model_folder.py). `chat_template` takes the place of its own, a program that may
     compute for ever or fill the memory."""
     judge_tokenizer(folder)
-    tokenizer = _load_own(kind, folder)
+    tokenizer = _explaining(_load_own, folder)(kind, folder)
     tokenizer.chat_template = chat_template or None
+    tokenizer._encode_plus = _explaining(tokenizer._encode_plus, folder)
     return tokenizer
 
 
@@ -32,24 +38,37 @@ def _load_own(kind: Any, folder: Path) -> Any:
     found = {name: read_json(folder / name, HEADER) for name in _READ if (folder / name).is_file()}
     kept = {name: {key: value for key, value in values.items() if not _leads_away(key, value)} for name, values in found.items()}
     if kept == found:
-        return _load(kind, folder)
+        return kind.from_pretrained(folder, local_files_only=True)
     with TemporaryDirectory(prefix="hearth-") as copy:
         for file in folder.iterdir():
             if file.suffix in (".json", ".txt", ".model", ".jinja") and file.name not in (*_NOT_ITS_OWN, *kept) and file.is_file():
                 shutil.copyfile(file, Path(copy, file.name))
         for name, values in kept.items():
             Path(copy, name).write_text(json.dumps(values), "utf-8")
-        return _load(kind, Path(copy))
+        return kind.from_pretrained(Path(copy), local_files_only=True)
 
 
-def _load(kind: Any, folder: Path) -> Any:
-    """Load it; raise a ValueError for the library's own faults: a panic, which is no Exception and would end the engine, or a bare Exception."""
-    try:
-        return kind.from_pretrained(folder, local_files_only=True)
-    except BaseException as fault:
-        if type(fault).__name__ not in ("PanicException", "Exception"):
-            raise
-        raise ValueError(f"its tokenizer is damaged ({fault})") from fault
+def _explaining(call: Callable[..., Any], folder: Path) -> Callable[..., Any]:
+    """Have a call raise a Trouble for the library's own faults: a panic, which is no Exception and would end the engine, or a bare Exception."""
+
+    @functools.wraps(call)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except BaseException as fault:
+            if type(fault).__name__ not in ("PanicException", "Exception"):
+                raise
+            raise Trouble(
+                say(
+                    "load.tokenizer",
+                    "The tokenizer in {folder} is damaged ({fault}). Download the model again, or choose another one.",
+                    folder=str(folder),
+                    fault=shorten(str(fault), PATH_MOST),
+                ),
+                cure="models",
+            ) from fault
+
+    return explained
 
 
 def _leads_away(key: str, value: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
 from app.base.trouble import Trouble
@@ -19,6 +20,7 @@ from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, ModelPart, Need
 from app.engine.models import catalog
+from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.model import Model
 from app.engine.pictures.families import loader
 from app.engine.pictures.families.families import FAMILIES
@@ -213,7 +215,16 @@ def test_a_tokenizer_reads_its_own_files_whatever_its_settings_name(model: Path,
 def test_a_tokenizer_that_its_library_cannot_read_is_told(broken: dict[str, Any], model: Path) -> None:
     """The first is a panic, which is no Exception and ended the engine; the second a bare Exception."""
     change(model / "tokenizer" / "tokenizer.json", **broken)
-    assert refused(lambda: load(model)).sentence.key == "load.broken"
+    assert refused(lambda: load(model)).sentence.key == "load.tokenizer"
+
+
+def test_a_tokenizer_that_breaks_off_over_a_prompt_is_told(model: Path) -> None:
+    """A panic, which ended the engine, and taught it that this machine cannot run the model."""
+    piece = {"SpecialToken": {"id": "nowhere", "type_id": 0}}
+    around = {"type": "TemplateProcessing", "single": [piece], "pair": [], "special_tokens": {}}
+    change(model / "tokenizer" / "tokenizer.json", post_processor=around)
+    tokenizer = load_tokenizer(transformers.PreTrainedTokenizerFast, model / "tokenizer")
+    assert refused(lambda: tokenizer("a red ball")).sentence.key == "load.tokenizer"
 
 
 def test_a_voices_tokenizer_that_its_library_cannot_read_is_told(voice: Path) -> None:
