@@ -273,8 +273,11 @@ class Hub:
                 if given is not None and event is not None and not isinstance(event, END):
                     given.tell(message["machine"], event)
             case "begun":
+                path = Path(message["path"])
                 if (given := self._state.given.get(message["id"])) is not None:
-                    given.begun(message["name"], Path(message["path"]))
+                    given.begun(message["name"], path)
+                with suppress(OSError):  # a newer one comes while it is looked at
+                    path.unlink(missing_ok=True)
             case "end":
                 self._end(message)
 

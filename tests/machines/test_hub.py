@@ -72,6 +72,19 @@ def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: 
         hub.close()
 
 
+def test_what_is_begun_goes_once_it_was_looked_at(tmp_path: Path) -> None:
+    hub, file, seen = Hub(home(tmp_path).create(), "127.0.0.1"), tmp_path / "part-000.wav", list[bytes]()
+    try:
+        look = lambda name, path: seen.append(path.read_bytes())  # noqa: E731
+        hub.submit("t", Portable("{}", {}, "a ball"), [], lambda machine, event: None, lambda end: None, begun=look)
+        for task in ("t", "ended"):
+            file.write_bytes(b"sound")
+            hub._hear({"op": "begun", "id": task, "name": file.name, "path": str(file)})
+            assert not file.exists() and seen == [b"sound"], task
+    finally:
+        hub.close()
+
+
 def test_strangers_cannot_fill_the_disk_with_the_log(tmp_path: Path) -> None:
     log = tmp_path / "machines.log"
     with log.open("ab") as file:

@@ -22,11 +22,13 @@ from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.register import Register
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
-from app.machines.tasks.begun import BYTES_MOST
+from app.machines.tasks.begun import BYTES_MOST, is_name
 
 RESULT_BYTES: Final = 1 << 30
 """Of all results of a task; hours of sound."""
 RESULTS_MOST: Final = 64
+WAITING_MOST: Final = 8
+"""Of a task's begun files, until Hearth has looked at them."""
 QUESTION_LETTERS: Final = 100
 REFUSALS_MOST: Final = 3
 """Of one task's pieces; then it ends without a result."""
@@ -128,13 +130,17 @@ class TaskDesk:
         """Write a piece of a file; hand on what is made so far of a task as soon as it is whole, out of the way of the next one."""
         if not message.get("begun"):
             return write_piece(task.results, message)
+        if not is_name(message.get("name")):
+            return {"refused": "odd"}
         answer = write_piece(task.begun, message)
         for name in [*task.begun.kept]:
             del task.begun.kept[name], task.begun.writing[name]
-            whole = task.begun.folder / "whole" / name
-            whole.parent.mkdir(exist_ok=True)
-            (task.begun.folder / name).replace(whole)
-            self._pipe.tell("begun", id=id_, name=name, path=str(whole))
+            arrived, whole = task.begun.folder / name, task.begun.folder / "whole"
+            whole.mkdir(exist_ok=True)
+            if len({name, *(each.name for each in whole.iterdir())}) > WAITING_MOST:  # the next one may find room
+                arrived.unlink()
+                continue
+            self._pipe.tell("begun", id=id_, name=name, path=str(arrived.replace(whole / name)))
         return answer
 
     def _end(self, id_: str, machine: str, event: Any, files: dict[str, str]) -> None:

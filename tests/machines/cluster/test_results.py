@@ -102,7 +102,31 @@ def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
     desk._forget = lambda id_: None
     asyncio.run(desk.answer("hearth_end", ID, {"task": "task", "event": None}))
     assert [*told[-1][1]["files"]] == ["picture-0.png"]
-    assert put(b"x", True, "../../evil.json") == {"refused": "odd"}
+    for name in ("../../evil.json", "junk-1.bin", "picture-0.png"):
+        assert put(b"x", True, name) == {"refused": "odd"}, name
+
+
+def test_what_is_begun_is_bounded_until_it_was_looked_at(tmp_path: Path) -> None:
+    """Files that had arrived were counted no more, and filled the disk."""
+    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
+    told = list[Path]()
+    desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: told.append(Path(values["path"]))), None)
+    desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
+    desk._tasks["task"] = process.Task({}, process.Arriving(tmp_path, 1 << 20), process.Arriving(tmp_path / "begun", 1000))
+    (tmp_path / "begun").mkdir()
+
+    def put(place: int) -> None:
+        asked = {"task": "task", "name": f"part-{place:03}.wav", "offset": 0, "data": b"x", "last": True, "begun": True}
+        answer = asyncio.run(desk.answer("hearth_keep", ID, {**asked, "sha256": hashlib.sha256(b"x").hexdigest()}))
+        assert answer == {}, "a machine that is quicker than Hearth goes on"
+
+    for place in range(process.WAITING_MOST + 5):
+        put(place)
+    assert len(told) == process.WAITING_MOST == sum(each.is_file() for each in tmp_path.rglob("*"))
+    put(0)
+    told[1].unlink()
+    put(99)
+    assert [each.name for each in told[-2:]] == ["part-000.wav", "part-099.wav"] and told[-1].is_file()
 
 
 def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
