@@ -11,14 +11,15 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
+from app.compat.machine.fault_words import is_out_of_memory
 from app.engine.models.loading.generator_state import is_state
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.loading.save_tensors import save_tensors
 
 BLAMED_STEPS = 2
-"""Own steps after a checkpoint within which it is taken for the cause of what goes wrong."""
-_ODD = (LookupError, TypeError, ValueError, AttributeError)
-"""What a scheduler raises whose state is not its own."""
+"""Own steps after a checkpoint within which it is taken for the cause of whatever torch refuses."""
+_ODD = (LookupError, TypeError, ValueError, AttributeError, NumbersBroke)
+"""What a scheduler raises whose state is not its own, and what large latents end in, however late: perhaps only in the VAE."""
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
 _DTYPES = {str(each).removeprefix("torch."): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
@@ -100,7 +101,8 @@ def fits(checkpoint: Checkpoint, scheduler: Any, generator: torch.Generator, sam
 
 def is_to_blame(start: Checkpoint | None, fault: Exception, own_steps: int) -> bool:
     """Tell whether a run failed by what it went on from: another machine may have sent anything. Such a fault says nothing of this one."""
-    return start is not None and not start.complete and own_steps <= BLAMED_STEPS and isinstance(fault, (*_ODD, NumbersBroke))
+    refused = isinstance(fault, RuntimeError) and own_steps <= BLAMED_STEPS and not is_out_of_memory(str(fault))
+    return start is not None and not start.complete and (refused or isinstance(fault, _ODD))
 
 
 def restore_state(scheduler: Any, state: Mapping[str, Any], device: torch.device) -> None:
