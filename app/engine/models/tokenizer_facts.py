@@ -36,8 +36,8 @@ def judge_tokenizer(folder: Path) -> None:
                 _judge_words(json.loads(raw))
         except StrangeFactError as strange:
             raise _refuse(folder, path.name, strange) from strange
-        except RecursionError as fault:
-            raise ValueError(f"{path.name} is nested too deep") from fault
+        except (ValueError, RecursionError) as fault:  # the library would not name the file
+            raise ValueError(f"{path.name}: {fault}") from fault
 
 
 def _refuse(folder: Path, name: str, strange: StrangeFactError) -> Trouble:

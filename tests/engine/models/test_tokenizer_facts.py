@@ -94,9 +94,12 @@ def test_a_table_of_words_with_a_word_of_a_million_letters(tmp_path: Path) -> No
         judge_tokenizer(tmp_path)
 
 
-def test_a_file_that_is_nested_too_deep_is_named(tmp_path: Path) -> None:
-    (tmp_path / "vocab.json").write_text("[" * 100_000)
-    with pytest.raises(ValueError, match=r"vocab\.json is nested too deep"):
+@pytest.mark.parametrize(
+    ("words", "told"), [("[" * 100_000, "recursion"), ('{"a": 1' + "0" * 5000 + "}", "digits"), ("{", "double quotes")]
+)
+def test_a_file_that_cannot_be_read_is_named(words: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text(words)
+    with pytest.raises(ValueError, match=rf"vocab\.json: .*{told}"):
         judge_tokenizer(tmp_path)
 
 
