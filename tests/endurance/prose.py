@@ -33,7 +33,6 @@ from app.engine.jobs.events import Finished, Note, PartDone
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.session.loaded_models import count_threads
 from app.engine.speech.run import loader
-from app.engine.speech.text.layout import list_paragraphs
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.sentences import split_sentences
 from tests.support.places import TOP
@@ -45,6 +44,7 @@ VOICES: Final = ("anna", "brian", "callum", "daisy", "edith", "frank", "george",
 PART_MOST, WHOLE_MOST = 1.6, 1.3
 """How many times its forecast a part may take, and the whole."""
 WORST: Final = 5
+ALONE_EVERY: Final = 4
 PIECE_WORDS: Final = 120
 """Of prose that one voice speaks at once."""
 WORDS: Final = {
@@ -81,7 +81,14 @@ class Told:
     forecast_s: float = 0.0
     notes: int = 0
     heard: Heard = field(default_factory=lambda: Heard(0, 0))
+    together: Heard = field(default_factory=lambda: Heard(0, 0))
+    """Of the parts whose sentences were spoken alone, too."""
     single: Heard = field(default_factory=lambda: Heard(0, 0))
+
+
+def add(one: Heard, other: Heard) -> Heard:
+    """Return what was heard wrong in both."""
+    return Heard(one.errors + other.errors, one.words + other.words)
 
 
 def make_up(kind: str, rng: random.Random) -> Iterator[str]:
@@ -121,7 +128,7 @@ class Trial:
         self._judge = Judge() if importlib.util.find_spec("pocketsphinx") else None
 
     def try_piece(self, told: Told, text: str, voice: str, seed: int) -> None:
-        """Speak a text as it is; of each paragraph's second sentence, hear also how it sounds alone."""
+        """Speak a text as it is; of one part in ALONE_EVERY, hear also how its sentences sound alone."""
         checked = parse_script(text, self._speaker.dia.limits)
         for done in self._speak(told, text, voice, seed):
             if isinstance(done, Finished):
@@ -131,12 +138,15 @@ class Trial:
             part = checked.parts[done.index]
             told.parts.append((done.seconds / part.seconds, f"{voice}, seed {done.seed}, {done.seconds:.1f} s: {done.text}"))
             told.ends[part.text[-1] if part.text[-1] in ".,!?" else "none"] += 1
-            told.heard = self._listen(told.heard, done)
-        if self._judge is not None:
-            for paragraph in list_paragraphs(text, False)[0]:
-                for sentence in split_sentences(paragraph.text)[1:2]:
-                    for done in self._speak(Told(), sentence, voice, seed):
-                        told.single = self._listen(told.single, done) if isinstance(done, PartDone) else told.single
+            heard = self._listen(done)
+            told.heard = add(told.heard, heard)
+            alone = split_sentences(part.text)
+            if len(alone) > 1 and len(told.parts) % ALONE_EVERY == 0:
+                told.together = add(told.together, heard)
+                for again in [
+                    self._listen(once) for words in alone for once in self._speak(Told(), words, voice, seed) if isinstance(once, PartDone)
+                ]:
+                    told.single = add(told.single, again)
 
     def _speak(self, told: Told, text: str, voice: str, seed: int) -> Iterator[PartDone | Finished]:
         clip = VOICE / "voices" / f"{voice}.ogg"
@@ -148,13 +158,11 @@ class Trial:
                 if isinstance(event, PartDone | Finished):
                     yield event
 
-    def _listen(self, heard: Heard, part: PartDone) -> Heard:
+    def _listen(self, part: PartDone) -> Heard:
         if self._judge is None:
-            return heard
+            return Heard(0, 0)
         wanted = sentences.key(part.text.removeprefix("[S1] ")).split()
-        return Heard(
-            heard.errors + word_errors(wanted, self._judge.listen(soundfile.read(part.path, dtype="float32")[0])), heard.words + len(wanted)
-        )
+        return Heard(word_errors(wanted, self._judge.listen(soundfile.read(part.path, dtype="float32")[0])), len(wanted))
 
 
 def tell(kind: str, told: Told) -> bool:
@@ -165,9 +173,11 @@ def tell(kind: str, told: Told) -> bool:
         f"\n{kind}: {len(told.parts)} parts, {beyond} beyond {PART_MOST} times the forecast; the whole {whole:.2f} times; {told.notes} notes"
     )
     print("  ends: " + ", ".join(f"{end} {count}" for end, count in told.ends.most_common()))
+    if told.heard.words:
+        print(f"  words heard wrong: {told.heard.rate:.1%} of {told.heard.words}")
     if told.single.words:
         print(
-            f"  words heard wrong: {told.heard.rate:.1%} of {told.heard.words} in parts, {told.single.rate:.1%} of {told.single.words} in single sentences"
+            f"  of them, of {told.together.words} in parts of several sentences: {told.together.rate:.1%}; their sentences alone: {told.single.rate:.1%}"
         )
     for ratio, words in sorted(told.parts, reverse=True)[:WORST]:
         print(f"  {ratio:.2f}  {words}")
