@@ -40,7 +40,9 @@ def test_no_relative_imports() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=pytest.mark.long)], ids=" ".join
+    "command",
+    [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=[pytest.mark.long, pytest.mark.slow])],
+    ids=" ".join,
 )
 def test_style_and_types(command: list[str]) -> None:
     words = [] if command == ["mypy"] else ["."]

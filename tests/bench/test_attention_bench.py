@@ -66,6 +66,7 @@ def test_what_is_too_large_is_measured_in_part_and_said() -> None:
     assert isinstance(told[-1], Remark) and "measured: 4 heads, 1024 queries over all keys" in told[-1].text
 
 
+@pytest.mark.slow
 def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:
     order: list[str] = []
 
@@ -94,6 +95,7 @@ def test_memory_is_seen_whole() -> None:
     assert extra_bytes(shape, "own 1024", plan()) > 55 * MIB
 
 
+@pytest.mark.slow
 def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     few = (Call("a", 1, 4, 2, 100, 100, 16), Call("b", 1, 4, 4, 8, 30, 16))
     monkeypatch.setattr(cases, "DIA", few)

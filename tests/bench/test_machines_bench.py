@@ -65,6 +65,7 @@ def test_lengths_are_mixed_and_have_the_sum_that_was_asked_for() -> None:
     assert lengths == draw_lengths(1000, 60.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("helpers", [4, 50, 200])
 def test_mixed_helpers_finish_mixed_tasks_near_the_ideal(helpers: int) -> None:
     speeds = {str(number): (1.0, 2.0, 4.0)[number % 3] for number in range(helpers)}

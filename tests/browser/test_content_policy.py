@@ -78,6 +78,7 @@ def test_the_owners_page(page: Page, opened: tuple[Desk, str, Share], tmp_path: 
     assert {each.split()[0] for each in page.evaluate("refused")} <= {"script-src-attr", "script-src-elem"}
 
 
+@pytest.mark.slow
 def test_a_guests_page(page: Page, opened: tuple[Desk, str, Share], tmp_path: Path) -> None:
     view = opened[2].view()
     page.goto(view["address"])

@@ -159,6 +159,7 @@ def test_the_owners_panel(light: str, language: str, width: int, desk: Desk, bro
         blocks.close(verbose=False)
 
 
+@pytest.mark.slow
 def test_a_guest_whose_share_has_ended_is_not_told_to_start_hearth(desk: Desk, browser: Browser) -> None:
     with shared(desk) as (address, words, _):
         page = look(browser, address, "light", "en-US", 390)

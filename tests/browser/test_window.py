@@ -194,6 +194,7 @@ LISTEN = """() => new MutationObserver((_, watcher) => {
 """Faster than a person: the tiny voice speaks a part within a second."""
 
 
+@pytest.mark.slow
 def test_a_part_is_heard_to_its_end_while_it_is_made(visit: Visit, opened: Open) -> None:
     page = visit()
     fetched: list[str] = []
@@ -372,6 +373,7 @@ def test_the_shelf_finds_favours_bins_and_restores(visit: Visit, opened: Open) -
     expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse under a red sea")
 
 
+@pytest.mark.slow
 def test_the_answer_to_an_earlier_search_does_not_replace_a_later_one(visit: Visit) -> None:
     page = visit("shelf")
     search, earlier = page.locator("#h-shelf input[type=search]"), list[Route]()
@@ -423,6 +425,7 @@ def test_what_is_reused_is_not_written_over_by_an_older_draft(visit: Visit, open
     expect(visit("paint").locator("#paint-prompt textarea")).to_have_value("a mill beside a river")
 
 
+@pytest.mark.slow
 def test_two_windows_keep_their_own_drafts(visit: Visit, opened: Open) -> None:
     """A reload brought what the other window had typed last, and what stood here was gone."""
     pages = [visit("paint"), visit("paint")]

@@ -42,6 +42,7 @@ def test_chinese_dark_and_narrow(visit: Visit) -> None:
         assert not shut_out(page), tab
 
 
+@pytest.mark.slow
 def test_the_language_switch_overrides_the_browser(visit: Visit) -> None:
     page = visit(locale="en-GB")
     page.click('[data-h-act="language"]')
@@ -70,6 +71,7 @@ def test_everything_by_keyboard(visit: Visit) -> None:
     expect(page.locator("button#speak-stop")).to_be_disabled()  # There is nothing to stop.
 
 
+@pytest.mark.slow
 def test_a_line_that_is_said_twice_goes_with_its_script(visit: Visit) -> None:
     page = visit()
     lines = page.locator("#h-script .h-turns li")

@@ -47,6 +47,7 @@ def test_what_everybody_needs_stands_first(visit: Visit) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_another_machine_is_told_apart_from_this_one(visit: Visit) -> None:
     page = visit("machine")
     words, badge = page.locator("#h-words .h-machine-words"), page.locator("#h-words .h-badge")

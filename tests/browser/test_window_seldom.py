@@ -84,6 +84,7 @@ def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
     expect(page.locator("#h-canvas .h-easel")).to_be_hidden()  # An empty frame would push it out of sight.
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
     go(page, "speak")
     strip = {"doing": "engine restarting", "model": "", "memory": None}
@@ -103,6 +104,7 @@ def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) -> None:
     go(page, "speak")
     page.route("**/hearth/engine/*", lambda route: route.fulfill(json={"text": ""}))
@@ -129,6 +131,7 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
     page.unroute("**/hearth/engine/*")
 
 
+@pytest.mark.slow
 def test_the_queue_is_read_and_emptied(page: Page) -> None:
     go(page, "speak")
     waiting = [{"id": f"none-{place}", "place": place, "text": f"[S1] {WORDS}", "kind": "speech"} for place in (1, 2, 3)]
@@ -151,6 +154,7 @@ def test_the_queue_is_read_and_emptied(page: Page) -> None:
     expect(page.locator(".h-waiting")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     go(page, "paint")
     two = [{"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1} for side in (64, 256)]
@@ -196,6 +200,7 @@ def test_no_space_stands_between_chinese_words(page: Page) -> None:
     assert page.evaluate(say, ["\u4e0b\u8f7d {title} \u540e", "Dia 1.6B"]) == "\u4e0b\u8f7d Dia 1.6B \u540e"
 
 
+@pytest.mark.slow
 def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
     """The button of each part of a second came and went."""
     go(page, "speak")
@@ -242,6 +247,7 @@ def grid(*results: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
     return {**sides, "cells": cells, "stopped": [], "latest": True, **more}
 
 
+@pytest.mark.slow
 def test_a_cell_of_a_grid_is_shown_large_and_a_later_picture_folds_the_grid(page: Page) -> None:
     """The cells could only be looked at, at 128 px, and the grid stood below every later picture."""
     go(page, "paint")
@@ -267,6 +273,7 @@ def test_a_cell_of_a_grid_is_shown_large_and_a_later_picture_folds_the_grid(page
     expect(first).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.slow
 def test_a_stopped_grid_is_gone_on_with(page: Page) -> None:
     go(page, "paint")
     alter(page, grid=grid(picture(64), None, stopped=["one", "two"]))
@@ -302,6 +309,7 @@ HEARD = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> None:
     go(page, "speak")
     alter(page, strip={"rate": "as it really is"})  # what another file's tests painted is drawn before anybody listens
@@ -321,6 +329,7 @@ def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> Non
     assert [each for each in heard if each] == ["Part 1 of 2 is ready to play.", "done in 2.0 s"], heard
 
 
+@pytest.mark.slow
 def test_a_part_that_stop_cut_off_does_not_look_finished(page: Page) -> None:
     go(page, "speak")
     parts = [
@@ -343,6 +352,7 @@ def test_a_part_that_stop_cut_off_does_not_look_finished(page: Page) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_a_part_that_is_likely_wrong_is_marked_in_words(page: Page) -> None:
     go(page, "speak")
     done = {"state": "done", "seconds": 1.0, "whole": True, "url": "data:,", "peaks": [0.5]}
@@ -358,6 +368,7 @@ def test_a_part_that_is_likely_wrong_is_marked_in_words(page: Page) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_a_stopped_job_tells_of_results_only_where_there_are_some(page: Page) -> None:
     go(page, "paint")
     end, now = {"kind": "stopped"}, page.locator("#h-canvas .h-now")

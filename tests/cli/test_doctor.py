@@ -175,6 +175,7 @@ def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
     assert json.loads(out)["machine"]["arch_list"] == ["sm_75", "sm_80"] and "cu126" in err, "its facts are worth a report"
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_this_machine_in_a_process_of_its_own(tmp_path: Path) -> None:
     done = subprocess.run(
@@ -185,6 +186,7 @@ def test_this_machine_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["machine"]["torch"]
 
 
+@pytest.mark.slow
 def test_a_pretended_machine_needs_no_torch(tmp_path: Path) -> None:
     code = f"import sys; from app.__main__ import main; main(['doctor', '--pretend', 't4', '--home', {str(tmp_path)!r}]); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)

@@ -54,6 +54,7 @@ def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there only a person at the console presses Ctrl+C")
 def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
@@ -97,6 +98,7 @@ def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not list((tmp_path / "models").glob("models--*"))
 
 
+@pytest.mark.slow
 def test_a_refusal_is_told_with_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Hub(REPOS, faults={"list": [Fault("status", 404, 9, {"X-Error-Code": "RepoNotFound"})]})) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)

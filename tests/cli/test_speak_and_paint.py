@@ -64,6 +64,7 @@ def test_a_voice_is_called_by_its_name(tmp_path: Path) -> None:
 GIVEN_UP: tuple[dict[str, Any], ...] = ({"parts": 2}, {"dies": "loading"}, {"dies": "loading"})
 
 
+@pytest.mark.slow
 def test_a_command_that_is_given_up_writes_what_is_finished_and_goes_on(
     speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

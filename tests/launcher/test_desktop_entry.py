@@ -314,6 +314,7 @@ def test_the_right_uv_brings_a_python(desk: Desk, tmp_path: Path) -> None:
     assert desk.run("doctor").stdout == "started with ['doctor']\n", "the next time it is there"
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_wheel_holds_everything(tmp_path: Path) -> None:
     """The checkout's files as git lists them, built as pip builds them, without a network."""

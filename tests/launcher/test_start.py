@@ -527,6 +527,7 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
     assert len(installed) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gets CUDA from the default index")
 @pytest.mark.parametrize(
     ("needs", "heavy"),
@@ -579,6 +580,7 @@ def test_back_without_an_update_says_so(made: Checkout) -> None:
     assert done.returncode == 2 and "no update to undo" in done.stderr
 
 
+@pytest.mark.slow
 def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made: Checkout) -> None:
     origin = made.top.parent.parent / "origin"
     made.git("checkout", "-q", ".")

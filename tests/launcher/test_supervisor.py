@@ -121,6 +121,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     assert not worker.is_alive()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_in_a_real_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pressed twice: the first repair fails, the second goes well. Both looks and both languages."""
@@ -213,6 +214,7 @@ def test_what_counts_as_a_failure(code: str, shown: str | None, capfd: pytest.Ca
         assert failed and failed.report and failed.report.splitlines()[-1] in capfd.readouterr().err, "passed on"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_who_ends_the_start_ends_hearth(broken: Checkout) -> None:
     child = broken.begin("--wait")

@@ -96,6 +96,7 @@ def test_strangers_cannot_fill_the_disk_with_the_log(tmp_path: Path) -> None:
     until(lambda: log.read_bytes() == b"later")
 
 
+@pytest.mark.slow
 def test_the_machines_process_bounds_its_log(tmp_path: Path) -> None:
     place = home(tmp_path).create()
     (place.logs / "machines.log").write_bytes(b"x" * (side_process.LOG_BYTES + 1))

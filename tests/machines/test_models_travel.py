@@ -37,6 +37,7 @@ pytestmark = pytest.mark.long
 PROMPT = "a red ball on grass"
 
 
+@pytest.mark.slow
 def test_a_local_model_is_sent_and_used(tmp_path: Path) -> None:
     folder = tmp_path / "My painter"
     shutil.copytree(assets() / "starter" / "painter", folder)

@@ -45,6 +45,7 @@ def test_what_is_shown_of_it_is_short_and_plain() -> None:
         assert read_announcement(MAIN, port, ["192.168.1.20"]) is None
 
 
+@pytest.mark.slow
 def test_two_hearths_see_each_other_for_real() -> None:
     pytest.importorskip("zeroconf", reason="the extra machines is not installed")
     told = Announcement("main", "Desk", ID, 4000)

@@ -109,6 +109,7 @@ def test_a_slow_machine_holds_nothing_up(main: Main) -> None:
         pace(one, step_s=0.01)
 
 
+@pytest.mark.slow
 def test_a_single_picture_is_made_by_whoever_is_faster(main: Main) -> None:
     began_s = time.monotonic()
     job = submit(main, 1, 1600, step_s=4.0)  # 40 s here
@@ -266,6 +267,7 @@ def test_a_helper_that_fails_holds_nothing_up(main: Main) -> None:
             pace(helper.home, step_s=0.01)
 
 
+@pytest.mark.slow
 def test_a_machine_that_lacks_the_model_says_so(main: Main) -> None:
     assert main.spreader is not None
     pace(main.keeper.home.root, step_s=SLOW_S)
@@ -280,6 +282,7 @@ def test_a_machine_that_lacks_the_model_says_so(main: Main) -> None:
     until(lambda: say_why() == {None})
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_sent_says_so(main: Main, tmp_path: Path) -> None:
     """Whether it runs here or waits."""
     spreader = main.spreader
@@ -448,6 +451,7 @@ def test_a_helper_says_that_it_cannot_reach_the_main_machine_only_after_trying(m
     until(lambda: main.hub.list_machines()[1].online, LOADING_S)
 
 
+@pytest.mark.slow
 def test_a_removed_machine_is_dropped_at_once_and_told(main: Main) -> None:
     two = main.helpers[1]
     removed = main.find(two)

@@ -54,6 +54,7 @@ def hear(main: Main, job: str) -> list[str]:
     return [str(each.sentence) for each in main.keeper.get_progress(job).said if isinstance(each, Note)]
 
 
+@pytest.mark.slow
 def test_it_runs_where_there_is_room_and_what_fits_passes_it_here(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
     pace(there, 0.4)
@@ -85,6 +86,7 @@ def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None
     assert not began(here) & {300, 301}
 
 
+@pytest.mark.slow
 def test_a_script_whose_voice_goes_from_part_to_part_is_left_as_a_whole(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
     pace(there, 0.05)
@@ -105,6 +107,7 @@ def test_the_forecast_knows_who_has_room(main: Main) -> None:
     assert main.spreader.find_room(PictureRequest("a ball", model="sd35-medium")) == "", "the model is not there"
 
 
+@pytest.mark.slow
 def test_too_large_for_all_is_tried_here_at_once(main: Main) -> None:
     pace(main.keeper.home.root, 0.01)
     began_s = time.monotonic()

@@ -47,6 +47,7 @@ def test_the_shipped_weights_paint_unseen_captions(pipeline: StableDiffusionPipe
     assert wrong["all_right"] == 0, "the pictures pass for other captions too"
 
 
+@pytest.mark.slow
 def test_another_caption_is_another_picture(pipeline: StableDiffusionPipeline) -> None:
     """The picture follows the prompt, not the noise: with the same noise, another caption gives another picture."""
     first, second = CARD["examples"][0], CARD["examples"][4]

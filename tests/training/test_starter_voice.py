@@ -62,6 +62,7 @@ def test_every_voice_has_its_pitch(spoken: dict[str, speak.Spoken]) -> None:
         assert abs(off) < 1.5, (name, off)
 
 
+@pytest.mark.slow
 def test_the_speakers_have_their_usual_voices(voice: speak.Voice) -> None:
     said = speak.speak(voice, [evaluate.script(evaluate.Trial(who, False, TEXT), voice.letters) for who in SPEAKERS], seed=4)
     hz = {who: evaluate.median_hz(one.sound) for who, one in zip(SPEAKERS, said, strict=True)}

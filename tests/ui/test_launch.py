@@ -58,6 +58,7 @@ def again(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=TOP, text=True, capture_output=True, timeout=120, check=False)
 
 
+@pytest.mark.slow
 def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
     """One start for all of it: each takes seconds."""
     folder = tmp_path / "Ünser Heim"
@@ -94,6 +95,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_the_end_does_not_wait_for_what_never_ends(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", STUCK, "open", "--no-browser", "--home", str(tmp_path)], cwd=TOP, text=True,
@@ -138,6 +140,7 @@ def test_another_program_on_the_port_is_not_taken_for_hearth(tmp_path: Path) -> 
         first.release()
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_leaves_a_page(tmp_path: Path) -> None:
     folder = tmp_path / "home"
     command = [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder), "--certificate", "none.pem"]

@@ -130,6 +130,7 @@ def test_the_owner_can_stop_what_a_guest_makes_and_the_guest_hears_of_it(desk: D
         desk.keeper.stop(each.id)
 
 
+@pytest.mark.slow
 def test_at_home_guests_come_by_an_address_in_digits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)
     sharing = Share(desk, no_tunnel_is_asked)
@@ -160,6 +161,7 @@ def test_on_the_network_the_link_is_in_digits_too(desk: Desk, monkeypatch: pytes
     sharing.end()
 
 
+@pytest.mark.slow
 def test_without_a_network_at_home(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is begun at home; a machine that is on the network by --listen is shared by the address that it has."""
     monkeypatch.setattr(share, "find_home_address", lambda: "")
@@ -172,6 +174,7 @@ def test_without_a_network_at_home(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
     listening.end()
 
 
+@pytest.mark.slow
 def test_one_guest_who_logs_in_again_takes_no_more_places(desk: Desk) -> None:
     def speak(guest: httpx.Client) -> str:
         return press(guest, "speak-go", {"speak-text": "[S1] Hello."}).text
@@ -191,6 +194,7 @@ def test_one_guest_who_logs_in_again_takes_no_more_places(desk: Desk) -> None:
 NUMBERS: tuple[object, ...] = (None, 0, 2**63, -(2**70), "seven", [], {"creation": 7}, 1e308)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["paint.restore", "speak.restore", "speak.redo"])
 def test_any_number_may_be_asked_for(name: str, desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     with shared(desk) as (address, words, _), guest_client(address, words) as guest:
@@ -227,6 +231,7 @@ def test_nobody_is_shared_with_where_the_tunnel_fails(desk: Desk) -> None:
     sharing.end()
 
 
+@pytest.mark.slow
 def test_the_panel_is_the_owners(desk: Desk) -> None:
     sharing = Share(desk, no_tunnel)
     with gr.Blocks(analytics_enabled=False) as blocks:
@@ -309,6 +314,7 @@ def test_events_come_while_they_happen(desk: Desk, monkeypatch: pytest.MonkeyPat
     assert all(later - sooner > 0.2 for sooner, later in pairwise(came_s))
 
 
+@pytest.mark.slow
 def test_large_bodies_come_through_whole(desk: Desk) -> None:
     noise = io.BytesIO()
     Image.fromarray(np.random.default_rng(1).integers(0, 255, (1100, 1100, 3), np.uint8)).save(noise, "PNG")

@@ -64,6 +64,7 @@ def test_a_remark_and_a_failure_stand_above_a_long_scripts_rows(page: Page) -> N
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_the_result_stands_first_and_unspoken_rows_are_folded(page: Page) -> None:
     go(page, "speak")
     rows = [part(n, "done" if n < 3 else "waits") for n in range(9)]
@@ -83,6 +84,7 @@ def test_the_result_stands_first_and_unspoken_rows_are_folded(page: Page) -> Non
     expect(fold).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_stopped_script_has_a_button_that_resumes_it(page: Page) -> None:
     go(page, "speak")
     show(page, speech=speech([part(0, "done"), part(1, "waits")], {"kind": "stopped"}))
@@ -98,6 +100,7 @@ def test_a_stopped_script_has_a_button_that_resumes_it(page: Page) -> None:
     expect(button).to_be_hidden()  # nothing was finished: Speak does the same
 
 
+@pytest.mark.slow
 def test_after_a_restart_of_the_server_no_row_says_that_it_is_spoken(page: Page) -> None:
     go(page, "speak")
     show(page, speech=speech([part(0, "done"), part(1, "now")], None), picture=None)

@@ -80,6 +80,7 @@ def show(page: Page, **state: Any) -> None:
     page.evaluate(ALTERED, state)
 
 
+@pytest.mark.slow
 def test_the_strip_is_not_cut_off(page: Page) -> None:
     """The device, the way of attention and the chunk were cut off at 1280 px."""
     go(page, "paint")
@@ -95,6 +96,7 @@ def test_the_strip_is_not_cut_off(page: Page) -> None:
     show(page)
 
 
+@pytest.mark.slow
 def test_speed_memory_and_a_slider_stand_beside_the_picture(page: Page, desk: Desk) -> None:
     go(page, "paint")
     show(page, strip=BUSY)
@@ -135,6 +137,7 @@ def test_a_size_between_two_places_moves_the_slider_and_stays(page: Page, desk: 
     expect(page.locator("#h-tuning input")).to_have_value(str(find_place(300)))
 
 
+@pytest.mark.slow
 def test_an_earlier_plan_does_not_cover_a_later_one(page: Page, desk: Desk) -> None:
     """The answer for one size came after the answer for the next, and the wrong size stayed marked."""
     go(page, "machine")
@@ -154,6 +157,7 @@ def test_an_earlier_plan_does_not_cover_a_later_one(page: Page, desk: Desk) -> N
     expect(page.locator("#h-curve text.here")).to_have_text("512")
 
 
+@pytest.mark.slow
 def test_the_curve_has_numbers_on_its_axes(page: Page, desk: Desk) -> None:
     place: Home = desk.keeper.home
     keep_curve(place, Curve("sdxl-turbo", tuple(Point(size, 0.004 + 0.2 / size) for size in SIZES), 256))
@@ -169,6 +173,7 @@ def test_the_curve_has_numbers_on_its_axes(page: Page, desk: Desk) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_the_charts_mark_each_move_of_the_slider_and_each_fallback(page: Page) -> None:
     go(page, "machine")
     point = {"rate": 2.0, "unit": "steps", "marks": [], **MEMORY}

@@ -60,6 +60,7 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     context.close()
 
 
+@pytest.mark.slow
 def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browser: Browser, opened: tuple[Desk, str]) -> None:
     desk, address = opened
     desk.keeper._loop.status.set(hardware=None)
@@ -113,6 +114,7 @@ window.fetch = async (url, options) => {
 """An answer takes longer than it is until the page looks again."""
 
 
+@pytest.mark.slow
 def test_the_machine_tab_fills_where_an_answer_takes_long(browser: Browser, opened: tuple[Desk, str]) -> None:
     """Each look asked anew, so the answer that came was always an old one, and the tab stayed empty."""
     desk, address = opened
@@ -129,6 +131,7 @@ def test_the_machine_tab_fills_where_an_answer_takes_long(browser: Browser, open
     context.close()
 
 
+@pytest.mark.slow
 def test_the_plan_is_there_whenever_it_is_unfolded(browser: Browser, opened: tuple[Desk, str]) -> None:
     """Unfolded after the answer had come, plan and curve stayed empty for good."""
     desk, address = opened
@@ -142,6 +145,7 @@ def test_the_plan_is_there_whenever_it_is_unfolded(browser: Browser, opened: tup
         expect(page.locator("#h-curve svg")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_goes_with_a_press_leaves_the_focus_on_the_page(browser: Browser, opened: tuple[Desk, str]) -> None:
     desk, address = opened
     desk.settings.put({"greeted": False})

@@ -108,6 +108,7 @@ def test_the_ring_of_a_field_is_whole_and_around_its_frame(page: Page, field: st
     assert changed.sum() > 3 * (around["width"] + around["height"]), "two pixels on each side"
 
 
+@pytest.mark.slow
 def test_a_choice_by_enter_keeps_the_focus(page: Page) -> None:
     go(page, "speak")
     field, listed = page.locator("#speak-voice input"), page.locator("#speak-voice ul[role=listbox]")
@@ -179,6 +180,7 @@ def test_a_list_is_no_stop_and_closes_behind_tab(page: Page) -> None:
     expect(preset).to_have_value("evening")
 
 
+@pytest.mark.slow
 def test_arrows_home_and_end_go_from_tab_to_tab(page: Page) -> None:
     """Tab reaches the open one alone, and from there what it holds."""
     go(page, "speak")

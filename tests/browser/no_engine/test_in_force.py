@@ -134,6 +134,7 @@ def test_reuse_brings_the_loras_whose_files_are_here(
     expect(chips(page)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page, tmp_path: Path) -> None:
     unfold(page, "Settings")
     steps = page.locator("#paint-steps input")

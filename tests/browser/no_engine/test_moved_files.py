@@ -58,6 +58,7 @@ def shelve(desk: Desk, job: str, parts: tuple[PartDone, ...]) -> list[Creation]:
     return desk.keeper.shelf.list_of_job(job)
 
 
+@pytest.mark.slow
 def test_a_page_that_was_told_of_a_picture_gets_it_after_it_has_moved(page: Page, opened: tuple[Desk, str]) -> None:
     """The page looks once a second; what it was told the last time lies on the shelf a moment later."""
     desk = opened[0]
@@ -95,6 +96,7 @@ def test_what_was_deleted_for_good_is_asked_for_no_more(page: Page, opened: tupl
     expect(page.locator("#h-canvas .h-thumb")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_file_taken_away_by_hand_is_told_and_not_asked_for(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]
     first, second = shelve(desk, *paint(desk))

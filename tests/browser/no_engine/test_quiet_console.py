@@ -31,6 +31,7 @@ def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.slow
 def test_a_junk_lora(page: Page, written: list[str], tmp_path: Path) -> None:
     go(page, "paint")
     unfold(page, "Settings")

@@ -45,11 +45,13 @@ def carried(page: Page) -> list[Any]:
     return sent
 
 
+@pytest.mark.slow
 def test_only_a_start_makes_the_page_ask_sooner(page: Page) -> None:
     click = "(id) => { document.querySelector(id).click(); return Hearth.live.busy; }"
     assert [page.evaluate(click, each) for each in ("#h-strip", "button#speak-go")] == [False, True]
 
 
+@pytest.mark.slow
 def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
     part = {"text": "[S1] One.", "state": "done", "url": "", "peaks": [], "seconds": 1.0}
     speech = {
@@ -69,6 +71,7 @@ def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
     assert sent == [{"part": 0}, {"part": 1}]
 
 
+@pytest.mark.slow
 def test_a_call_waits_for_its_tab_and_the_last_one_counts(page: Page) -> None:
     sent = carried(page)
     page.evaluate("[7, 8, 9].forEach((creation) => Hearth.call('paint.restore', { creation }))")
@@ -79,6 +82,7 @@ def test_a_call_waits_for_its_tab_and_the_last_one_counts(page: Page) -> None:
     assert sent == [{"creation": 9}], "side by side, their answers would come in any order"
 
 
+@pytest.mark.slow
 def test_a_report_is_copied_where_the_machine_tab_was_never_open(page: Page) -> None:
     page.evaluate(SEEN, {"standing": {"text": "The engine does not start.", "cure": "repair"}})
     page.get_by_role("button", name="Copy report").click()

@@ -30,6 +30,7 @@ def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
 SHOWN = "place => getComputedStyle(document.querySelector(place), '::after').content"
 
 
+@pytest.mark.slow
 def test_a_clip_on_a_phone(page: Page, tmp_path: Path) -> None:
     go(page, "speak")
     unfold(page, "Create a voice")
@@ -72,6 +73,7 @@ def test_the_sources_of_the_plan_are_told_from_its_words(page: Page) -> None:
     assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_long_names_stay_within_their_place(page: Page) -> None:
     go(page, "models")
     page.locator("#h-models .h-add input").fill("/nowhere/a/long/path/to/a/model/folder/that/is/not/there")
@@ -93,6 +95,7 @@ def test_long_names_stay_within_their_place(page: Page) -> None:
         assert not page.evaluate(broken), width
 
 
+@pytest.mark.slow
 def test_undo_is_one_line_on_a_phone(page: Page) -> None:
     go(page, "shelf")
     page.locator("#h-shelf .h-delete").first.click()
@@ -102,6 +105,7 @@ def test_undo_is_one_line_on_a_phone(page: Page) -> None:
     note.get_by_role("button").click()
 
 
+@pytest.mark.slow
 def test_the_plan_follows_what_is_loaded_until_somebody_chooses(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]
 

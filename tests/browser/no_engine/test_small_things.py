@@ -45,6 +45,7 @@ def put_caret(page: Page, field: str, at: int) -> None:
     page.keyboard.press("ArrowLeft")
 
 
+@pytest.mark.slow
 def test_a_prompt_of_emoji_is_not_painted_in_silence(page: Page) -> None:
     go(page, "paint")
     page.fill(PROMPT, "\U0001f409\U0001f525")
@@ -276,6 +277,7 @@ def test_an_earlier_scripts_parts_are_opened_and_only_what_changed_is_spoken(pag
     assert isinstance(request, SpeechRequest) and request.only_parts == (0, 2) and "None" in request.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["pasted by mouse", "Backspace", "a key", "a sample"])
 def test_a_trouble_goes_however_the_text_changes(page: Page, way: str) -> None:
     """Gradio calls only a key that writes an input."""

@@ -42,6 +42,7 @@ def clip() -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.slow
 def test_a_refused_file_is_told_once_and_nothing_stays(page: Page) -> None:
     page.locator(CLIP).set_input_files({"name": "kept.wav", "mimeType": "audio/wav", "buffer": b"no sound at all" * 50})
     chip = page.locator(".h-force").locator("visible=true").locator("li.wrong")

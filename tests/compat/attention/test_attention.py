@@ -254,6 +254,7 @@ def test_as_many_dimensions_as_torch_takes(name: str) -> None:
             torch.testing.assert_close(attend(query, key, key, mask), TORCH(query, key, key, mask))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_random_shapes(data: st.DataObject) -> None:

@@ -180,6 +180,7 @@ def test_steps_aside_under_every_plan(name: str) -> None:
         assert set(seam.paths) == {path}, (which, seam.paths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_a_compiled_graph_is_whole_and_right(name: str) -> None:
     given = by_hand()
@@ -194,6 +195,7 @@ def test_a_compiled_graph_is_whole_and_right(name: str) -> None:
             assert seam.calls == 2, "what is not compiled counts as ever"
 
 
+@pytest.mark.slow
 def test_a_compiled_graph_learns() -> None:
     given = [each.requires_grad_() for each in by_hand()]
     wanted = torch.autograd.grad(total(*given), given)

@@ -200,6 +200,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_value_breaks_the_planner(tmp_path: Path) -> None:
     """Whatever a file holds, it is refused with a sentence, or each model gets a plan or a sentence, all of which can be shown."""
     chance, needs = random.Random(0), [Need(), *map(describe_need, CATALOG[2:4])]

@@ -166,6 +166,7 @@ def decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decide_module, "_make_plan", remembered)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("decided_once")
 @pytest.mark.parametrize("eighth", EIGHTHS)
 @pytest.mark.parametrize(("machine", "count"), combine(MACHINES, (0, 1, 2)))
@@ -205,6 +206,7 @@ def test_each_field_that_a_fallback_changes_says_so_with_what_was_seen(machine: 
     assert changed > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eighth", EIGHTHS)
 @pytest.mark.parametrize(("machine", "fault"), combine(MACHINES, get_args(Fault)))
 def test_the_fallbacks_end_and_every_fallback_changes_the_plan(
@@ -226,6 +228,7 @@ def test_the_fallbacks_end_and_every_fallback_changes_the_plan(
     assert taken > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "chunk"), combine(MACHINES, (AUTO, 4096, 512, 33)))
 def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, chunk: Any) -> None:
     """With 4096 asked for, "smaller chunks" was once said seven times while 4096 ran each time."""
@@ -404,6 +407,7 @@ def named(plan: Plan) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "fault"), combine(("rtx-3060", "m2-16gb", "gtx-1060"), get_args(Fault)))
 def test_what_was_before_each_fallback_stands_among_what_was_given_up(machine: str, fault: Fault) -> None:
     """The second smaller chunk once took the place of the first, as if 512 had never been."""
@@ -432,6 +436,7 @@ def test_what_was_given_up_says_which_fallback_and_what_was_seen() -> None:
     assert gone == {"none": "Memory ran out at step 3.", "256": "Attention works in smaller chunks. Memory ran out at step 3."}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("fault", ["numbers", "crash"])
 def test_own_arithmetic_is_not_offered_where_it_already_runs(name: str, fault: Fault) -> None:
@@ -451,6 +456,7 @@ def test_scores_in_float32_are_not_offered_where_a_processor_has_them_anyway() -
     assert verdicts
 
 
+@pytest.mark.slow
 def test_a_memory_fallback_never_plans_for_more_memory() -> None:
     """Room that offloading won once went to larger tiles: 4.23 GiB before the fallback, 4.47 after it."""
     ends: dict[str, int] = {}
@@ -492,6 +498,7 @@ def test_where_memory_is_shared_a_pictures_parts_wait_in_files_and_a_voices_nowh
     assert [id_ for id_, _ in fallen_back(machine, NEEDS["dia-1.6b"], "memory")] == ["smaller-chunk"]
 
 
+@pytest.mark.slow
 def test_the_fallbacks_of_a_voice_never_speak_of_pictures() -> None:
     for machine in MACHINES:
         for fault in get_args(Fault):

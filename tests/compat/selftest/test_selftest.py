@@ -148,6 +148,7 @@ def planned_without_rows(name: str) -> Plan:
     return decide(machine(name), Need(kv_heads=2), verdicts=verdicts, rows=())
 
 
+@pytest.mark.slow
 def test_a_machine_that_kills_leaves_a_verdict_and_the_rest_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """In children, as on a real Mac: one question in float32 and float16 that each end in an abort, with others around them."""
     hardware, wanted = machine("m1-8gb"), ("mps-gqa-abort", "mps-causal-leak", "masked-rows")
@@ -205,18 +206,21 @@ def test_a_child_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(each.subject.name, each.passed) for each in verdicts.values()] == [("prompt", True), ("hangs", False), ("after it", True)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
 def test_a_child_that_was_killed_says_nothing_of_the_machine() -> None:
     verdicts = run.run(machine("cpu"), silent, killed, isolated=True)
     assert [str(each) for each in verdicts] == ["row:after it"]
 
 
+@pytest.mark.slow
 def test_a_child_that_cannot_start_is_no_verdict() -> None:
     asked = hanging(machine("cpu"))
     with pytest.raises(RuntimeError, match="the environment is broken"):
         list(run.answer_all(machine("cpu"), asked, broken, isolated=True))
 
 
+@pytest.mark.slow
 def test_whoever_has_something_better_to_do_ends_the_child() -> None:
     """A job arrives while a question is under way."""
     before = psutil.Process().children()

@@ -73,6 +73,7 @@ def shelf_of(place: Home, opened: Database) -> list[Creation]:
     return [*shelf.find(Search(most=-1)), *shelf.find(Search(binned=True, most=-1))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
     DAMAGES[name](place.database, random.Random(SEED))
@@ -103,6 +104,7 @@ def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
     again.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_database_that_breaks_on_a_full_disk_is_made_anew_once_there_is_room(
     place: Home, monkeypatch: pytest.MonkeyPatch, name: str

@@ -166,6 +166,7 @@ def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: py
     assert keeper.state.ready and not keeper.state.gave_up
 
 
+@pytest.mark.slow
 def test_it_is_started_again_now_and_then(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_life, "AGAIN_S", 1.0)
     keeper = open_(*[{"dies": "start"}] * (engine_life.STARTS + 1))

@@ -35,6 +35,7 @@ def request(seed: int, batch: int = 1) -> PictureRequest:
     return PictureRequest("a ball", model="starter-painter", seed=seed, batch=batch)
 
 
+@pytest.mark.slow
 def test_it_comes_after_own_jobs_and_leaves_nothing(keeper: Keeper) -> None:
     first = keeper.submit(request(1))
     lent = keeper.run_lent("x", request(7))
@@ -64,6 +65,7 @@ def test_it_is_stopped_while_it_waits_and_while_it_runs(keeper: Keeper) -> None:
     assert 7 not in {seed for _, seed, _ in read_made(keeper.home.root)}
 
 
+@pytest.mark.slow
 def test_a_crash_is_tried_again(keeper: Keeper) -> None:
     lent, killed = keeper.run_lent("x", request(7, batch=2)), False
     events = []

@@ -111,6 +111,7 @@ def test_an_engine_that_dies_while_an_end_waits_for_room_starts_nothing_again(ke
     assert len(keeper.shelf.find(Search())) == 1 and keeper.journal.get(job).state == "finished"
 
 
+@pytest.mark.slow
 def test_a_job_that_meets_a_quota_waits_is_told_and_is_tried_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     """Free space tells nothing of a quota, so time has to do."""
     monkeypatch.setattr(disk_room, "AGAIN_S", 1.5)

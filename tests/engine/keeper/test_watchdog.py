@@ -81,6 +81,7 @@ def broken(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> list[s
     return times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*methods(), *OTHERS])
 def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine dies on the way, too, so that what follows a death is reached as well."""

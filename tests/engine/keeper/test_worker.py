@@ -56,6 +56,7 @@ def ahead(
     return done.stdout.split(), done.stderr
 
 
+@pytest.mark.slow
 def test_all_of_it_where_nobody_asks() -> None:
     there, _ = ahead("here._orders.put(Quit()) if name == worker.AHEAD[-1] else None")
     assert there[-1] == "app.engine.pictures.run.painter" and len(there) == 4

@@ -50,6 +50,7 @@ def test_the_sentence_and_its_cure_reach_whoever_asked(fetching: Downloads, hub:
     assert failed.sentence is not None and (failed.state, failed.cure, failed.sentence.key) == ("failed", "models", "hub.gone")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "headers"), [(503, {}), (429, {"Retry-After": "0"})])
 def test_a_busy_hub_is_asked_again(fetching: Downloads, hub: Hub, place: Home, status: int, headers: dict[str, str]) -> None:
     hub.faults["list"] = [Fault("status", status, 1, headers)]
@@ -80,6 +81,7 @@ def test_without_a_connection_it_is_told_at_once_and_goes_on_once_there_is_one(h
     checked(place)
 
 
+@pytest.mark.slow
 def test_offline_mode_asks_nobody(fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     status = fetched(fetching)

@@ -53,6 +53,7 @@ def test_huggingface_hub_takes_the_cache_for_its_own(fetching: Downloads, hub: H
     assert scanned.size_on_disk == SIZE + len(INDEX) + 2
 
 
+@pytest.mark.slow
 def test_a_cut_line_is_gone_on_with(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.faults[UNET] = [Fault("cut", 400_000, times=6)]
     assert fetched(fetching).state == "done"
@@ -62,6 +63,7 @@ def test_a_cut_line_is_gone_on_with(fetching: Downloads, hub: Hub, place: Home) 
     assert hub.sent[UNET] < SIZE * 1.2
 
 
+@pytest.mark.slow
 def test_a_line_that_stays_cut_fails_with_a_sentence_and_keeps_what_came(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.faults[UNET] = [Fault("cut", 700_000), Fault("cut", 0, times=9)]
     status = fetched(fetching)
@@ -96,6 +98,7 @@ def test_wrong_bytes_are_thrown_away(fetching: Downloads, hub: Hub, place: Home,
     assert not list((place.models / "models--maker--pictures" / "blobs").glob(f"{etag(file, FILES[file])}*"))
 
 
+@pytest.mark.slow
 def test_paused_and_gone_on_with(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 2_000_000
     fetching.start(MODEL)
@@ -187,6 +190,7 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
     checked(place)
 
 
+@pytest.mark.slow
 def test_no_more_than_two_at_once(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 4_000_000
     models = [dataclasses.replace(MODEL, id=f"m{n}", source=Source(f"maker/m{n}", ASKED, SIZE), companions=()) for n in range(3)]
@@ -200,6 +204,7 @@ def test_no_more_than_two_at_once(fetching: Downloads, hub: Hub, place: Home) ->
     assert most == 2 and all(each.state == "done" for each in fetching.list_status())
 
 
+@pytest.mark.slow
 def test_two_programs_fetch_each_byte_once(hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 6_000_000
     both = [Downloads(place, hub.endpoint), Downloads(place, hub.endpoint)]

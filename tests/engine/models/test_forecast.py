@@ -166,6 +166,7 @@ def test_a_picture_far_too_large_can_be_smaller() -> None:
     assert found.fit == "no" and "cure.size" in [cure.sentence.key for cure in found.cures]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rtx-3060", "gtx-1060", "m1-8gb", "cpu"])
 def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
     """On a card's own memory they wait in the computer's; where there is only one, in a file. Neither is said of the other."""

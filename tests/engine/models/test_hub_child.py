@@ -120,6 +120,7 @@ def test_a_hub_that_says_nothing_holds_up_no_pause(place: Home) -> None:
         connection.close()
 
 
+@pytest.mark.slow
 def test_a_token_that_cannot_be_checked_is_a_sentence(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")

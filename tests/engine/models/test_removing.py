@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from app.base.paths import Home
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
@@ -15,6 +17,7 @@ from tests.support.hub import Hub
 hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
 
 
+@pytest.mark.slow
 def test_removing_gives_the_space_back_but_not_what_others_need(fetching: Downloads, hub: Hub, place: Home) -> None:
     other = dataclasses.replace(MODEL, id="other", source=Source(MORE, ("lora.safetensors",), 1000), companions=())
     fetched(fetching)

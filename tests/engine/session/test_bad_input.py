@@ -102,9 +102,7 @@ def test_pictures_that_are_none_or_too_large_or_too_small(tmp_path: Path) -> Non
         assert told.value.sentence.key == key
 
 
-@pytest.mark.parametrize(
-    ("seconds", "rate", "key"), [(0, 44_100, "voice.silent"), (3, 44_100, "voice.silent"), (7200, 8_000, None)]
-)
+@pytest.mark.parametrize(("seconds", "rate", "key"), [(0, 44_100, "voice.silent"), (3, 44_100, "voice.silent"), (7200, 8_000, None)])
 def test_voices_without_a_sound_or_without_an_end(seconds: int, rate: int, key: str | None, tmp_path: Path) -> None:
     clip = tmp_path / "clip.wav"
     noise = np.random.default_rng(0).normal(0, 0.1, 60 * rate).astype(np.float32)

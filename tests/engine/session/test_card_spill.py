@@ -83,6 +83,7 @@ def paint(session: Session, folder: Path, model: Path) -> list[str]:
     return [event.sentence.key if isinstance(event, Note) else type(event).__name__ for event in events]
 
 
+@pytest.mark.slow
 def test_a_crawl_from_the_first_step_on_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the pace of an earlier run of this model here, also after a new start."""
     run, rate = Painter.run, 2.0

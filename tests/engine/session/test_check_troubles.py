@@ -69,11 +69,13 @@ def test_a_processor_that_has_no_answer_says_nothing_of_the_card(fault: Exceptio
     assert ask(replace(make_probe("vae"), prepare=prepare)) is None
 
 
+@pytest.mark.slow
 def test_one_illegal_access_does_not_spoil_the_questions_after_it() -> None:
     found = run.run(CPU, lambda *_: None, losing_its_context, isolated=True)
     assert [each.passed for each in found.values()] == [False, True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
 def test_a_child_that_was_asked_to_end_says_nothing_of_the_machine() -> None:
     """Logging out, and Quit in the Activity Monitor, send SIGTERM, a closed terminal SIGHUP."""
@@ -121,6 +123,7 @@ def test_a_child_that_never_becomes_ready_is_ended_too(monkeypatch: pytest.Monke
     assert ended
 
 
+@pytest.mark.slow
 def test_a_computer_that_slept_is_no_hung_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows' performance counter goes on in sleep."""
     answers = run.answer_all(CPU, slow(CPU), slow, isolated=True)

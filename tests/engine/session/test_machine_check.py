@@ -112,6 +112,7 @@ def test_what_is_wrong_in_one_dtype_costs_only_that(fresh: None, tmp_path: Path)
     )
 
 
+@pytest.mark.slow
 def test_a_check_that_was_cut_off_goes_on(fresh: None, tmp_path: Path) -> None:
     """What a job interrupted is asked again, what was answered is not; and after a restart neither."""
     asked: list[Subject] = []

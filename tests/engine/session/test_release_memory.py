@@ -21,6 +21,7 @@ print(full, kept, held())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's ways are Linux' alone")
 def test_freed_blocks_go_back_to_the_system() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=120)

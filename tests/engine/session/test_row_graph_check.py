@@ -53,6 +53,7 @@ def test_a_right_graph_passes_and_a_wrong_one_is_found(ask: partial[Measured], m
     assert ask(compare)[0] > WITHIN["bfloat16"]
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 @pytest.mark.parametrize(("slow", "quicker"), [("calls", True), ("graph", False)])
 def test_quicker_is_what_takes_less_time(ask: partial[Measured], monkeypatch: pytest.MonkeyPatch, slow: str, quicker: bool) -> None:

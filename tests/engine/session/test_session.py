@@ -204,6 +204,7 @@ def test_a_machine_that_breaks_every_way_is_told(
     assert fallbacks[0] == "contiguous" and len(set(fallbacks)) == len(fallbacks) > 1
 
 
+@pytest.mark.slow
 def test_a_lora_that_breaks_numbers_teaches_nothing_about_the_machine(
     run: Run, session: Session, models: dict[str, str], tmp_path: Path, plans: list[Plan]
 ) -> None:
@@ -218,6 +219,7 @@ def test_a_lora_that_breaks_numbers_teaches_nothing_about_the_machine(
     assert isinstance(run(picture(models), job="next")[-1], Finished) and choices(plans[0]) == choices(first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["memory", "death"])
 def test_what_breaks_with_a_lora_is_learned_for_it_alone(
     run: Run, session: Session, models: dict[str, str], tmp_path: Path, plans: list[Plan], monkeypatch: pytest.MonkeyPatch, how: str
@@ -385,6 +387,7 @@ def test_what_a_starter_cannot_speak_is_told_before_it_is_loaded(
     assert not plans and not session.loaded
 
 
+@pytest.mark.slow
 def test_the_starter_follows_a_voice_that_it_spoke(run: Run, session: Session, tmp_path: Path) -> None:
     """Whoever kept it, and from wherever: the file says which model spoke, also where none was named."""
     said = "[S1] Hello, my friend. One two three four."

@@ -82,6 +82,7 @@ def test_a_stream_of_anything_stays_nowhere(what: str, hub: Hub, tmp_path: Path)
     assert peak.end() - before < LARGE and works(hub, bad)
 
 
+@pytest.mark.slow
 def test_who_reads_no_answer_is_cut_off(hub: Hub, tmp_path: Path) -> None:
     id_, bad = let_in(hub, tmp_path / "bad")
 

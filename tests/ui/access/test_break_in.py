@@ -88,6 +88,7 @@ def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: h
     assert answer.status_code == 403 and "components" not in answer.text
 
 
+@pytest.mark.slow
 def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
     """Each link is a subdomain of one name, and to a browser all of them are one site: cookies go along."""
     sharing = Share(desk, lambda port: OpenTunnel("https://abc.gradio.live"))

@@ -129,6 +129,7 @@ def name_of(client: httpx.Client, desk: Desk) -> str:
     return job.owner
 
 
+@pytest.mark.slow
 def test_a_server_ends_though_a_reader_does_not_read() -> None:
     """uvicorn waited for the rest of its answer for ever, and the threads of anyio, which no exit ends, waited for uvicorn."""
     with gr.Blocks(analytics_enabled=False) as blocks:

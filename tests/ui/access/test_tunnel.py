@@ -103,6 +103,7 @@ def test_a_program_that_does_not_run_is_a_sentence(standin: Standin, tmp_path: P
     assert caught.value.sentence.key == "tunnel.program" and "on this machine: [Errno 8]" in str(caught.value)
 
 
+@pytest.mark.slow
 @unix
 @pytest.mark.parametrize(
     ("says", "key"), [(REFUSED, "tunnel.refused"), (TAKEN, "tunnel.refused"), (DISTRUSTED, "tunnel.blocked"), ("", "tunnel.blocked")]

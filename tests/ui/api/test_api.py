@@ -126,12 +126,14 @@ def test_speech_streamed(client: openai.OpenAI, wanted: str) -> None:
         assert seconds(b"".join(answer.iter_bytes()), wanted) > PAUSE_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["mp3", "pcm", pytest.param("aac", marks=needs_av)])
 def test_speech_in_one_piece(client: openai.OpenAI, wanted: str) -> None:
     heard = client.audio.speech.create(model="tiny-voice", voice="alloy", input="Hello.", response_format=wanted)  # type: ignore[arg-type]
     assert seconds(heard.content, wanted) > 0.05
 
 
+@pytest.mark.slow
 def test_speech_as_events(client: openai.OpenAI) -> None:
     with client.audio.speech.with_streaming_response.create(
         model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format="opus", stream_format="sse"
@@ -141,6 +143,7 @@ def test_speech_as_events(client: openai.OpenAI) -> None:
     assert seconds(b"".join(base64.b64decode(each["audio"]) for each in told[:-1]), "opus") > PAUSE_S
 
 
+@pytest.mark.slow
 def test_streamed_speech_comes_in_parts(client: openai.OpenAI) -> None:
     """Beside other programs whoever asks may be woken only when all is there: one of three must see it come."""
     apart_s = []

@@ -125,6 +125,7 @@ def test_who_stays_is_answered(served: tuple[Desk, str], tmp_path: Path) -> None
     assert known is not None and known.state == "finished"
 
 
+@pytest.mark.slow
 def test_who_waits_when_hearth_closes_is_told_and_the_job_is_kept(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         place = desk.keeper.home

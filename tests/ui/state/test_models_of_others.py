@@ -134,6 +134,7 @@ CASES: dict[str, tuple[str, Change, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_what_no_model_has_is_told_and_can_be_removed(
     case: str, good: dict[str, Path], desk: Desk, page: TestClient, tmp_path: Path

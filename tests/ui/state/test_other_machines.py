@@ -115,6 +115,7 @@ def test_a_machine_is_lent_by_one_window_or_command_only(tmp_path: Path, light_e
         close(helper)
 
 
+@pytest.mark.slow
 @needs_extra
 def test_the_owner_of_a_helper_has_it_back_within_two_seconds(tmp_path: Path, light_engine: None) -> None:
     """In the middle of a picture for the other machine, by a pause as by ending it."""
@@ -216,6 +217,7 @@ def test_a_window_that_is_closing_switches_nothing_on(tmp_path: Path) -> None:
         assert (desk.others.hub, desk.others.lending, desk.others.said) == (None, None, None)
 
 
+@pytest.mark.slow
 def test_a_window_imports_nothing_of_it_until_it_is_switched_on(tmp_path: Path) -> None:
     asked = """
 import sys

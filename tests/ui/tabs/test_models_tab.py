@@ -93,6 +93,7 @@ def test_the_list_says_what_fits_and_why(page: TestClient, person: dict[str, Per
     assert rows["flux1-schnell"]["gate"].endswith("black-forest-labs/FLUX.1-schnell") and not rows["sdxl"]["gate"]
 
 
+@pytest.mark.slow
 def test_a_download_is_offered_with_its_facts(page: TestClient, person: dict[str, Person], desk: Desk) -> None:
     offer = page.get("/hearth/offer", params={"model": "dia-1.6b"}).json()
     assert offer["bytes"] > 1e9 and offer["licence"] == "Apache-2.0, MIT" and not offer["measured"] and not offer["trouble"]
@@ -102,6 +103,7 @@ def test_a_download_is_offered_with_its_facts(page: TestClient, person: dict[str
     assert page.get("/hearth/offer", params={"model": "dia-1.6b"}).status_code == 404
 
 
+@pytest.mark.slow
 def test_through_the_gate_with_a_token_that_is_never_told(
     page: TestClient, person: dict[str, Person], hub: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -75,6 +75,7 @@ OFFLOADED: dict[str, tuple[dict[str, str], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["flux", "flux2-klein"])
 @pytest.mark.parametrize("offload", ["none", "group"])
 def test_the_pictures_stream_of_flux_stays_within_float16(family: str, offload: str, loaded: Any, tmp_path: Path) -> None:
@@ -113,6 +114,7 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
         assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "family"), combine(OFFLOADED, ("sd15", "sdxl")))
 def test_weighted_and_long_prompts_are_read_by_an_encoder_whose_weights_wait(
     how: str, family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path
@@ -171,6 +173,7 @@ def size(part: torch.nn.Module) -> int:
     return sum(leaf.numel() * leaf.element_size() for leaf in _list_tensors(part))
 
 
+@pytest.mark.slow
 def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
     from app.engine.pictures.families.parts_on_disk import DiskParts
 
@@ -235,6 +238,7 @@ def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded:
         assert abs(one - other).max() < 1.5 / 255, "but for rounding: what stays is packed, and has the LoRA in its weights"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offload", [{}, {"offload": "group", "device": "cuda"}])
 def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
     offload: dict[str, str], folders: dict[str, Path], loaded: Any, tmp_path: Path
@@ -321,6 +325,7 @@ def test_a_library_that_is_missing_is_named_in_the_plan() -> None:
     assert "start.py add quantised" in str(told.value.objections[0])
 
 
+@pytest.mark.slow
 def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dict[str, Path], tmp_path: Path) -> None:
     session = Session(home(tmp_path / "home").create())
     asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})

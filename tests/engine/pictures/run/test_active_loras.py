@@ -73,6 +73,7 @@ def test_a_merge_that_breaks_off_comes_off_again(
     assert len(calls) == 2 and torch.allclose(decoded[0], decoded[-1], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_twenty_changes_leave_no_trace_but_rounding(
     paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:

@@ -223,6 +223,7 @@ def begin(paints: Painter, request: PictureRequest, job: Path) -> Path:
     return job / "latent-0.safetensors"
 
 
+@pytest.mark.slow
 def test_a_picture_that_another_machine_began_goes_on_here(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     """It has the model, the files and the job in other folders, and a single picture where the job here has a batch."""
     here, _ = load_painter(folders["sd15"])

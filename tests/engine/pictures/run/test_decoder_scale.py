@@ -63,6 +63,7 @@ def seen(run: Any) -> tuple[int, ...]:
     return max(shapes, key=lambda shape: shape[0] * shape[1] * shape[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "scale"), FAMILIES)
 def test_it_paints_what_plain_diffusers_paints(family: str, scale: int, folders: Any, tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     folder = folders[family, scale]

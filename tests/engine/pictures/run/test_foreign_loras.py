@@ -64,6 +64,7 @@ HOSTILE: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], dict[str, Any]]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_lora_spoils_the_picture_after_it(
     paints: picture_painter.Painter, tensors: Tensors, tmp_path: Path, decoded: list[torch.Tensor], name: str
@@ -77,6 +78,7 @@ def test_no_lora_spoils_the_picture_after_it(
     assert torch.allclose(decoded[0], decoded[-1], atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -41,6 +41,7 @@ def paint(paints: picture_painter.Painter, job: Path, prompt: str = "a red ball"
     list(paints.run(PictureRequest(prompt, **{**SMALL, "guidance": 1.0, **more}), Control(), None, job))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", tiny.ONE_A_KIND)
 def test_a_batch_and_the_next_job_encode_once(family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints = load(folders[family])

@@ -194,6 +194,7 @@ def test_sdxls_own_decoder_computes_as_planned(form: str, storage: Any, folders:
     assert paints._pipe.vae.encoder.conv_in.weight.dtype == getattr(torch, storage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["float16", "bfloat16"])
 @pytest.mark.parametrize("family", tiny.ONE_A_KIND)
 def test_weights_may_rest_narrower_than_they_compute(family: str, storage: Any, folders: dict[str, Path], tmp_path: Path) -> None:
@@ -225,6 +226,7 @@ def test_weights_kept_in_half_compute_in_float32(folders: dict[str, Path], tmp_p
     assert (decoded[0] - decoded[1]).abs().max() < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "original"), [("flux", False), ("z-image", False), ("z-image", True)])
 def test_a_denoiser_in_gguf_paints_nearly_the_same(
     family: str, original: bool, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]

@@ -36,6 +36,7 @@ SLOW = [pytest.param(family, "none", marks=pytest.mark.slow) for family in tiny.
 """Every family runs under a pretended card in test_separate_memory.py, with the same watch over threads."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "offload"), [*QUICK, *SLOW])
 def test_a_mac_paints_in_one_thread_what_the_processor_paints(family: str, offload: Any, folders: dict[str, Path], tmp_path: Path) -> None:
     request = PictureRequest("a red ball", **{**SMALL, "preview_every": 1, "guidance": 1.0})

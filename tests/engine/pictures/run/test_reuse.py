@@ -49,6 +49,7 @@ def read_notes(events: list[Event]) -> list[tuple[str, dict[str, Any]]]:
     return [(each.sentence.key, dict(each.sentence.values)) for each in events if isinstance(each, Note)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quicker", "outer", "inner"), [("off", [2] * 12, [2] * 12), ("little", [2, 1] * 6, [2, 1] * 6), ("much", [2, 1] * 6, [2] * 6)]
 )

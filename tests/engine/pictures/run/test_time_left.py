@@ -63,6 +63,7 @@ def paint(
     return [((now_s - began_s) / (clock.now_s - began_s), eta_s / (clock.now_s - now_s)) for now_s, eta_s in told]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decode_s", [1.0, 2.0])
 @pytest.mark.parametrize("count", [6, 20])
 def test_the_first_picture_counts_a_decoding_that_was_never_measured(
@@ -73,6 +74,7 @@ def test_the_first_picture_counts_a_decoding_that_was_never_measured(
     assert all(1 / WITHIN <= ratio <= WITHIN for share, ratio in told if 0.1 <= share <= 0.9), told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 2])
 @pytest.mark.parametrize("decode_s", [0.2, 3.0])
 def test_later_pictures_count_the_decoding_that_was_measured(

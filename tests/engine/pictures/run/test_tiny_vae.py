@@ -64,6 +64,7 @@ def test_it_decodes_when_quicker_is_much(
     assert said == [[], ["quicker.tiny-vae"]], "not that Quicker changes nothing"
 
 
+@pytest.mark.slow
 def test_one_of_another_family_or_damaged_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(folders["sd15"], folder)

@@ -57,6 +57,7 @@ def list_wrong(meanings: Mapping[str, str]) -> list[str]:
     return [prompt for prompt, meaning in meanings.items() if describe(understand(prompt, "", TABLES).scene) != parse(meaning)]
 
 
+@pytest.mark.slow
 def test_every_caption_of_the_training_reads_as_its_scene_without_a_note() -> None:
     for seed in range(2_000):
         asked, caption = scene(seed), say(scene(seed), seed)
@@ -213,6 +214,7 @@ def test_every_synonym_is_found_and_every_small_word_is_no_thing() -> None:
         make_tables(GRAMMAR | {"also": {"drake": "red dragon"}})
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_what_is_painted_for_any_heap_of_words_reads_as_itself() -> None:
     draw = random.Random(5)
@@ -241,6 +243,7 @@ def _tells(asked: Scene, filled: Scene) -> bool:
     return things and whole and (asked.ground, asked.mountains) == (filled.ground, filled.mountains)
 
 
+@pytest.mark.slow
 def test_what_is_left_open_is_chosen_by_the_seed_and_what_is_said_stays() -> None:
     for prompt in (*TUNED_ON, *HELD_BACK, *(say(scene(seed), seed) for seed in range(300))):
         found = understand(prompt, "", TABLES)

@@ -136,6 +136,7 @@ def test_no_weight_is_kept_beside_its_packed_one(folders: dict[str, Path], plan:
     assert packed == catalog.find(str(folders["dia"])).parts[0].linear
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantised", ["int8", "int4"])
 def test_a_request_is_spoken_stopped_and_resumed(quantised: Quantised, folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     """What was heard before the stop stays. What follows may differ: the kernels round many lines at once otherwise than one by one."""

@@ -138,6 +138,7 @@ def test_each_capture_is_warmed_up_and_keeps_the_one_before_until_it_is_made(
     assert happened == one * 2 and len(set(map(id, pools))) == 1 and graphed[0]._graph is graphs[-1]
 
 
+@pytest.mark.slow
 def test_a_capture_that_fails_leaves_what_was_made_to_single_calls(
     folders: dict[str, Path], plan: Plan, graphs: list[RecordedGraph], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -159,6 +159,7 @@ def stop_after(rows: int, monkeypatch: pytest.MonkeyPatch, control: Control) -> 
     monkeypatch.setattr(Decoding, "step", stopping)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("into", [-40, 0, 30], ids=["in the first attempt", "as it outgrows", "in the second attempt"])
 def test_a_stopped_part_goes_on_with_the_attempt_it_was_at(
     into: int, speakers: dict[str, loader.Speaker], ending: Callable[..., Begun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -229,6 +230,7 @@ def test_the_time_left_grows_by_what_is_begun_anew(
     assert after.total - after.done > before.total - before.done, "all of the part is to be made once more"
 
 
+@pytest.mark.slow
 def test_a_part_that_is_likely_wrong_is_no_example_for_the_next(
     speakers: dict[str, loader.Speaker], ending: Callable[..., Begun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

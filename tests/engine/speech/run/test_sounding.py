@@ -47,6 +47,7 @@ def test_where_it_gains_nothing_the_loop_does_it(
         assert beside is None
 
 
+@pytest.mark.slow
 def test_frames_are_made_while_a_piece_is_decoded(
     speakers: dict[str, loader.Speaker], tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_frames_are_made_while_a_piece_is_decoded(
     assert not [each for each in threading.enumerate() if each.name.startswith("sounding")], "the thread ends with the run"
 
 
+@pytest.mark.slow
 def test_the_same_pieces_in_the_same_order(
     speakers: dict[str, loader.Speaker], tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

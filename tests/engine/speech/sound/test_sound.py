@@ -92,6 +92,7 @@ def test_any_format_and_channel_count_is_read_as_mono(tmp_path: Path, coding: st
     assert pitch(sound.resample(samples, rate, 44100), 44100) == pytest.approx(220, abs=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", ["wav", "flac", "mp3", "ogg", "opus"])
 @pytest.mark.parametrize("most_s", [None, 11.5])
 def test_reading_in_blocks_changes_no_sample(tmp_path: Path, coding: str, most_s: float | None) -> None:

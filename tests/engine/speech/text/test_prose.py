@@ -222,4 +222,4 @@ def test_a_long_text_takes_time_in_proportion(bit: str) -> None:
         parse_script(bit * (count // len(bit)) + str(count), STARTER)
         return time.thread_time() - begun
 
-    assert min(seconds(40_000), seconds(40_001)) < 10 * min(seconds(8_000), seconds(8_001)) + 0.1
+    assert min(seconds(20_000), seconds(20_001)) < 10 * min(seconds(4_000), seconds(4_001)) + 0.1

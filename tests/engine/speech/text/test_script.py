@@ -122,6 +122,7 @@ def test_one_turn_over_the_byte_limit_is_split() -> None:
     assert "".join(part.turns[0].text for part in checked.parts).count("word") == 300
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_letters() -> None:
     for text in ("[S1] " + FOX * 1600, "a" * 100_000, "[S1] a [S2] b " * 7000, "(" * 100_000 + "x", "[" * 100_000 + "x"):
         began_s = time.thread_time()

@@ -36,6 +36,7 @@ def turns(*said: tuple[int, str]) -> tuple[Turn, ...]:
     return tuple(Turn(*each) for each in said)
 
 
+@pytest.mark.slow
 def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     heard: list[int] = []
     begin = Decoding.__init__
