@@ -37,7 +37,7 @@ def playwright() -> Iterator[Playwright]:
         pytest.param("--mute-audio", True, "", "en-US", "No microphone was found.", marks=pytest.mark.slow),
         (DEVICE, False, "", "zh-CN", "浏览器拦截了麦克风。"),
         pytest.param(DEVICE, True, UNENCRYPTED, "en-US", "to a page without encryption", marks=pytest.mark.slow),
-        (DEVICE, True, "", "en-US", ""),
+        pytest.param(DEVICE, True, "", "en-US", "", marks=pytest.mark.slow),
     ],
     ids=["none", "blocked", "unencrypted", "given"],
 )

@@ -137,7 +137,6 @@ def test_a_model_that_comes_is_offered_without_a_restart(visit: Visit, opened: O
     page.request.post(f"{opened.address}hearth/models/forget", data=body, headers={"content-type": "application/json"})
 
 
-@pytest.mark.slow
 def test_a_model_is_removed_once_it_is_sure(visit: Visit, opened: Open) -> None:
     repos = ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz")
     for repo in repos:
@@ -155,7 +154,8 @@ def test_a_model_is_removed_once_it_is_sure(visit: Visit, opened: Open) -> None:
     assert not list((opened.home / "models").glob("models--*"))
 
 
-@pytest.mark.parametrize(("kind", "tab"), [pytest.param("picture", "paint", marks=pytest.mark.slow), ("speech", "speak")])
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "tab"), [("picture", "paint"), ("speech", "speak")])
 def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: str, tab: str) -> None:
     """Memory cannot be made to run out here: the page is told that it did, all else is real."""
     page = visit(tab)

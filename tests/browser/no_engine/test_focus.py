@@ -63,7 +63,7 @@ FILLED = {"shelf": "#h-shelf .h-tools", "models": "#h-models .h-models li", "mac
 """What comes with an answer of the server, after the tab is open."""
 
 
-@pytest.mark.parametrize("tab", ["speak", "machine", *(pytest.param(tab, marks=pytest.mark.slow) for tab in ("paint", "shelf", "models"))])
+@pytest.mark.parametrize("tab", ["speak", *(pytest.param(tab, marks=pytest.mark.slow) for tab in ("paint", "shelf", "models", "machine"))])
 def test_what_tab_reaches_shows_its_focus(page: Page, tab: str) -> None:
     go(page, tab)
     page.wait_for_selector(FILLED.get(tab, f"#{tab}-go"))
@@ -138,7 +138,8 @@ COVERED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("tab", [pytest.param("speak", marks=pytest.mark.slow), "paint"])
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", ["speak", "paint"])
 def test_what_tab_reaches_is_not_under_the_bar(page: Page, tab: str) -> None:
     """With a chip on it, too, which makes it higher."""
     page.reload()

@@ -130,7 +130,7 @@ def read_played(page: Page) -> Any:
 
 @pytest.mark.parametrize(
     ("speed", "loudness", "in_pieces"),
-    [pytest.param(1.0, -18.0, False, marks=pytest.mark.slow), (1.25, -14.0, False), (1.0, -30.0, True)],
+    [*(pytest.param(*each, False, marks=pytest.mark.slow) for each in ((1.0, -18.0), (1.25, -14.0))), (1.0, -30.0, True)],
     ids=["as usual", "faster and louder", "quieter, heard from its first piece on"],
 )
 def test_play_all_sounds_as_the_joined_file(
