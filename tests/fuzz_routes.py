@@ -38,7 +38,7 @@ GOOD: Final[dict[str, tuple[Any, ...]]] = {
     "response_format": ("mp3", "b64_json", "url"), "stream_format": ("audio", "sse"), "init_images": (["iVBORw0KGgo="],), "session_hash": ("abc",),
     "fn_index": (0, 1, 2), "data": ([], ["a"]), "job": ("0123",), "act": (
         "up", "remove", "limits", "send-away", "delete", "forget", "pause", "favourite", "begin", "again", "get", "add", "where", "creations", "free",
-        "go-on", "let-go", "restore", "end",
+        "go-on", "let-go", "restore", "end", "stop",
     ),
     "skip": ("0", "60"), "ids": ("1,2",), "words": ("boat",), "as": ("gtx-1060",), "format": ("mp3",), "path": ("style.css", "../x"),
     "api_name": ("predict", "speak"),

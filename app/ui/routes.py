@@ -210,7 +210,7 @@ def retry_smaller(desk: Desk, request: Request, asked: KindAsked) -> Response:
 
 
 def act_on_job(desk: Desk, request: Request, asked: JobActAsked) -> Response:
-    """Remove, move up, resume or discard a job; only for the person who made it."""
+    """Remove, stop, move up, resume or discard a job; only for the person who made it."""
     person = who(request)
     act = desk.jobs.queue_actions(person).get(asked.act)
     if act is None or not desk.jobs.owns(asked.job, person):

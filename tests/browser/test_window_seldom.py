@@ -149,6 +149,11 @@ def test_the_queue_is_read_and_emptied(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(sure).to_have_count(0)
     expect(queue).to_be_visible()
+    begun = "The job began before it could be removed, and runs on."
+    page.route("**/hearth/queue/none-1/remove", lambda route: route.fulfill(status=409, json={"trouble": begun, "cure": ""}))
+    queue.get_by_role("button", name="Remove").first.click()
+    expect(queue.get_by_role("status")).to_have_text(begun)
+    page.unroute("**/hearth/queue/none-1/remove")
     page.keyboard.press("Escape")
     expect(queue).to_have_count(0)
     expect(page.locator(".h-waiting")).to_be_focused()

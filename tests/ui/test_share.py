@@ -122,7 +122,7 @@ def test_the_owner_can_stop_what_a_guest_makes_and_the_guest_hears_of_it(desk: D
         desk.keeper._board.post(job, Note(say("painting.smaller", "The decoder works in tiles.")))
         live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
         assert (live["strip"]["job"], live["strip"]["of_guest"]) == (job, not person.owner)
-        assert desk.jobs.owns(job, OWNER) and "remove" in desk.jobs.queue_actions(OWNER)
+        assert desk.jobs.owns(job, OWNER) and "stop" in desk.jobs.queue_actions(OWNER)
     said = live_view.guest_view(desk, guest, "en")["speech"]["said"]
     assert [each["text"] for each in said] == ["Painting: a boat."]
     desk.keeper._loop.status.set(job="")

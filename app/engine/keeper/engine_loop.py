@@ -46,7 +46,7 @@ def find_step_s(step: Step | None) -> float:
 
 
 class EngineLoop:
-    """What the engine does changes in its thread only. Other threads read, call `wake` and `stop`, and `end` and `settle` of its `ends`; these
+    """What the engine does changes in its thread only. Other threads read, call `wake`, `withdraw` and `stop`, and `end` and `settle` of its `ends`; these
     change single entries of a set, list or dict, each in one step."""
 
     def __init__(
@@ -78,13 +78,18 @@ class EngineLoop:
         with self._waking:
             self._waker.send(None)
 
+    def withdraw(self, job: str) -> bool:
+        """Take a waiting job out of the queue; return False if it does not wait."""
+        waited = self._queue.withdraw(job)
+        if waited:
+            self._room.reset()  # it may have been the one that filled the disk
+            self._finish(job, Stopped((), 0.0))
+        return waited
+
     def stop(self, job: str) -> None:
         """Stop a running job within one step; take a waiting one out of the queue."""
         self.ends.stopping.add(job)
-        if self._queue.withdraw(job):
-            self._room.reset()  # it may have been the one that filled the disk
-            self._finish(job, Stopped((), 0.0))
-        else:
+        if not self.withdraw(job):
             self._engine.send(Stop(job))
 
     def close(self) -> None:

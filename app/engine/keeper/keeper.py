@@ -294,6 +294,10 @@ class Keeper:
             return
         self._loop.stop(job)
 
+    def withdraw(self, job: str) -> bool:
+        """Take a waiting job out of the queue; one that has begun runs on, and False is returned."""
+        return self._loop.withdraw(job)
+
     def set_chunk(self, chunk: Chunk) -> None:
         """Apply to a running job and to all later ones."""
         self._engine.dial.chunk = chunk

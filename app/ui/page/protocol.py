@@ -107,7 +107,7 @@ ROUTES: Final = (
 """All of Hearth's own routes that the page uses. Logging in and what a second start asks are not the page's."""
 
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "hearth/queue/{job}/{act}": ("remove", "up", "go-on", "let-go"),
+    "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
     "hearth/engine/{act}": ("again", "repair"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),

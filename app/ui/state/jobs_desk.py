@@ -296,10 +296,15 @@ class JobsDesk:
 
     def queue_actions(self, person: Person) -> dict[str, Callable[[str], None]]:
         """Return what this person may do with a job of theirs, by the names the page uses."""
-        actions: dict[str, Callable[[str], None]] = {"remove": self.keeper.stop}
+        actions: dict[str, Callable[[str], None]] = {"remove": self.remove}
         if person.owner:
-            actions |= {"up": self.keeper.journal.move_up, "go-on": self.resume, "let-go": self.keeper.discard}
+            actions |= {"stop": self.keeper.stop, "up": self.keeper.journal.move_up, "go-on": self.resume, "let-go": self.keeper.discard}
         return actions
+
+    def remove(self, job: str) -> None:
+        """Take a waiting job out of the queue; raise Trouble if it has begun since the page last heard of it."""
+        if not self.keeper.withdraw(job) and self.keeper.journal.get(job).state == "running":
+            raise Trouble(say_to_all("queue.begun", "The job began before it could be removed, and runs on. To end it, press Stop."))
 
     def resume(self, job: str) -> None:
         """Resume an interrupted job and show it in its tab again."""

@@ -49,7 +49,7 @@ from app.ui.state import jobs_desk, json_routes
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, paint_view, speak_view
 from tests.support.database_damage import execute
-from tests.support.guests import desk_at
+from tests.support.guests import desk_at, page_of
 from tests.support.speech_fixtures import write_clip
 from tests.support.tiny_voices import STARTER, save_voice
 from tests.support.waiting import until
@@ -80,6 +80,21 @@ def test_a_job_that_another_machine_does_is_shown_and_stopped_before_one_that_wa
         desk.keeper._loop.status.set(job="")
         desk.jobs.stop("picture", OWNER)
         assert stopped == [away] and desk.jobs.find_current("picture", OWNER) == waits
+
+
+def test_what_began_before_remove_was_pressed_is_not_stopped(tmp_path: Path) -> None:
+    stopped = list[str]()
+    with desk_at(tmp_path) as desk:
+        page = page_of(desk, OWNER)
+        begun, waits, gone = (desk.jobs.begin(PictureRequest(words), OWNER) for words in ("a tree", "a house", "a boat"))
+        desk.keeper.lend_out(begun, "sd15", lambda: stopped.append(begun))
+        refused = page.post(f"/hearth/queue/{begun}/remove")
+        assert refused.status_code == 409 and "began before it could be removed" in refused.json()["trouble"]
+        assert desk.keeper.journal.get(begun).state == "running" and not stopped
+        assert [page.post(f"/hearth/queue/{gone}/remove").status_code for _ in range(2)] == [200, 200], "pressed twice, it is gone all the same"
+        assert isinstance(desk.keeper.get_progress(gone).end, Stopped)
+        assert [job.id for job in desk.keeper.journal.list_waiting()] == [waits]
+        assert page.post(f"/hearth/queue/{begun}/stop").status_code == 200 and stopped == [begun]
 
 
 def test_a_self_test_makes_way_for_a_job(tmp_path: Path) -> None:

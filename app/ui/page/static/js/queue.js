@@ -9,6 +9,14 @@ import { t } from "./words.js";
 const act = (job, what) => post(`hearth/queue/${job}/${what}`);
 const owner = () => Boolean(live.state.charts);
 
+let begun = "";
+// A job that has begun since the page last heard of it runs on, and the answer says so.
+async function remove(jobs) {
+  begun = "";
+  await Promise.all(jobs.map(async ({ id }) => (begun = (await (await act(id, "remove")).json().catch(() => ({}))).trouble ?? begun)));
+  soon();
+}
+
 area("#h-strip", (element, { queue }) => {
   let button = element.querySelector(".h-waiting");
   if (!button) {
@@ -23,7 +31,7 @@ area("#h-strip", (element, { queue }) => {
 area("#h-strip", (element, { strip }) => {
   let button = element.querySelector(".h-stop-guest");
   if (!button) {
-    button = makeButton("", () => act(button.dataset.job, "remove").then(soon), "h-chip h-stop-guest");
+    button = makeButton("", () => act(button.dataset.job, "stop").then(soon), "h-chip h-stop-guest");
     element.querySelector(".h-doing")?.after(button);
   }
   button.hidden = !strip.of_guest;
@@ -39,25 +47,26 @@ function open() {
   text(all, t("queue.empty", "Clear queue"));
   all.addEventListener("click", async () => {
     const jobs = live.state.queue;
-    if (await sure(t("queue.sure", "Remove {n} waiting {n:job|jobs}? This cannot be undone.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => act(job.id, "remove"));
+    if (await sure(t("queue.sure", "Remove {n} waiting {n:job|jobs}? This cannot be undone.", { n: jobs.length }), t("queue.empty", "Clear queue"))) remove(jobs);
   });
+  begun = "";
   draw(dialog);
   show(dialog);
 }
 
 function draw(dialog) {
   const none = !live.state.queue?.length;
-  text(dialog.querySelector("p"), none ? t("queue.none", "The queue is empty.") : "");
+  text(dialog.querySelector("p"), begun || (none ? t("queue.none", "The queue is empty.") : ""));
   dialog.querySelector(".h-all").hidden = none;
   list(dialog.querySelector("ol"), live.state.queue ?? [], (job) => job.id, (job) => {
     const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
     drawScript(row.querySelector(".h-sounding"), job.text);
-    const [up, remove] = row.querySelectorAll("button");
+    const [up, out] = row.querySelectorAll("button");
     text(up, t("queue.up", "Move up"));
-    text(remove, t("queue.remove", "Remove"));
-    for (const button of [up, remove]) button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${job.text}`);
+    text(out, t("queue.remove", "Remove"));
+    for (const button of [up, out]) button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${job.text}`);
     up.addEventListener("click", () => act(job.id, "up"));
-    remove.addEventListener("click", () => act(job.id, "remove"));
+    out.addEventListener("click", () => remove([job]));
     return row;
   }, (row, job) => {
     text(row.querySelector(".h-number"), job.place);
