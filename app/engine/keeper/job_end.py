@@ -31,8 +31,7 @@ class JobEnds:
     what finds none is raised."""
 
     def __init__(self, stores: Stores, board: ProgressBoard, patient: bool) -> None:
-        self.interrupted = stores.journal.mark_interrupted()
-        """Jobs that a person may resume or discard."""
+        self._interrupted = {job.id: job for job in stores.journal.mark_interrupted()}
         self.stopping: set[str] = set()
         """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
         self.deaths = DeathRecords()
@@ -40,6 +39,11 @@ class JobEnds:
         self._folders = EndedFolders(stores)
         self._shelved: dict[str, End] = {}
         """Ends whose results are on the shelf while their rows could not be closed yet."""
+
+    @property
+    def interrupted(self) -> list[Job]:
+        """Jobs that a person may resume or discard."""
+        return [*self._interrupted.values()]
 
     def end(self, job: str, event: End, died: bool = False) -> End:
         """Move the files to the shelf and close the row; return the end to report. `died`: given up after deaths, so it can be resumed
@@ -51,16 +55,16 @@ class JobEnds:
         self.stopping.discard(job)
         self.deaths.forget(job)
         if resumable is not None:
-            self.interrupted = [*self.interrupted, resumable]
+            self._interrupted[job] = resumable
         return event
 
     def settle(self, job: str) -> None:
         """Forget that a job was interrupted or asked to stop."""
-        self.interrupted = [each for each in self.interrupted if each.id != job]
+        self._interrupted.pop(job, None)
         self.stopping.discard(job)
 
     def tidy_next(self, running: str) -> None:
-        self._folders.tidy_next(running, {each.id for each in self.interrupted})
+        self._folders.tidy_next(running, {*self._interrupted})
 
     def _store(self, job: str, event: End, died: bool) -> tuple[End, Job | None]:
         event = self._shelve_once(job, event, self._board.get(job), died)
