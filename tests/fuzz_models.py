@@ -312,7 +312,7 @@ class ModelFuzzer:
 
     def __init__(self, desk: Desk, folder: Path, seed: int, watch: Watch) -> None:
         self.desk, self.folder, self.seed, self.watch = desk, folder, seed, watch
-        desk.keeper._loop.status.set(hardware=machine("t4"))
+        desk.keeper.status.set(hardware=machine("t4"))
         served = [*models.routes(desk), *routes.routes(desk), *openai.routes(desk), *a1111.routes(desk)]
         self.page = Page(Starlette(routes=served, middleware=[Middleware(AsOwner)]))
         self.outside = broken_models.save_outside(folder / "outside")

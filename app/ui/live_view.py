@@ -43,7 +43,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     """Show the owner everything: the machine, their jobs, what was interrupted, what keeps jobs from running."""
     state = desk.keeper.state
     progress = desk.keeper.get_progress(state.job) if state.job else None
-    looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
+    looked_at = list(desk.keeper.status.charts.points)[-CHART_POINTS:] if with_charts else []
     answer: Live = {
         "strip": views.strip_view(
             state,

@@ -39,13 +39,13 @@ def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
         more = [single_instance.ping_route("fuzz"), *share.routes(sharing)]
         address = launch.start_server(LaunchOptions(place), desk, None, more, middleware)
         keep_creations(desk)
-        desk.keeper._loop.status.set(hardware=CPU)
+        desk.keeper.status.set(hardware=CPU)
         sharing.begin(1)
 
         def end_jobs() -> None:
             while not done.wait(0.02):
                 for job in desk.keeper.journal.list_waiting():
-                    if desk.keeper._board.find(job.id) is not None:  # its follower has begun to listen
+                    if desk.keeper.board.find(job.id) is not None:  # its follower has begun to listen
                         desk.keeper.stop(job.id)
 
         ending = threading.Thread(target=end_jobs)

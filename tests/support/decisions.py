@@ -169,7 +169,7 @@ def told(desk: Desk, end: Failed) -> list[Any]:
         desk.jobs.latest[person.name, "speech"] = job.id
         notes: list[Event] = [Note(each.sentence) for each in script.parse_script("Hello. [S5] (pause x) Ho.", DIA).problems]
         for event in (*notes, end):
-            desk.keeper._board.post(job.id, event)
+            desk.keeper.board.post(job.id, event)
         shown = view()["speech"]
         views += [shown["end"], shown["said"]]
     return views

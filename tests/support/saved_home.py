@@ -193,7 +193,7 @@ def make_waiting_jobs(place: Home) -> None:
 
 
 def scripts(keeper: Keeper) -> Iterable[str]:
-    return (folder.name for folder in keeper._stores.jobs_folder.iterdir() if keeper.has_parts(folder.name))
+    return (folder.name for folder in keeper.stores.jobs_folder.iterdir() if keeper.has_parts(folder.name))
 
 
 def make_settings(desk: Desk) -> None:

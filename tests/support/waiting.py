@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from unittest import mock
 
 from app.base.paths import Home
-from app.engine.keeper import keeper
 from app.engine.keeper.engine_life import EngineLife
 from app.engine.keeper.keeper import Keeper
 
@@ -26,8 +24,7 @@ class Idle(Keeper):
     """Starts no engine: what is asked for waits, so that queue and limits hold still. Guards do not care what an engine makes."""
 
     def __init__(self, home: Home) -> None:
-        with mock.patch.object(keeper, "EngineLife", NoEngine):
-            super().__init__(home)
+        super().__init__(home, engine=NoEngine(home))
 
 
 def until(condition: Callable[[], bool], seconds: float = WAIT_S) -> None:

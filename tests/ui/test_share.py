@@ -117,15 +117,15 @@ def test_the_owner_can_stop_what_a_guest_makes_and_the_guest_hears_of_it(desk: D
     guest = Person("visitor-a-b", False)
     for person in (OWNER, guest):
         job = desk.jobs.begin(SpeechRequest("[S1] Hello."), person)
-        desk.keeper._loop.status.set(job=job)
-        desk.keeper._board.post(job, Note(say_to_all("starter.painting", "Painting: {caption}.", caption="a boat")))
-        desk.keeper._board.post(job, Note(say("painting.smaller", "The decoder works in tiles.")))
+        desk.keeper.status.set(job=job)
+        desk.keeper.board.post(job, Note(say_to_all("starter.painting", "Painting: {caption}.", caption="a boat")))
+        desk.keeper.board.post(job, Note(say("painting.smaller", "The decoder works in tiles.")))
         live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
         assert (live["strip"]["job"], live["strip"]["of_guest"]) == (job, not person.owner)
         assert desk.jobs.owns(job, OWNER) and "stop" in desk.jobs.queue_actions(OWNER)
     said = live_view.guest_view(desk, guest, "en")["speech"]["said"]
     assert [each["text"] for each in said] == ["Painting: a boat."]
-    desk.keeper._loop.status.set(job="")
+    desk.keeper.status.set(job="")
     for each in desk.keeper.journal.list_waiting():
         desk.keeper.stop(each.id)
 

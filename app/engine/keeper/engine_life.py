@@ -23,10 +23,12 @@ NO_BEAT_S = 20.0
 class EngineLife:
     """Hold at most one engine. Any thread may send; only the keeper's thread starts and loses engines."""
 
-    def __init__(self, home: Home, pretended: str, no_beat_s: float) -> None:
+    def __init__(self, home: Home, pretended: str = "", no_beat_s: float = NO_BEAT_S) -> None:
         self._home, self._pretended, self.no_beat_s = home, pretended, no_beat_s
         self._lock = threading.RLock()
-        self._failed_starts, self._start_at_s = 0, 0.0
+        self._failed_starts = 0
+        self.start_at_s = 0.0
+        """The next engine does not start before."""
         self._asked_s, self._awake_s = math.inf, -math.inf
         self.child: Child | None = None
         self.dial = Dial()
@@ -37,7 +39,7 @@ class EngineLife:
         return self._failed_starts >= STARTS
 
     def start_if_due(self) -> None:
-        if self.child is None and time.monotonic() >= self._start_at_s:
+        if self.child is None and time.monotonic() >= self.start_at_s:
             with self._lock:
                 self.child = Child(self._home, self._pretended)
                 self.send(self.dial)
@@ -48,7 +50,7 @@ class EngineLife:
                 self.child.send(order)
 
     def mark_ready(self) -> None:
-        self._failed_starts, self._start_at_s = 0, 0.0
+        self._failed_starts, self.start_at_s = 0, 0.0
 
     def note_beat(self) -> None:
         if self.child is not None:
@@ -64,10 +66,10 @@ class EngineLife:
         return self.child is not None and now_s - max(self.child.beat_s, self._awake_s) > self.no_beat_s
 
     def retry_now(self) -> None:
-        self._start_at_s = 0.0
+        self.start_at_s = 0.0
 
     def count_failed_start(self) -> None:
         """Restart at once the first times, then after ever longer waits."""
         self._failed_starts += 1
         more = self._failed_starts - STARTS
-        self._start_at_s = time.monotonic() + min(AGAIN_MOST_S, AGAIN_S * 2**more) if more >= 0 else 0.0
+        self.start_at_s = time.monotonic() + min(AGAIN_MOST_S, AGAIN_S * 2**more) if more >= 0 else 0.0

@@ -50,10 +50,10 @@ class EngineLoop:
     change single entries of a set, list or dict, each in one step."""
 
     def __init__(
-        self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, *, quiet_s: float, rest_s: float, patient: bool
-    ) -> None:
-        self.status = EngineStatus()
-        self._stores, self._engine, self._queue, self._board = stores, engine, queue, board
+        self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, status: EngineStatus,
+        *, quiet_s: float, rest_s: float, patient: bool,
+    ) -> None:  # fmt: skip
+        self._stores, self._engine, self._queue, self._board, self._status = stores, engine, queue, board, status
         self._quiet_s, self._rest_s, self._patient = quiet_s, rest_s, patient
         self._waking = threading.Lock()
         self._run: Run | None = None
@@ -106,8 +106,8 @@ class EngineLoop:
                 self._take_turn()
                 self._stumbles = 0
                 lack = self._room.find_obstacle()
-                if lack != self.status.state.obstacle:
-                    self.status.set(obstacle=lack)
+                if lack != self._status.state.obstacle:
+                    self._status.set(obstacle=lack)
             except Exception as fault:  # Whatever it is: jobs wait for this thread, so report the fault and continue.
                 with contextlib.suppress(Exception):  # what could not be reported now is reported the next time
                     self._recover(fault)
@@ -126,7 +126,7 @@ class EngineLoop:
         elif self._ending is not None:
             if time.monotonic() >= self._ending_again_s:
                 self._store_end(*self._ending)
-        elif self._run is None and self.status.state.ready:
+        elif self._run is None and self._status.state.ready:
             self._hand_next_if_room()
         self._listen()
         self._watch()
@@ -139,14 +139,14 @@ class EngineLoop:
         death = explain_keeper_fault(fault, self._stores.home.database)
         self._stumbles += 1
         child = self._engine.child
-        if child is not None and (self._run is not None or not self.status.state.ready or not child.alive):
+        if child is not None and (self._run is not None or not self._status.state.ready or not child.alive):
             self._drop_engine(death)
             with contextlib.suppress(Exception):
-                child.reap(wedged=True, last=self.status.state.reading)
+                child.reap(wedged=True, last=self._status.state.reading)
             self._note_death(death)
-        if death.sentence != self.status.state.obstacle:
+        if death.sentence != self._status.state.obstacle:
             _log.error("%s", death.sentence, exc_info=fault)
-        self.status.set(obstacle=death.sentence, trouble=death)
+        self._status.set(obstacle=death.sentence, trouble=death)
         if not self._patient and self._stumbles >= STUMBLES:
             self._fail_all(Failed(death.sentence))
         self._queue.take_back()
@@ -165,7 +165,7 @@ class EngineLoop:
         if run is not None:
             Path(run.folder).mkdir(parents=True, exist_ok=True)
             self.ends.forget(run.job)
-            self.status.set(job=run.job)
+            self._status.set(job=run.job)
             self._engine.send(run)
             if run.job in self.ends.stopping:  # asked between the queue and here; the engine forgets what came before its run
                 self._engine.send(Stop(run.job))
@@ -192,11 +192,11 @@ class EngineLoop:
         match report:
             case Ready():
                 self._engine.mark_ready()
-                self.status.set(ready=True, gave_up=False, hardware=report.hardware)
+                self._status.set(ready=True, gave_up=False, hardware=report.hardware)
             case Beat():
                 self._handle_beat(report)
             case Planned():
-                self.status.set(plan=report.plan, model=report.model)
+                self._status.set(plan=report.plan, model=report.model)
                 self._board.set_plan(report.job, report.model, report.plan)
             case JobEvent():
                 self._handle_event(report.job, report.event)
@@ -204,8 +204,8 @@ class EngineLoop:
     def _handle_beat(self, beat: Beat) -> None:
         self._engine.note_beat()
         step = self._board.get(self._run.job).step if self._run is not None else None
-        self.status.note_beat(beat)
-        self.status.charts.add(step, beat.reading, self._engine.dial.chunk)
+        self._status.note_beat(beat)
+        self._status.charts.add(step, beat.reading, self._engine.dial.chunk)
         if self._engine.child is None:
             return
         if beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
@@ -215,16 +215,16 @@ class EngineLoop:
 
     def _handle_event(self, job: str, event: Event) -> None:
         if isinstance(event, Step):
-            self.status.set(reading=event.memory)
+            self._status.set(reading=event.memory)
         if isinstance(event, Adjusted):
-            self.status.charts.mark(event.sentence)
+            self._status.charts.mark(event.sentence)
         if not isinstance(event, END):
             self._board.post(job, event)
         elif (full := self._find_full_disk(job, event)) is not None and self._run is not None:
             self._room.note_full(full)
             self._queue.hold(self._run)
             self._run = None
-            self.status.set(job="")
+            self._status.set(job="")
         else:
             self._store_end(job, event)
 
@@ -246,7 +246,7 @@ class EngineLoop:
             return
         self._ending = self._run = None
         self._room.reset()
-        self.status.set(job="", **({} if isinstance(stored, Failed) else {"trouble": None}))
+        self._status.set(job="", **({} if isinstance(stored, Failed) else {"trouble": None}))
         self._board.post(job, stored)
 
     def _watch(self) -> None:
@@ -255,14 +255,14 @@ class EngineLoop:
             return
         if not child.alive:
             self._reap(child)
-        elif self.status.state.ready and self._engine.has_hung():
+        elif self._status.state.ready and self._engine.has_hung():
             self._reap(child, wedged=True)
 
     def _reap(self, child: Child, wedged: bool = False, deaf: bool = False) -> None:
         """End the engine, dead or not; say why. `deaf`: to the Stop of its job."""
         if not wedged and not deaf:
             self._drain(child)  # Messages sent before it died still count.
-        death = child.reap(wedged or deaf, self.status.state.reading)
+        death = child.reap(wedged or deaf, self._status.state.reading)
         death = DEAF if deaf else death
         self._drop_engine(death)
         self._note_death(death)
@@ -274,9 +274,9 @@ class EngineLoop:
         self._engine.child = self._run = None
 
     def _note_death(self, death: Death) -> None:
-        if not self.status.state.ready:
+        if not self._status.state.ready:
             self._engine.count_failed_start()
-        self.status.set(ready=False, model="", job="", restarts=self.status.state.restarts + 1, trouble=death)
+        self._status.set(ready=False, model="", job="", restarts=self._status.state.restarts + 1, trouble=death)
 
     def _retry(self, run: Run, death: Death) -> None:
         """Queue the job for the next engine on a safer plan; give it up if engines keep dying without progress. One that was asked to
@@ -299,12 +299,12 @@ class EngineLoop:
             self._stores.journal.put_back(run.job)
         self.ends.deaths.keep(run.job, record)
         self._board.post(run.job, Adjusted(RESTART, death.sentence, death.quirk))
-        self.status.charts.mark(death.sentence)
+        self._status.charts.mark(death.sentence)
 
     def _give_up(self) -> None:
         """Handle an engine that cannot start: jobs wait until it does, or fail if nobody can repair it meanwhile."""
-        self.status.set(gave_up=True)
-        failed = fail_start(self._stores.home.logs / "engine.log", self.status.state.trouble)
+        self._status.set(gave_up=True)
+        failed = fail_start(self._stores.home.logs / "engine.log", self._status.state.trouble)
         for id_ in self._queue.drop_tasks():
             self._finish(id_, failed)
         if not self._patient:

@@ -7,9 +7,7 @@ import dataclasses
 import json
 import logging
 import sqlite3
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.base.paths import Home
@@ -26,15 +24,16 @@ from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
 from app.engine.keeper import kept_parts
-from app.engine.keeper.engine_life import NO_BEAT_S, EngineLife
+from app.engine.keeper.engine_life import EngineLife
 from app.engine.keeper.engine_loop import QUIET_S, EngineLoop
+from app.engine.keeper.engine_status import EngineStatus
 from app.engine.keeper.job_folder import drop_all_passing, remove_links, show_preview, take_over_all, tidy_uploads
 from app.engine.keeper.kept_parts import KeptParts
 from app.engine.keeper.open_database import open_database, relist
 from app.engine.keeper.own_inputs import adopt, require_own
 from app.engine.keeper.progress_board import ProgressBoard
 from app.engine.keeper.recovery import explain_database_fault, recall_progress
-from app.engine.keeper.state import EngineState, Sample
+from app.engine.keeper.state import EngineState
 from app.engine.keeper.stores import Stores
 from app.engine.keeper.work_queue import WorkQueue
 from app.engine.kinds import admit, measure_progress, parts_of
@@ -61,32 +60,36 @@ class Keeper:
         home: Home,
         pretended: str = "",
         quiet_s: float = QUIET_S,
-        no_beat_s: float = NO_BEAT_S,
         rest_s: float = 0.0,
         patient: bool = True,
+        engine: EngineLife | None = None,
     ) -> None:
         """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine
-        cannot start; a command cannot be repaired meanwhile, so its job fails."""
+        cannot start; a command cannot be repaired meanwhile, so its job fails. `engine`: in place of one that starts
+        processes."""
         self.home, self.pretended = home.create(), pretended
         self.database = open_database(self.home, alone=patient)
         self.journal = Journal(self.database)
         self.shelf = Shelf(self.database, home.creations)
-        self._stores = Stores(home, self.journal, self.shelf)
-        self._engine = EngineLife(home, pretended, no_beat_s)
+        self.stores = Stores(home, self.journal, self.shelf)
+        self.engine = engine or EngineLife(home, pretended)
         self._queue = WorkQueue(self.journal, self.folder, lambda job: self.leaves(job))
         self.leaves: Callable[[Job], bool] = lambda job: False
         """Whether a waiting job is passed over, as another machine is to do it. Called in the loop's thread."""
-        self._board = ProgressBoard()
+        self.board, self.status = ProgressBoard(), EngineStatus()
+        """What is known of each job, and of the engine."""
         self._lent_out: dict[str, Callable[[], None]] = {}
         """Jobs that other machines do, and what stops each."""
-        self._loop = EngineLoop(self._stores, self._engine, self._queue, self._board, quiet_s=quiet_s, rest_s=rest_s, patient=patient)
+        self._loop = EngineLoop(
+            self.stores, self.engine, self._queue, self.board, self.status, quiet_s=quiet_s, rest_s=rest_s, patient=patient
+        )
         if not self.database.stands_in:
             self._tidy()
         self._loop.start()
 
     def _tidy(self) -> None:
         """Finish what a killed process left, and remove what no job needs."""
-        jobs, uploads = self._stores.jobs_folder, self._stores.uploads
+        jobs, uploads = self.stores.jobs_folder, self.stores.uploads
         for place in (jobs, uploads):
             with _alone():
                 remove_links(place)
@@ -100,11 +103,11 @@ class Keeper:
             with _alone():
                 relist(self.home, self.database)
         with _alone():
-            kept_parts.tidy(self._stores, self._list_to_come())
+            kept_parts.tidy(self.stores, self._list_to_come())
         with _alone():
             drop_all_passing(jobs, {job.id for job in live})
         with _alone():
-            tidy_uploads(uploads, self.describe_to_come() + " ".join(kept_parts.list_clips(self._stores)))
+            tidy_uploads(uploads, self.describe_to_come() + " ".join(kept_parts.list_clips(self.stores)))
 
     def _list_to_come(self) -> set[str]:
         return {job.id for job in (*self.journal.list_live(), *self.interrupted)}
@@ -115,11 +118,7 @@ class Keeper:
 
     @property
     def state(self) -> EngineState:
-        return self._loop.status.state
-
-    @property
-    def history(self) -> deque[Sample]:
-        return self._loop.status.charts.points
+        return self.status.state
 
     @property
     def interrupted(self) -> list[Job]:
@@ -133,7 +132,7 @@ class Keeper:
     @property
     def chunk(self) -> Chunk:
         """The chunk size asked for, for every job."""
-        return self._engine.dial.chunk
+        return self.engine.dial.chunk
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """Queue a job, with its model's id, which is what all later stations ask for, made from files in Hearth's own folders. All jobs use
@@ -144,14 +143,14 @@ class Keeper:
         except sqlite3.Error as fault:
             told, known = explain_database_fault(self.home.database, fault).sentence, self.state.obstacle
             raise NotStored(told, *([known] if known not in (None, told) else [])) from fault
-        self._board.open(job.id)
+        self.board.open(job.id)
         self._loop.wake()
         return job
 
     def start_task(self, task: MaintenanceTask) -> str:
         """Queue a maintenance task ahead of the jobs; its events are followed like a job's."""
         id_ = new_task_id()
-        self._board.open(id_)
+        self.board.open(id_)
         self._queue.add_task(id_, task)
         self._loop.wake()
         return id_
@@ -160,7 +159,7 @@ class Keeper:
         """Run a request for another machine, while nothing of this one's own waits; nothing of it comes to the journal or the
         shelf. Its events are followed like a job's, and its results lie in its folder."""
         id_ = name_lent(task)
-        self._board.reopen(id_)
+        self.board.reopen(id_)
         self._loop.ends.settle(id_)
         self._queue.add_lent(Run(id_, request, read_choice(self.home), str(self.folder(id_)), yields=True))
         self._loop.wake()
@@ -168,14 +167,10 @@ class Keeper:
 
     def follow(self, job: str) -> Iterator[Event]:
         """Yield what happened so far, in short, then every event as it happens, until the end."""
-        return self._board.follow(job, lambda: self._recall(job))
-
-    def watch(self, job: str, tell: Callable[[Event], None]) -> AbstractContextManager[None]:
-        """Call `tell` after every event of a job, from another thread; `get_progress` then says how far it is."""
-        return self._board.watch(job, tell)
+        return self.board.follow(job, lambda: self._recall(job))
 
     def get_progress(self, job: str) -> Progress:
-        return self._board.find(job) or self._recall(job)
+        return self.board.find(job) or self._recall(job)
 
     def _recall(self, job: str) -> Progress:
         """Rebuild the progress of a job that only journal, shelf and its folder still know."""
@@ -184,7 +179,7 @@ class Keeper:
         parts = tuple(self._list_parts(known, Parts.left)) if known is not None and kept else ()
         progress = recall_progress(known, self.shelf.list_of_job(job), parts)
         if parts:
-            self._board.open(job, progress)  # a page asks every second
+            self.board.open(job, progress)  # a page asks every second
         return progress
 
     def _list_parts(self, job: Job, which: Callable[[Parts], list[PartDone]]) -> list[PartDone]:
@@ -204,16 +199,16 @@ class Keeper:
 
     def measure_parts(self) -> KeptParts:
         """Measure what the parts of all scripts that ended take."""
-        return kept_parts.measure(self._stores)
+        return kept_parts.measure(self.stores)
 
     def empty_bin(self) -> tuple[int, set[str]]:
         """Delete the bin for good, and with a job's last creation its parts. Return how many stay, being open in another program, and
         the jobs of which nothing is left."""
         binned = {each.job for each in self.shelf.find(Search(binned=True, most=-1))}
         stayed = self.shelf.empty_bin()
-        gone = kept_parts.drop(self._stores, binned, self._list_to_come())
+        gone = kept_parts.drop(self.stores, binned, self._list_to_come())
         for job in gone:
-            self._board.forget(job)
+            self.board.forget(job)
         return stayed, gone
 
     def lend_out(self, job: str, model: str, stop: Callable[[], None]) -> Job | None:
@@ -225,21 +220,21 @@ class Keeper:
             with contextlib.suppress(OSError):  # on a full disk the person resumes it
                 self.folder(job).mkdir(parents=True, exist_ok=True)
                 (self.folder(job) / LENT_OUT).touch()
-            self._board.name_model(job, model)
+            self.board.name_model(job, model)
             if self._stop_if_asked(job):
                 return None
         return taken
 
     def tell_waiting(self, job: str, sentence: Sentence) -> None:
         """Say, once, why a job waits."""
-        if not any(each.sentence == sentence for each in self._board.get(job).said):
-            self._board.post(job, Note(sentence))
+        if not any(each.sentence == sentence for each in self.board.get(job).said):
+            self.board.post(job, Note(sentence))
 
     def tell_lent_out(self, job: str, event: Event) -> None:
         """Show how far another machine is with a job. The file of a preview is moved to the job's folder, in place of the one before."""
         if job in self._lent_out:
             with contextlib.suppress(OSError):
-                self._board.post(job, show_preview(self.folder(job), event) if isinstance(event, Preview) else event)
+                self.board.post(job, show_preview(self.folder(job), event) if isinstance(event, Preview) else event)
 
     def end_lent_out(self, job: str, end: Finished, files: Mapping[str, Path], machine: str) -> None:
         """Keep what another machine made of a job, and close it. Where that fails, it is queued again. Without `files` the end's own are
@@ -248,7 +243,7 @@ class Keeper:
             return
         try:
             end = dataclasses.replace(end, files=take_over_all(self.folder(job), files, machine)) if files else end
-            self._board.post(job, self._loop.ends.end(job, end))
+            self.board.post(job, self._loop.ends.end(job, end))
         except (OSError, sqlite3.Error):
             self._put_back(job)
 
@@ -266,7 +261,7 @@ class Keeper:
                     self.resume(job.id)
 
     def _put_back(self, job: str) -> None:
-        self._board.reopen(job)
+        self.board.reopen(job)
         with contextlib.suppress(OSError, sqlite3.Error):  # the next start offers to resume it
             self.journal.put_back(job)
             (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
@@ -284,13 +279,13 @@ class Keeper:
         """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. `files`: under their
         names there, the one to show first. Raise OSError if they cannot be put there."""
         path, *_ = [take(self.folder(job), file, name, machine) for name, file in files.items()]
-        self._board.post(job, dataclasses.replace(part, path=str(path)))
+        self.board.post(job, dataclasses.replace(part, path=str(path)))
 
     def stop(self, job: str) -> None:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""
         if (stop := self._lent_out.pop(job, None)) is not None:
             stop()
-            self._board.post(job, self._loop.ends.end(job, Stopped((), 0.0)))
+            self.board.post(job, self._loop.ends.end(job, Stopped((), 0.0)))
             return
         self._loop.stop(job)
 
@@ -300,11 +295,11 @@ class Keeper:
 
     def set_chunk(self, chunk: Chunk) -> None:
         """Apply to a running job and to all later ones."""
-        self._engine.dial.chunk = chunk
-        self._engine.send(self._engine.dial)
+        self.engine.dial.chunk = chunk
+        self.engine.send(self.engine.dial)
 
     def free(self) -> None:
-        self._engine.send(Free())
+        self.engine.send(Free())
 
     def resume(self, job: str) -> None:
         """Resume an interrupted, failed or stopped job after the last finished part."""
@@ -314,13 +309,13 @@ class Keeper:
             require_own(self.home, known.request)
             with contextlib.suppress(OSError):
                 (self.folder(job) / LENT_OUT).unlink(missing_ok=True)
-            self._board.reopen(job)
+            self.board.reopen(job)
             for part in self._list_parts(known, Parts.done):  # seen before the model has loaded
-                self._board.post(job, part)
+                self.board.post(job, part)
             try:
                 self.journal.resume(job, self._complete(known.request))
             except sqlite3.Error:
-                self._board.forget(job)
+                self.board.forget(job)
                 raise
         self._loop.ends.settle(job)
         self._loop.wake()
@@ -339,7 +334,7 @@ class Keeper:
 
     def retry_start(self) -> None:
         """Start the engine again now, after failed starts."""
-        self._engine.retry_now()
+        self.engine.retry_now()
         self._loop.wake()
 
     def discard(self, job: str) -> None:
@@ -349,7 +344,7 @@ class Keeper:
             self._loop.ends.settle(job)
 
     def folder(self, job: str) -> Path:
-        return self._stores.job_folder(job)
+        return self.stores.job_folder(job)
 
     def close(self) -> None:
         """End the engine as well; a running job is interrupted and can be resumed."""

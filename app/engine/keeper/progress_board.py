@@ -23,7 +23,8 @@ class ProgressBoard:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._progress: dict[str, Progress] = {}
-        self._watchers: dict[str, list[Callable[[Event], None]]] = {}
+        self.watchers: dict[str, list[Callable[[Event], None]]] = {}
+        """Who is told of a job's events, changed by `watch` alone."""
 
     def reopen(self, job: str) -> None:
         """Forget what was posted about a job that is to run again."""
@@ -60,21 +61,21 @@ class ProgressBoard:
             if event in self.get(job).parts:
                 return  # known since the job was resumed
             self._update(job, lambda progress: progress.add(event))
-            for tell in self._watchers.get(job, ()):
+            for tell in self.watchers.get(job, ()):
                 tell(event)
 
     @contextmanager
     def watch(self, job: str, tell: Callable[[Event], None]) -> Iterator[None]:
         """Call `tell`, which must not block, after every event of a job."""
         with self._lock:
-            self._watchers.setdefault(job, []).append(tell)
+            self.watchers.setdefault(job, []).append(tell)
         try:
             yield
         finally:
             with self._lock:
-                self._watchers[job].remove(tell)
-                if not self._watchers[job]:
-                    del self._watchers[job]
+                self.watchers[job].remove(tell)
+                if not self.watchers[job]:
+                    del self.watchers[job]
 
     def set_plan(self, job: str, model: str, plan: Plan) -> None:
         self._update(job, lambda progress: progress.with_plan(model, plan))

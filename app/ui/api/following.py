@@ -34,7 +34,7 @@ async def follow(keeper: Keeper, job: str) -> AsyncGenerator[Progress]:
         with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
             loop.call_soon_threadsafe(changed.set)
 
-    with keeper.watch(job, wake):
+    with keeper.board.watch(job, wake):
         while True:
             changed.clear()
             progress = keeper.get_progress(job)

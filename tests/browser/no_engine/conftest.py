@@ -37,7 +37,7 @@ def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
     desk.settings.put({"greeted": True})
     desk.machine.set_chunk(AUTO)
     desk.jobs.latest.clear()
-    desk.keeper._loop.status.set(hardware=CPU, model="")
+    desk.keeper.status.set(hardware=CPU, model="")
     shelf = desk.keeper.shelf
     for creation in shelf.find(Search(binned=True)):
         shelf.restore(creation.id)

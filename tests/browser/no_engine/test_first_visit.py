@@ -40,7 +40,7 @@ def opened(opened: tuple[Desk, str]) -> tuple[Desk, str]:
 def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int, locale: str) -> None:
     """As after a real start: the engine says only later what machine this is."""
     desk, address = opened
-    desk.keeper._loop.status.set(hardware=None)
+    desk.keeper.status.set(hardware=None)
     context = browser.new_context(locale=locale, viewport={"width": width, "height": 800})
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
@@ -50,7 +50,7 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     expect(greeting.get_by_role("button")).to_have_count(5)
     expect(greeting.locator(".h-badge")).to_have_text(["...", "..."])
     expect(page.locator("#speak-go")).to_be_visible()
-    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+    desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light"))
     expect(greeting.locator(".h-fit").first).not_to_be_empty()
     page.wait_for_timeout(500)
     shifts = page.evaluate("shifts")
@@ -63,7 +63,7 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
 @pytest.mark.slow
 def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browser: Browser, opened: tuple[Desk, str]) -> None:
     desk, address = opened
-    desk.keeper._loop.status.set(hardware=None)
+    desk.keeper.status.set(hardware=None)
     context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
@@ -72,7 +72,7 @@ def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browse
     go(page, "paint")
     page.wait_for_timeout(1500)  # whatever asks for a forecast as the tab opens has its answer
     assert page.locator("#paint-fit .h-check").count() == 0
-    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
+    desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
     expect(page.locator("#paint-fit .h-check")).to_contain_text("GB that are free")
     context.close()
 
@@ -83,7 +83,7 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
     """The samples, what the prompt was read as and the forecast came one after the other, and pushed down what is below them."""
     desk, address = opened
     desk.settings.put({"greeted": True, "drafts": {"paint-prompt": "a red house by the sea"}})
-    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
+    desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
     with open_page(browser, address, locale="en-US", viewport={"width": width, "height": 800}) as page:
         page.add_init_script(WATCH)
         go(page, "paint")
@@ -119,7 +119,7 @@ def test_the_machine_tab_fills_where_an_answer_takes_long(browser: Browser, open
     """Each look asked anew, so the answer that came was always an old one, and the tab stayed empty."""
     desk, address = opened
     desk.settings.put({"greeted": True})
-    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+    desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light"))
     context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
@@ -136,7 +136,7 @@ def test_the_plan_is_there_whenever_it_is_unfolded(browser: Browser, opened: tup
     """Unfolded after the answer had come, plan and curve stayed empty for good."""
     desk, address = opened
     desk.settings.put({"greeted": True})
-    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+    desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light"))
     with open_page(browser, address, locale="en-US", viewport={"width": 1280, "height": 800}) as page:
         page.get_by_role("tab", name="Machine").click()
         expect(page.locator("#h-words .h-facts li")).not_to_have_count(0)
@@ -163,7 +163,7 @@ def test_what_goes_with_a_press_leaves_the_focus_on_the_page(browser: Browser, o
 def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
     desk, address = opened
     desk.settings.put({"greeted": True})
-    desk.keeper._loop.status.set(hardware=Hardware(kind="cpu", name="light"))
+    desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light"))
     context = browser.new_context(locale="en-US", viewport={"width": width, "height": 800})
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)

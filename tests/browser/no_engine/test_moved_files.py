@@ -40,11 +40,11 @@ def paint(desk: Desk, count: int = 2) -> tuple[str, tuple[PartDone, ...]]:
     job = desk.keeper.journal.queue(PictureRequest("a house", batch=count), desk.machine.read_choice(OWNER))
     desk.keeper.journal.withdraw(job.id)
     (folder := desk.keeper.folder(job.id)).mkdir(parents=True)
-    desk.keeper._board.open(job.id)
+    desk.keeper.board.open(job.id)
     parts = tuple(PartDone(each, count, str(folder / f"picture-{each}.png"), "a house", each, 0.0) for each in range(count))
     for part in parts:
         Image.new("RGB", (64, 64), ("red", "blue")[part.index % 2]).save(part.path)
-        desk.keeper._board.post(job.id, part)
+        desk.keeper.board.post(job.id, part)
     desk.jobs.latest[OWNER.name, "picture"] = job.id
     return job.id, parts
 
@@ -54,7 +54,7 @@ def shelve(desk: Desk, job: str, parts: tuple[PartDone, ...]) -> list[Creation]:
     end = Finished(tuple(part.path for part in parts), 1.0, 1.0, "steps", 0)
     row = desk.keeper.journal.get(job)
     end_ = move_to_shelf(desk.keeper.shelf, row, end, desk.keeper.get_progress(job), desk.keeper.folder(job))
-    desk.keeper._board.post(job, end_)
+    desk.keeper.board.post(job, end_)
     return desk.keeper.shelf.list_of_job(job)
 
 

@@ -150,7 +150,7 @@ def test_play_all_sounds_as_the_joined_file(
         tmp_path / "joined.wav", Finish("wav", speed, loudness, tail_s=0.0), {},
     )  # fmt: skip
     joined, _ = sound.read(tmp_path / "joined.wav")
-    board = desk.keeper._board
+    board = desk.keeper.board
     board.open(job.id)
     desk.jobs.latest[OWNER.name, "speech"] = job.id
 

@@ -33,7 +33,7 @@ def test_memory_says_whose_it_is(language: str, here: str, there: str, browser: 
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
     for simulated in (True, False):
-        desk.keeper._loop.status.set(hardware=CARD if simulated else replace(CARD, pretended=""), ready=True, reading=reading)
+        desk.keeper.status.set(hardware=CARD if simulated else replace(CARD, pretended=""), ready=True, reading=reading)
         page.goto(address)
         page.wait_for_selector("#h-strip .h-doing:not(:empty)")
         for tab, place in (("speak", "#h-strip .h-memory-text"), ("paint", "#h-tuning .h-figures")):

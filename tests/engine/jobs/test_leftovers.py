@@ -21,8 +21,9 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.keeper import engine_loop, job_end, job_folder
+from app.engine.keeper.engine_life import STARTS
 from app.engine.keeper.job_folder import drop_all_passing, move_to_shelf, remove_old_folders
-from tests.support.waiting import Idle
+from tests.support.waiting import Idle, until
 
 
 def names(folder: Path) -> list[str]:
@@ -117,7 +118,9 @@ def test_an_errand_that_waits_can_be_stopped(tmp_path: Path) -> None:
         first, second = keeper.start_task(SelfTest()), keeper.start_task(Tune("starter-painter"))
         keeper.stop(first)
         assert isinstance(keeper.get_progress(first).end, Stopped) and keeper.get_progress(second).end is None
-        keeper._loop._give_up()
+        for _ in range(STARTS):
+            keeper.engine.count_failed_start()
+        until(lambda: keeper.get_progress(second).end is not None)
         assert isinstance(keeper.get_progress(second).end, Failed) and keeper.state.gave_up
     finally:
         keeper.close()
@@ -127,19 +130,19 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
     keeper = Idle(home(tmp_path / "home"))
     try:
         job = keeper.submit(SpeechRequest("[S1] Hello."))
+        keeper.lend_out(job.id, "starter-voice", lambda: None)
         folder = keeper.folder(job.id)
-        folder.mkdir(parents=True)
         for name in ("sound-000-000.wav", "sound-000-001.wav", "preview-0-2.jpg", "part-000.wav", "part-000.json", "speech.wav"):
             (folder / name).write_bytes(b"x")
         for number in range(job_folder.FOLDERS_KEPT + 2):
             (folder.parent / f"old{number:03d}").mkdir()
             os.utime(folder.parent / f"old{number:03d}", (number, number))
         for place in range(2):
-            keeper._loop._handle_event(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
+            keeper.board.post(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
         assert len(keeper.get_progress(job.id).sounds) == 2
-        keeper._loop._handle_event(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
-        keeper._loop._handle_event(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
-        keeper._loop._handle_event(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
+        keeper.board.post(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
+        keeper.board.post(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
+        keeper.end_lent_out(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0), {}, "Attic")
         assert not keeper.get_progress(job.id).sounds
         (kept,) = keeper.shelf.list_of_job(job.id)
         time.sleep(3 * engine_loop.TICK_S)
@@ -149,7 +152,7 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         while [*folder.glob("sound-*"), *folder.glob("preview-*")]:
             assert time.monotonic() < limit
             time.sleep(0.02)
-        assert names(folder) == ["part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
+        assert names(folder) == ["lent-out", "part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
         while "old001" in names(folder.parent):
             assert time.monotonic() < limit
             time.sleep(0.02)

@@ -24,6 +24,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.keeper import engine_life, engine_loop
 from app.engine.keeper.deaths import DEATHS, DeathRecord
 from app.engine.keeper.delivery import Delivery, deliver, format_ranges
+from app.engine.keeper.job_end import JobEnds
 from app.engine.keeper.job_folder import attach_delivery
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.recovery import recall_progress
@@ -232,12 +233,13 @@ def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     given = deliver(keeper.home, request, folder)
     assert given.missing == (2, 4) and "Finished: 2 of 4. Missing: 2, 4." in str(given.describe_missing(folder)[0])
-    end = keeper._loop.ends.end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
+    ends = JobEnds(keeper.stores, keeper.board, patient=True)
+    end = ends.end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
     assert len(end.files) == 2 and all((folder / f"picture-{place}.png").is_file() for place in (0, 2))
     for place in (1, 3):
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     files = tuple(str(folder / f"picture-{place}.png") for place in range(4))
-    whole = keeper._loop.ends.end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
+    whole = ends.end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
     assert [Path(file).read_bytes() for file in whole.files] == [bytes([place]) for place in range(4)]
     assert len(keeper.shelf.list_of_job(job.id)) == 4 and whole.files[0] == end.files[0]
 
@@ -257,17 +259,17 @@ def test_numbers_are_told_as_ranges(numbers: tuple[int, ...], words: tuple[str, 
 
 def test_the_wait_for_the_next_engine_doubles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_life, "time", SimpleNamespace(monotonic=lambda: 1000.0))
-    life, due_s = engine_life.EngineLife(home(tmp_path), "", 20.0), []
+    life, due_s = engine_life.EngineLife(home(tmp_path)), []
     for _ in range(9):
         life.count_failed_start()
-        due_s.append(life._start_at_s)
+        due_s.append(life.start_at_s)
     assert due_s == [0.0, 0.0, 1030.0, 1060.0, 1120.0, 1240.0, 1480.0, 1600.0, 1600.0]
 
 
 @pytest.mark.parametrize(("quiet_s", "hung"), [(0.0, False), (20.0, False), (20.5, True)])
 def test_an_engine_hangs_once_it_is_quiet_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_s: float, hung: bool) -> None:
     monkeypatch.setattr(engine_life, "time", SimpleNamespace(monotonic=lambda: 1000.0))
-    life = engine_life.EngineLife(home(tmp_path), "", 20.0)
+    life = engine_life.EngineLife(home(tmp_path))
     assert not life.has_hung()
     life.child = SimpleNamespace(beat_s=1000.0 - quiet_s)  # type: ignore[assignment]
     assert life.has_hung() is hung
@@ -276,7 +278,7 @@ def test_an_engine_hangs_once_it_is_quiet_for_too_long(tmp_path: Path, monkeypat
 def test_a_computer_that_slept_gives_its_engine_time_to_wake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(engine_life, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    life = engine_life.EngineLife(home(tmp_path), "", 20.0)
+    life = engine_life.EngineLife(home(tmp_path))
     life.child = SimpleNamespace(beat_s=1000.0)  # type: ignore[assignment]
 
     def ask(at_s: float) -> bool:

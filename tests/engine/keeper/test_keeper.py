@@ -56,7 +56,7 @@ def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeper]:
 
 
 def engine(keeper: Keeper) -> psutil.Process:
-    child = keeper._engine.child
+    child = keeper.engine.child
     assert child is not None and child.pid is not None
     return psutil.Process(child.pid)
 
@@ -131,7 +131,7 @@ def test_a_wedged_engine_is_ended(keeper: Keeper, voice: str, monkeypatch: pytes
         if isinstance(event, Step) and not wedged:
             wedged = True
             engine(keeper).suspend()
-            monkeypatch.setattr(keeper._engine, "no_beat_s", 2.0)
+            monkeypatch.setattr(keeper.engine, "no_beat_s", 2.0)
         if isinstance(event, Adjusted):
             monkeypatch.undo()  # once is what is tested, and a busy machine is slow
         end = event
@@ -176,7 +176,7 @@ def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(opened: Call
         f"    asked = SpeechRequest({LONG!r}, model=sys.argv[2], seed=5, max_frames=60)\n"
         "    keeper = Keeper(home(sys.argv[1])); job = keeper.submit(asked)\n"
         "    for event in keeper.follow(job.id):\n"
-        "        if isinstance(event, PartDone): print(keeper._engine.child.pid, flush=True); os.kill(os.getpid(), 9)\n"
+        "        if isinstance(event, PartDone): print(keeper.engine.child.pid, flush=True); os.kill(os.getpid(), 9)\n"
     )
     script = tmp_path / "crash.py"
     script.write_text(code)
@@ -218,7 +218,7 @@ def test_twenty_random_kills_lose_nothing(keeper: Keeper, voice: str) -> None:
             if isinstance(event, PartDone):
                 content = Path(event.path).read_bytes()
                 assert finished.setdefault(event.index, content) == content
-            if not killed and time.monotonic() > kill_at_s and keeper._engine.child is not None:
+            if not killed and time.monotonic() > kill_at_s and keeper.engine.child is not None:
                 killed = True
                 engine(keeper).kill()
             end = event

@@ -122,14 +122,14 @@ def test_only_the_newest_parts_are_kept_and_pictures_do_not_push_them_out(open_:
     for folder in pictures:
         folder.mkdir()
     age(keeper, oldest, source, newer, newest)
-    each = kept_parts.measure(keeper._stores).bytes // 4
+    each = kept_parts.measure(keeper.stores).bytes // 4
 
     def tidied() -> set[str]:
-        kept_parts.tidy(keeper._stores, keeper._list_to_come())
-        return {folder.name for folder in keeper._stores.jobs_folder.iterdir()} - {folder.name for folder in pictures}
+        kept_parts.tidy(keeper.stores, {job.id for job in keeper.journal.list_live()})
+        return {folder.name for folder in keeper.stores.jobs_folder.iterdir()} - {folder.name for folder in pictures}
 
     assert tidied() == {oldest, source, newer, newest} and sum(folder.is_dir() for folder in pictures) == job_folder.FOLDERS_KEPT
-    assert kept_parts.measure(keeper._stores) == kept_parts.KeptParts(4, 4 * each, keeper.measure_parts().most_bytes)
+    assert kept_parts.measure(keeper.stores) == kept_parts.KeptParts(4, 4 * each, keeper.measure_parts().most_bytes)
     monkeypatch.setattr(kept_parts, "MOST_BYTES", int(3.5 * each))
     assert tidied() == {source, newer, newest}
     monkeypatch.setattr(kept_parts, "MOST_BYTES", 1.5 * each)
@@ -154,7 +154,7 @@ def test_parts_go_with_the_last_creation_that_is_emptied_from_the_bin(open_: Ope
     keeper.shelf.delete(keeper.shelf.list_of_job("")[0].id)
     assert keeper.has_parts(gone), "what lies in the bin can be restored"
     assert keeper.empty_bin() == (0, {gone})
-    assert {folder.name for folder in keeper._stores.jobs_folder.iterdir()} == {stays, needed, half}
+    assert {folder.name for folder in keeper.stores.jobs_folder.iterdir()} == {stays, needed, half}
     assert not keeper.get_progress(gone).parts
 
 

@@ -73,7 +73,7 @@ def test_a_crash_is_tried_again(keeper: Keeper) -> None:
         events.append(event)
         if isinstance(event, Step) and event.part == 1 and not killed:
             killed = True
-            engine = keeper._engine.child
+            engine = keeper.engine.child
             assert engine is not None and engine.pid is not None
             os.kill(engine.pid, signal.SIGTERM)
     assert isinstance(events[-1], Finished) and len(events[-1].files) == 2

@@ -98,9 +98,9 @@ def test_an_end_that_cannot_be_stored_though_there_is_room_is_told_and_stored_on
 def test_an_engine_that_dies_while_an_end_waits_for_room_starts_nothing_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     calls, told = refuse(monkeypatch, Shelf, "_insert", break_sqlite()), list[Event]()
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
-    with keeper.watch(job, told.append):
+    with keeper.board.watch(job, told.append):
         until(lambda: keeper.state.obstacle is not None, 60)
-        child = keeper._engine.child
+        child = keeper.engine.child
         assert child is not None
         child._process.kill()
         until(lambda: keeper.state.restarts == 1 and keeper.state.ready, 60)

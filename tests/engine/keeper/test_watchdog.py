@@ -34,7 +34,7 @@ pytestmark = pytest.mark.long
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 SOURCE = ast.parse(Path(engine_loop.__file__).read_text("utf-8"))
-ASKED = {"__init__", "start", "wake", "stop", "close"}
+ASKED = {"__init__", "start", "wake", "stop", "withdraw", "close"}
 """What other threads ask; the rest is the loop's own."""
 LAST = {"_loop", "_recover", "_give_up", "_fail_all", "_finish"}
 """The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
@@ -46,9 +46,9 @@ def methods() -> list[str]:
 
 
 OTHERS = [
-    "journal.take", "journal.put_back", "journal.get", "journal.end", "shelf.keep", "_board.post", "_board.get",
-    "_engine.start_if_due", "_engine.send", "_engine.mark_ready", "_engine.note_beat", "_queue.take", "_queue.release", "_queue.take_back",
-    "_child.receive", "_child.send", "_child.reap", "_loop.status.set", "_loop.status.note_beat", "_loop.ends.end", "_loop.ends.tidy_next",
+    "journal.take", "journal.put_back", "journal.get", "journal.end", "shelf.keep", "board.post", "board.get",
+    "engine.start_if_due", "engine.send", "engine.mark_ready", "engine.note_beat", "_queue.take", "_queue.release", "_queue.take_back",
+    "_child.receive", "_child.send", "_child.reap", "status.set", "status.note_beat", "_loop.ends.end", "_loop.ends.tidy_next",
     "_loop.ends.deaths.count",
 ]  # fmt: skip
 
@@ -87,21 +87,21 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     """An engine dies on the way, too, so that what follows a death is reached as well."""
     times = broken(keeper, path, monkeypatch)
     told: list[str] = []
-    real = keeper._loop.status.set
+    real = keeper.status.set
 
     def listening(**changes: Any) -> None:
         told.extend(str(each) for name, each in changes.items() if name == "obstacle" and each)
         real(**changes)
 
-    if path != "_loop.status.set":
-        monkeypatch.setattr(keeper._loop.status, "set", listening)
+    if path != "status.set":
+        monkeypatch.setattr(keeper.status, "set", listening)
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
     assert keeper._loop._thread.is_alive() and keeper.state.obstacle is None
-    lost = {"_loop.ends.end", "journal.get", "shelf.keep", "_board.post", "_handle_event"}  # the end itself fails, and is told as that
+    lost = {"_loop.ends.end", "journal.get", "shelf.keep", "board.post", "_handle_event"}  # the end itself fails, and is told as that
     assert isinstance(end, Finished) or path in lost, end
-    if path not in ("_loop.status.set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
+    if path not in ("status.set", "engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
         assert told, "nobody was told"
     monkeypatch.undo()
     light_engine.replace_engines(monkeypatch)

@@ -27,11 +27,11 @@ from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Failed, Finished
-from app.engine.jobs.messages import Run
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.tasks import SelfTest
 from app.engine.keeper.engine_life import EngineLife
 from app.engine.keeper.keeper import Keeper
+from app.engine.keeper.work_queue import WorkQueue
 from app.engine.models.catalog import BY_ID, CATALOG, find
 from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.forecast import judge
@@ -119,7 +119,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
     assert main(["models", "list", "--json", "--pretend", name, "--home", str(tmp_path)]) == 0
     listed = {row["id"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.status.set(hardware=machine)
+        desk.keeper.status.set(hardware=machine)
         for model in CATALOG:
             plan = runs[model.id]
             fits = judge(peak_bytes(find_need(taught, machine, model), plan), free_bytes(machine))
@@ -150,7 +150,7 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
 ) -> None:
     """bitsandbytes' 4 bits are a card's."""
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.status.set(hardware=dataclasses.replace(MACHINES["cpu"], pretended=""))
+        desk.keeper.status.set(hardware=dataclasses.replace(MACHINES["cpu"], pretended=""))
         place, card = desk.keeper.home, MACHINES["rtx-3060"]
         other = next(
             each
@@ -245,23 +245,19 @@ def test_a_guests_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(
     session.dial.chunk = 64
     assert run(session, request, tmp_path / "small", Choice(), yields=True)[0][0].chunk_q == 64, "one that runs counts"
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.status.set(hardware=MACHINES["m1-8gb"])
+        desk.keeper.status.set(hardware=MACHINES["m1-8gb"])
         desk.machine.set_chunk(1 << 16)
         assert "chunk of queries" in paint_view.forecast_html(desk, request, OWNER, "en")
         assert "chunk of queries" not in paint_view.forecast_html(desk, request, ADA, "en")
 
 
 def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
-    handed: list[Run] = []
     with desk_at(tmp_path) as desk:
-        desk.keeper._engine.send = handed.append  # type: ignore[assignment,method-assign]
         for person in (ADA, OWNER):
             desk.jobs.begin(SpeechRequest("[S1] Hello."), person)
-        for _ in range(2):
-            desk.keeper._loop._hand_next()
-            desk.keeper._loop._run = None
-        desk.keeper._loop.status.set(job="")
-    assert [(order.yields) for order in handed if isinstance(order, Run)] == [False, True], "the owner's come first"
+        queue = WorkQueue(desk.keeper.journal, desk.keeper.folder, lambda job: False)
+        handed = [run.yields for _ in range(2) if (run := queue.take(lambda job: None))]
+    assert handed == [False, True], "the owner's come first"
 
 
 @pytest.mark.parametrize(("name", "why"), [("gtx-1060", "compute capability 8.0"), ("rtx-3060", "cannot monitor")])
@@ -318,7 +314,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
 
     spare = session.verdicts
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.status.set(hardware=session.hardware)
+        desk.keeper.status.set(hardware=session.hardware)
         assert runs().contiguous and desk.machine.plan(painter, Choice()).contiguous
         assert machine_view.tab_view(desk, painter, "", "en")["learned"] == [
             "Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."

@@ -27,6 +27,7 @@ from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.shelf import Search, Shelf
+from app.engine.keeper.job_end import JobEnds
 from app.engine.models import catalog
 from app.engine.models.voice_limits import DIA
 from app.engine.pictures.run import input_images
@@ -217,12 +218,12 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_pa
             return real(*passed_over)
 
         monkeypatch.setattr(keeper.journal, "take", take)
-        keeper._loop.status.set(ready=True)
+        keeper.status.set(ready=True)
         limit = time.monotonic() + 60
         while failures or keeper.state.trouble is None:
             assert time.monotonic() < limit
             time.sleep(0.02)
-        assert "disk is full" in str(keeper.state.trouble.sentence) and keeper._loop._thread.is_alive()
+        assert "disk is full" in str(keeper.state.trouble.sentence)
         job = keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice())
 
         def cannot(*_: Any) -> None:
@@ -230,8 +231,7 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_pa
 
         monkeypatch.setattr(keeper.journal, "end", cannot)
         monkeypatch.setattr(keeper.shelf, "keep", cannot)
-        done = Finished((), 1.0, 0.0, "", 0)
-        told = keeper._loop.ends.end(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
+        told = JobEnds(keeper.stores, keeper.board, patient=True).end(job.id, Finished((str(tmp_path / "hearth.wav"),), 1.0, 0.0, "", 0))
         assert isinstance(told, Failed) and "disk is full" in str(told.sentence)
     finally:
         keeper.close()

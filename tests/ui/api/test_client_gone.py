@@ -63,14 +63,14 @@ def calling(desk: Desk, address: str, path: str, body: bytes, kind: str = "appli
         line.sendall(head.encode() + body)
         until(lambda: len(desk.keeper.journal.list_waiting()) > len(before), 30)
         (job,) = {job.id for job in desk.keeper.journal.list_waiting()} - before
-        until(lambda: job in desk.keeper._board._watchers, 30)
+        until(lambda: job in desk.keeper.board.watchers, 30)
         assert desk.jobs.is_waiting(job), "while the client listens"
         yield line, job
 
 
 def stopped(desk: Desk, job: str) -> bool:
     known = desk.keeper.journal.find(job)
-    return known is not None and known.state == "stopped" and job not in desk.keeper._board._watchers
+    return known is not None and known.state == "stopped" and job not in desk.keeper.board.watchers
 
 
 def by_hand(path: str, start: Path) -> tuple[bytes, str]:
@@ -102,7 +102,7 @@ def test_so_is_streamed_speech_before_and_after_its_first_part(streaming: str, s
     until(lambda: stopped(desk, job), 10)
     with calling(desk, address, "/v1/audio/speech", body) as (line, job):
         sound.write(tmp_path / "part.wav", np.zeros(16_000, np.float32), 16_000)
-        desk.keeper._board.post(job, PartDone(0, 2, str(tmp_path / "part.wav"), "Hello.", 5, 1.0))
+        desk.keeper.board.post(job, PartDone(0, 2, str(tmp_path / "part.wav"), "Hello.", 5, 1.0))
         told = b""
         while b"RIFF" not in told and b"audio.delta" not in told:
             told += line.recv(4096)
@@ -116,7 +116,7 @@ def test_who_stays_is_answered(served: tuple[Desk, str], tmp_path: Path) -> None
         sound.write(tmp_path / "all.wav", np.zeros(16_000, np.float32), 16_000)
         desk.keeper.journal.take()
         desk.keeper.journal.end(job, "finished")
-        desk.keeper._board.post(job, Finished((str(tmp_path / "all.wav"),), 1.0, 1.0, "frames", 0, 1.0))
+        desk.keeper.board.post(job, Finished((str(tmp_path / "all.wav"),), 1.0, 1.0, "frames", 0, 1.0))
         told = b""
         while b"RIFF" not in told:
             told += line.recv(4096)

@@ -85,8 +85,8 @@ def test_a_dead_engines_speed_time_and_row_do_not_stand_on(tmp_path: Path) -> No
     """Until the next engine's first step the strip showed the last one's frames/s and time left, and the row said it was speaking."""
     with desk_at(tmp_path) as desk:
         job = desk.jobs.begin(SpeechRequest("[S1] One. (pause 1s) [S2] Two."), OWNER)
-        board, loop = desk.keeper._board, desk.keeper._loop
-        loop.status.set(ready=True, hardware=CARD, job=job, model="")
+        board, status = desk.keeper.board, desk.keeper.status
+        status.set(ready=True, hardware=CARD, job=job, model="")
         board.set_plan(job, "dia-1.6b", decide(CARD, describe_need(find("dia-1.6b")), Choice()))
         board.post(job, PartDone(0, 2, str(tmp_path / "part-000.wav"), "[S1] One.", 5, 1.0))
         board.post(job, Step(80, 120, 86.0, "frames", 34.0, Reading(), realtime=1.0, part=1, parts=2))

@@ -75,9 +75,9 @@ def test_a_job_that_another_machine_does_is_shown_and_stopped_before_one_that_wa
         away, waits = (desk.jobs.begin(PictureRequest(words), OWNER) for words in ("a tree", "a house"))
         desk.keeper.lend_out(away, "sd15", lambda: stopped.append(away))
         assert desk.jobs.find_current("picture", OWNER) == away
-        desk.keeper._loop.status.set(job=waits)
+        desk.keeper.status.set(job=waits)
         assert desk.jobs.find_current("picture", OWNER) == waits, "what runs here is seen first"
-        desk.keeper._loop.status.set(job="")
+        desk.keeper.status.set(job="")
         desk.jobs.stop("picture", OWNER)
         assert stopped == [away] and desk.jobs.find_current("picture", OWNER) == waits
 
@@ -91,7 +91,9 @@ def test_what_began_before_remove_was_pressed_is_not_stopped(tmp_path: Path) -> 
         refused = page.post(f"/hearth/queue/{begun}/remove")
         assert refused.status_code == 409 and "began before it could be removed" in refused.json()["trouble"]
         assert desk.keeper.journal.get(begun).state == "running" and not stopped
-        assert [page.post(f"/hearth/queue/{gone}/remove").status_code for _ in range(2)] == [200, 200], "pressed twice, it is gone all the same"
+        assert [page.post(f"/hearth/queue/{gone}/remove").status_code for _ in range(2)] == [200, 200], (
+            "pressed twice, it is gone all the same"
+        )
         assert isinstance(desk.keeper.get_progress(gone).end, Stopped)
         assert [job.id for job in desk.keeper.journal.list_waiting()] == [waits]
         assert page.post(f"/hearth/queue/{begun}/stop").status_code == 200 and stopped == [begun]
@@ -222,8 +224,8 @@ def test_a_resumed_job_shows_what_is_finished_before_its_model_has_loaded(tmp_pa
         assert states == ["done", *["waits"] * (len(texts) - 1)], "one that was cut off is spoken on"
         assert [each["index"] for each in paint_view.job_view(desk, painted, "en")["parts"]] == [1]
         told: list[object] = []
-        with desk.keeper.watch(spoken, told.append):
-            desk.keeper._board.post(spoken, desk.keeper.get_progress(spoken).parts[0])
+        with desk.keeper.board.watch(spoken, told.append):
+            desk.keeper.board.post(spoken, desk.keeper.get_progress(spoken).parts[0])
         assert not told, "the engine tells of it again"
 
 
@@ -341,7 +343,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
             hardware,
             Verdict(Subject.fallback("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)),
         )
-        desk.keeper._loop.status.set(hardware=hardware)
+        desk.keeper.status.set(hardware=hardware)
         desk.machine.set_chunk(4096)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         shown = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
@@ -354,12 +356,12 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "You asked for 4096; 512 is used. Memory ran out at step 3."
         tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
-        desk.keeper._loop.status.set(hardware=roomier)
+        desk.keeper.status.set(hardware=roomier)
         assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
-        desk.keeper._board.set_plan(job, "sd15", running)
-        desk.keeper._loop.status.set(job=job)
+        desk.keeper.board.set_plan(job, "sd15", running)
+        desk.keeper.status.set(job=job)
         assert (
             desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
             == running
@@ -451,23 +453,23 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
     """A guest's runs without what the owner forced; what Models says is about the next job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="")
-        desk.keeper._loop.status.set(hardware=hardware)
+        desk.keeper.status.set(hardware=hardware)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         own = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
         guests = decide(hardware, describe_need(catalog.find("sd15")), Choice())
         assert own.dtype != guests.dtype
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
-        desk.keeper._loop.status.set(job=job)
-        desk.keeper._board.set_plan(job, "sd15", guests)
+        desk.keeper.status.set(job=job)
+        desk.keeper.board.set_plan(job, "sd15", guests)
         seen = machine_view.tab_view(desk, "sd15", "", "en")
         assert seen["note"] == "This is the plan of the running job."
         assert machine_view.tab_view(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
         assert machine_view.tab_view(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
-        desk.keeper._board.set_plan(job, "sd15", own)
+        desk.keeper.board.set_plan(job, "sd15", own)
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
-        desk.keeper._board.set_plan(job, "sd15", guests)
-        desk.keeper._loop.status.set(job="")
+        desk.keeper.board.set_plan(job, "sd15", guests)
+        desk.keeper.status.set(job="")
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
 
@@ -483,7 +485,7 @@ def test_a_machine_that_is_pretended_from_a_file_is_listed_while_it_is_in_force(
         assert ("Apple M2 Pro (their mac.json)", "their mac.json") in choices
         assert machine_view.tab_view(desk, "sd15", "their mac.json", "en") == {}, "until the engine has read it"
         hardware = find_machine(desk.keeper.pretended)
-        desk.keeper._loop.status.set(hardware=hardware)
+        desk.keeper.status.set(hardware=hardware)
         shown = [machine_view.tab_view(desk, "sd15", looked_at, "en") for looked_at in ("", "their mac.json")]
         assert shown[0] == shown[1] and "Apple M2 Pro" in shown[0]["words"] and shown[0]["pretended"] == "their mac.json"
         elsewhere = machine_view.tab_view(desk, "sd15", "m2-16gb", "en")
@@ -501,9 +503,10 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         for module in (routes, json_routes):
             monkeypatch.setattr(module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER)
         assert owner.get("/hearth/live").json()["standing"] is None
-        desk.keeper._engine._failed_starts = engine_life.STARTS
+        for _ in range(engine_life.STARTS):
+            desk.keeper.engine.count_failed_start()
         words = say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=7)
-        desk.keeper._loop.status.set(trouble=Death(words, "crash"))
+        desk.keeper.status.set(trouble=Death(words, "crash"))
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
@@ -511,8 +514,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
         for act in ("again", "repair"):
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
-        desk.keeper._engine._start_at_s = 10**12
-        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._engine._start_at_s == 0.0
+        assert desk.keeper.engine.start_at_s > 0.0
+        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper.engine.start_at_s == 0.0
         monkeypatch.delenv(failure.FILE_VARIABLE, raising=False)
         assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
         monkeypatch.setenv(failure.FILE_VARIABLE, str(tmp_path / "left.json"))
@@ -529,7 +532,7 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._loop._closing = True  # its own turns would say that all is well again
         desk.keeper._loop.wake()
         desk.keeper._loop._thread.join()
-        desk.keeper._loop.status.set(ready=True, obstacle=say("keeper.files",
+        desk.keeper.status.set(ready=True, obstacle=say("keeper.files",
             "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; "
             "waiting jobs then start by themselves.", file="x", fault="y"))  # fmt: skip
         told = views.blocker_view(desk.keeper.state, "en")

@@ -30,7 +30,7 @@ HAS_ROOM = {"en": "Attic has room for it.", "zh": "Attic 的内存放得下。"}
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.status.set(hardware=MACHINES["m1-8gb"])
+        desk.keeper.status.set(hardware=MACHINES["m1-8gb"])
         yield desk
 
 
@@ -60,7 +60,7 @@ def test_the_forecast_says_who_has_room(desk: Desk, spoken: Language) -> None:
 def test_a_failure_for_lack_of_memory_names_the_way_out(desk: Desk, spoken: Language) -> None:
     failed = Failed.of(NoMemory(say("session.no-memory", "There is not enough memory."), cure="smaller"))
     for person in (OWNER, ADA):
-        desk.keeper._board.post(desk.jobs.begin(LARGE if person is OWNER else PictureRequest("a ball"), person), failed)
+        desk.keeper.board.post(desk.jobs.begin(LARGE if person is OWNER else PictureRequest("a ball"), person), failed)
     assert COULD[spoken] in owner_view(desk, OWNER, spoken, False)["picture"]["end"]["text"]
     assert COULD[spoken] not in guest_view(desk, ADA, spoken)["picture"]["end"]["text"]
     let_in(desk, "")
@@ -68,7 +68,7 @@ def test_a_failure_for_lack_of_memory_names_the_way_out(desk: Desk, spoken: Lang
 
 
 def test_another_failure_says_nothing_of_other_computers(desk: Desk) -> None:
-    desk.keeper._board.post(desk.jobs.begin(LARGE, OWNER), Failed(say("test.other", "Something else.")))
+    desk.keeper.board.post(desk.jobs.begin(LARGE, OWNER), Failed(say("test.other", "Something else.")))
     assert owner_view(desk, OWNER, "en", False)["picture"]["end"]["text"] == "Something else."
 
 
@@ -79,7 +79,7 @@ def test_the_strip_says_which_other_machine_is_at_work_while_this_one_is_idle(de
     box = HelpingMachine("b1", "Box", online=True, tasks=("u",), doing="a red ball")
     known: list[HelpingMachine] = []
     desk.others.hub.list_machines = lambda: known  # type: ignore[union-attr, method-assign]
-    desk.keeper._loop.status.set(ready=True)
+    desk.keeper.status.set(ready=True)
 
     def doing(spoken: Language = "en") -> str:
         return str(owner_view(desk, OWNER, spoken, False)["strip"]["doing"])
@@ -96,7 +96,7 @@ def test_the_strip_says_which_other_machine_is_at_work_while_this_one_is_idle(de
     assert doing() == "ready", "it is away"
     known[:] = [attic]
     for state, said in (({"obstacle": say("test.full", "full")}, "paused"), ({"obstacle": None, "ready": False}, "engine starting")):
-        desk.keeper._loop.status.set(**state)
+        desk.keeper.status.set(**state)
         assert doing() == said
-    desk.keeper._loop.status.set(ready=True, job=desk.jobs.begin(PictureRequest("a ball"), OWNER))
+    desk.keeper.status.set(ready=True, job=desk.jobs.begin(PictureRequest("a ball"), OWNER))
     assert doing() == "starting", "what the engine here does comes first"

@@ -43,13 +43,13 @@ def page(desk: Desk) -> TestClient:
 def test_a_task_is_still_shown_after_many_jobs(desk: Desk, page: TestClient) -> None:
     """It ended first and only the board knew it: the page asked the journal for it, and answered 500 until a restart."""
     desk.measuring.start(SelfTest())
-    desk.keeper._board.post(desk.measuring.job, Finished((), 1.0, 1.0, "", 0))
+    desk.keeper.board.post(desk.measuring.job, Finished((), 1.0, 1.0, "", 0))
     for number in range(REMEMBERED + 2):
-        desk.keeper._board.open(f"job {number}")
-        desk.keeper._board.post(f"job {number}", Stopped((), 0.0))
+        desk.keeper.board.open(f"job {number}")
+        desk.keeper.board.post(f"job {number}", Stopped((), 0.0))
     answer = page.get("/hearth/live")
     assert answer.status_code == 200 and answer.json()["measuring"]["end"]["kind"] == "finished"
-    assert len(desk.keeper._board._progress) < REMEMBERED + 4
+    assert desk.keeper.board.find("job 0") is None
 
 
 def test_a_task_that_nobody_remembers_has_ended(desk: Desk, page: TestClient) -> None:
@@ -65,7 +65,8 @@ def test_a_task_that_nobody_remembers_has_ended(desk: Desk, page: TestClient) ->
 def test_jobs_whose_rows_are_gone_or_damaged(desk: Desk, page: TestClient, damage: str) -> None:
     ids = [desk.jobs.begin(each, OWNER) for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"))]
     desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2]), ("guidance", [1.0]), OWNER)
-    desk.keeper._board._progress.clear()
+    for job in desk.keeper.journal.list_live():
+        desk.keeper.board.forget(job.id)
     desk.keeper.database.write(damage)
     asked = [("GET", "/hearth/live"), ("GET", "/hearth/sheet"), ("POST", "/hearth/smaller/speech"), ("POST", "/hearth/smaller/picture")]
     asked += [("POST", f"/hearth/queue/{id_}/{act}") for id_ in [*ids, "no"] for act in ("up", "go-on", "let-go", "remove")]

@@ -110,10 +110,10 @@ def fails(desk: Desk, person: Person, end: Failed) -> None:
     """The next job of this person, once somebody listens."""
     until(lambda: any(job.owner == person.name for job in desk.keeper.journal.list_waiting()))
     (job,) = [job for job in desk.keeper.journal.list_waiting() if job.owner == person.name]
-    until(lambda: job.id in desk.keeper._board._watchers)
+    until(lambda: job.id in desk.keeper.board.watchers)
     desk.keeper.journal.take()
     desk.keeper.journal.end(job.id, "failed")
-    desk.keeper._board.post(job.id, end)
+    desk.keeper.board.post(job.id, end)
 
 
 def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:

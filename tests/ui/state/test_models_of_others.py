@@ -49,7 +49,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     with desk_at(tmp_path / "home") as desk:
-        desk.keeper._loop.status.set(hardware=machine("t4"))
+        desk.keeper.status.set(hardware=machine("t4"))
         yield desk
 
 

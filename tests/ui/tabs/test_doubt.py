@@ -58,7 +58,7 @@ def test_a_guest_is_told_of_his_own(tmp_path: Path) -> None:
     with desk_at(tmp_path / "home") as desk:
         guest = Person("visitor-a-b", owner=False)
         job = desk.jobs.begin(SpeechRequest("[S1] One."), guest)
-        desk.keeper._board.post(job, PartDone(0, 1, "gone.wav", "[S1] One.", 5, 24.0, doubt="long"))
+        desk.keeper.board.post(job, PartDone(0, 1, "gone.wav", "[S1] One.", 5, 24.0, doubt="long"))
         said = guest_view(desk, guest, "en")["speech"]["said"]
     assert [each["text"] for each in said] == [TOLD["long"].replace("2", "1", 1)]
 

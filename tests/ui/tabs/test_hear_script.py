@@ -43,7 +43,7 @@ def test_a_loud_part_after_a_quiet_one_is_not_clipped(
         gain, heard = "0", list[float]()
         for index, loud in enumerate((0.05, 0.95)):
             sound.write(folder / f"part-{index}.wav", loud * tone, RATE)
-            desk.keeper._board.post(job.id, PartDone(index, 2, str(folder / f"part-{index}.wav"), "One.", 1, 1.0))
+            desk.keeper.board.post(job.id, PartDone(index, 2, str(folder / f"part-{index}.wav"), "One.", 1, 1.0))
             told = page.get(f"/hearth/heard/{job.id}/{index}?after=0&gain={gain}")
             samples, _ = soundfile.read(io.BytesIO(told.content))
             gain = told.headers[hear_script.GAIN]
