@@ -16,7 +16,6 @@ from app.base.palette import variables
 from app.base.paths import assets
 from app.ui.access.request_guard import NONCE, limit_idle_connections
 from app.ui.page.bundle import head
-from app.ui.page.quiet_refusals import QuietRefusals
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n, word
 from app.ui.patient_start import patient_start, require_port
@@ -115,7 +114,7 @@ class Serving:
 def serve_window(window: gr.Blocks, how: Serving) -> str:
     """Serve a window in the background, and return its address."""
     icon = assets() / "icons" / "icon-256.png"
-    middleware = [Middleware(QuietRefusals), *how.middleware, Middleware(HeadInjection)]
+    middleware = [*how.middleware, Middleware(HeadInjection)]
     if how.port is not None:
         require_port(how.host, how.port)
     with patient_start():

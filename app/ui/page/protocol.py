@@ -133,12 +133,6 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What the routes that do something take as their last word."""
 
-PAGE_HEADER: Final = "X-Hearth-Page"
-"""What the page's scripts, Gradio's too, send along: they take a refusal's status from the next header."""
-REFUSED_HEADER: Final = "X-Hearth-Refused"
-REFUSALS: Final = frozenset({409, 413, 415, 429, 503})
-"""Statuses of what is told to a person in a sentence. Any other is a fault, which belongs into the browser's console."""
-
 Kind = Literal["speech", "picture"]
 """Kinds of jobs, and where each stands in the state."""
 

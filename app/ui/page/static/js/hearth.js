@@ -1,5 +1,4 @@
 // Poll the server's state and hand it to whatever draws it. Knows no tab.
-import "./refusals.js";
 import { onPage, text } from "./elements.js";
 import { learn, t } from "./words.js";
 
