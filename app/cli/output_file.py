@@ -11,7 +11,7 @@ from typing import Final
 from app.base import atomic_write
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.speech.text.script import parse_script
 
 PICTURES: Final = ("", ".png")
@@ -31,7 +31,6 @@ def number_paths(output: Path, count: int) -> list[Path]:
 
 def check_writable(output: Path, request: Request) -> None:
     """Raise a Trouble if a trial shows that the result cannot be written; remove what the trial made."""
-    count = request.batch if isinstance(request, PictureRequest) else 1
     if request.kind == "picture" and output.suffix.lower() not in PICTURES:
         raise Trouble(
             say(
@@ -53,7 +52,7 @@ def check_writable(output: Path, request: Request) -> None:
     made: list[Path] = []
     try:
         made += _make_folders(output.parent)
-        for path in number_paths(output, count):
+        for path in number_paths(output, request.batch):
             _try(path)
         free = shutil.disk_usage(output.parent)
         if free.total and free.free < (needed := estimate_bytes(request)):

@@ -172,6 +172,6 @@ def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
     """Return what the main machine asked for: of a script's parts each by itself, with what it says of itself, else the end's files."""
     if not isinstance(event, END):
         return []
-    if request.kind == "speech" and request.only_parts:
+    if request.only_parts:
         return [file for place in request.only_parts for name in SPOKEN.name_made(place) if (file := folder / name).is_file()]
     return [Path(file) for file in event.files]

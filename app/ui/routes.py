@@ -24,7 +24,7 @@ from app.base.paths import assets
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
-from app.engine.jobs.request import to_json
+from app.engine.jobs.request import KindName, to_json
 from app.engine.keeper.recovery import fail_start
 from app.engine.speech.sound.recode import recode
 from app.ui import start_failure
@@ -62,7 +62,7 @@ class PlanAsked(Asked):
 
 
 class CheckAsked(Asked):
-    kind: str = "speech"
+    kind: KindName = "speech"
     text: str = ""
     model: str | None = None
     negative: str = ""
@@ -157,10 +157,9 @@ def send_report(desk: Desk, request: Request) -> Response:
 def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     """Check a script or prompt while it is typed; for a script also return its turns and its length."""
     person = who(request)
-    kind = "picture" if asked.kind == "picture" else "speech"
-    model = desk.models.resolve(kind, asked.model, person)
-    most = SHORT_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
-    if kind == "picture":
+    model = desk.models.resolve(asked.kind, asked.model, person)
+    most = SHORT_TEXT_MOST if asked.kind == "picture" or not person.owner else TEXT_MOST
+    if asked.kind == "picture":
         view = paint_view.prompt_view(desk, asked.text[:most], asked.negative[:most], model, person, language(request))
     else:
         view = speak_view.script_view(desk, asked.text[:most], model, person, language(request))

@@ -84,6 +84,8 @@ class VoicePrompt:
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
     kind: ClassVar[Literal["speech"]] = "speech"
+    batch: ClassVar[int] = 1
+    loras: ClassVar[tuple[Lora, ...]] = ()
     text: str
     model: str = ""
     """A catalog id, a local folder, or empty: the best installed model, which `submit` names."""
@@ -194,6 +196,10 @@ class Lora:
 @dataclass(frozen=True, slots=True)
 class PictureRequest:
     kind: ClassVar[Literal["picture"]] = "picture"
+    voice: ClassVar[None] = None
+    only_parts: ClassVar[tuple[int, ...]] = ()
+    keep: ClassVar[tuple[str, ...]] = ()
+    """A batch takes nothing over."""
     prompt: str
     model: str = ""
     negative: str = ""
@@ -270,11 +276,6 @@ class PictureRequest:
     def files(self) -> tuple[str, ...]:
         """The sounds or pictures that it starts from."""
         return tuple(each for each in (self.image, self.mask) if each)
-
-    @property
-    def keep(self) -> tuple[str, ...]:
-        """A batch takes nothing over."""
-        return ()
 
     @property
     def is_piece(self) -> bool:

@@ -17,9 +17,8 @@ def read_request(creation: Creation) -> Request:
     made = None if creation.condition else _read_file(creation)
     if type(made) is not type(asked):
         return asked
-    left_open = {each.name for each in fields(asked) if getattr(asked, each.name) is None}
-    own = {"seed", "batch"} if asked.kind == "picture" else {"seed"}
-    return replace(asked, **{name: getattr(made, name) for name in left_open | own})
+    drawn = {each.name for each in fields(asked) if each.name in ("seed", "batch") or getattr(asked, each.name) is None}
+    return replace(asked, **{name: getattr(made, name) for name in drawn})
 
 
 def _read_file(creation: Creation) -> Request | None:

@@ -24,7 +24,7 @@ from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import list_made
-from app.engine.jobs.request import PictureRequest, Request
+from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
 from app.engine.kinds import check
 from app.engine.models import catalog, on_disk
@@ -174,7 +174,7 @@ class Session:
 
     def _find_lessons(self, request: Request) -> Path:
         """Return where the fallbacks of such runs are stored. What breaks with LoRAs may be their doing: it holds for these alone."""
-        loras = sorted(each.path for each in request.loras) if isinstance(request, PictureRequest) else []
+        loras = sorted(each.path for each in request.loras)
         named = hashlib.sha256("\n".join(loras).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return self.home.verdicts / f"{WITH_LORAS}{named}" if loras else self.home.verdicts
 

@@ -50,7 +50,7 @@ def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
     files |= {path.name: path for path in (begun or {}).values()}
     sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
     body: dict[str, Any] = {"request": values, "files": sizes, "begun": hashes}
-    if request.kind == "speech" and request.voice is not None:
+    if request.voice is not None:
         clip = Path(request.voice.path)
         body |= {"spoken_by": voices.find_speaker(clip), "known": voices.find_known(clip)}
     return Portable(json.dumps(body), files, request.words)
@@ -79,7 +79,7 @@ def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[s
 def note_speaker(body: str, request: Request, folder: Path) -> None:
     """Note beside a voice's clip that came into this folder which model spoke it, and in which voices, as the machine that has the voice
     knows; raise ValueError or TypeError if that is odd."""
-    voice = request.voice if request.kind == "speech" else None
+    voice = request.voice
     if voice is not None and Path(voice.path).parent == folder:
         told = json.loads(body)
         voices.note_speaker(Path(voice.path), voice.transcript, told.get("spoken_by", ""), told.get("known", ()))

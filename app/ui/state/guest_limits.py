@@ -14,7 +14,7 @@ from app.base.sentence import Sentence, Value, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.journal import HOUR_S
 from app.engine.jobs.owners import household_of, is_guest
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import KindName, PictureRequest, Request, SpeechRequest
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.model import Model
@@ -73,16 +73,13 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
                     most=limits.letters,
                 )
             )
-        files = [request.voice.path] if request.voice and not voices.is_ready(request.voice) else []
-        kind: str = "speech"
     else:
         request = _grant_picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
-        files = [each for each in (request.image, request.mask) if each]
-        kind = "picture"
-    if not all(is_inside(Path(file), keeper.home.scratch / "uploads") for file in files):
+    ready = request.voice is not None and voices.is_ready(request.voice)
+    if not ready and not all(is_inside(Path(file), keeper.home.scratch / "uploads") for file in request.files):
         raise Trouble(say_to_all("guest.files", "You can only use files that you uploaded yourself."))
     check_turn(person, keeper, limits)
-    return dataclasses.replace(request, model=model_for(kind, keeper, owners))
+    return dataclasses.replace(request, model=model_for(request.kind, keeper, owners))
 
 
 def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
@@ -181,7 +178,7 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
         )
 
 
-def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
+def model_for(kind: KindName, keeper: Keeper, owners: Mapping[str, str]) -> str:
     """Return the loaded model if it fits the job, else the owner's, else the best installed one."""
     for id_ in (keeper.state.model, owners.get(kind, "")):
         try:
@@ -190,4 +187,4 @@ def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
             continue  # It was moved or unplugged.
         if model is not None and model.kind == kind and locate(keeper.home, model) is not None:
             return id_
-    return find_best(keeper.home, "speech" if kind == "speech" else "picture").id
+    return find_best(keeper.home, kind).id

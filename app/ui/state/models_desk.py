@@ -8,6 +8,7 @@ from typing import Final
 from app.base import notices
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
+from app.engine.jobs.request import KindName
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.catalog import BY_ID, CATALOG
@@ -63,7 +64,7 @@ class ModelsDesk:
         """Return the model that the owner chose for each kind of job; guests use it too."""
         return {kind: self.settings.get(tab, {}).get("model", "") for kind, tab in TABS.items()}
 
-    def resolve(self, kind: str, model: str | None, person: Person) -> str:
+    def resolve(self, kind: KindName, model: str | None, person: Person) -> str:
         """Return the model a text is checked for: the chosen one, else the last one chosen; a guest's is fixed."""
         if not person.owner:
             return model_for(kind, self.keeper, self.chosen_by_owner())
