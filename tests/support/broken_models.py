@@ -37,7 +37,7 @@ HEADER_BYTES: Final = 400
 """Where a tiny GGUF says what it holds."""
 SMALL_BYTES: Final = 64 << 20
 MARK: Final = "@@broken@@"
-CLASSES: Final = (
+CLASSES: Final[tuple[Any, ...]] = (
     ["transformers", "DPTForDepthEstimation"], ["diffusers", "AutoencoderKL"], ["os", "system"], ["pipeline", "Own"], ["transformers", "../x"], [None, None],
     [], [[]], ["diffusers"], "diffusers", 5, None, True, {"a": 1}, ["transformers", None], [5, 5], ["\x1b[2J", "\u202eevil"], ["x" * 9000, "y"],
 )  # fmt: skip
@@ -353,7 +353,7 @@ def change_index(chance: random.Random, model: Path, outside: Path) -> str:
     weights = _pick(chance, model, "*.safetensors")
     if weights is None:
         return ""
-    files = (
+    files: tuple[Any, ...] = (
         "../x.safetensors",
         "../../outside/model.safetensors",
         str(outside / "model.safetensors"),

@@ -78,7 +78,8 @@ def serve(folder: Path) -> None:
     from app.ui.share import Share
     from app.ui.state.desk import Desk
     from app.ui.state.settings import Settings
-    from tests.support.guests import Idle, no_tunnel
+    from tests.support.guests import no_tunnel
+    from tests.support.waiting import Idle
 
     place = home(folder).create()
     prepare_environment(place)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -150,13 +151,13 @@ def ends(desk: Desk, folder: Path) -> Iterator[tuple[str, object]]:
         happened: list[str] = []
         loop._patient, loop._room, loop._run, loop.ends = True, DiskRoom(desk.keeper.home, True), object(), SimpleNamespace(stopping=set())
         loop._queue = SimpleNamespace(hold=lambda run, into=happened: into.append("waits"))
-        loop.status = SimpleNamespace(set=lambda **_: None)
+        loop._status = SimpleNamespace(set=lambda **_: None)
         loop._store_end = lambda job, event, into=happened: into.append("ends")
         loop._handle_event(desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), "owner").id, end)
         yield f"{name}: the queue", [*happened, str(loop._room.find_obstacle())]
         yield f"{name}: the page", told(desk, end)
     for text in ("[S1] Hello. [S3] Who is there?", "[S1] ..."):
-        trouble = cast(Any, trouble_of(lambda text=text: script.require_speakable(text)))
+        trouble = cast(Any, trouble_of(partial(script.require_speakable, text)))
         yield f"refused: {text}", told(desk, Failed(trouble.sentence, trouble.objections, trouble.cure))
 
 
@@ -182,7 +183,7 @@ def plans(folder: Path) -> Iterator[tuple[str, object]]:
     place = SimpleNamespace(models=folder, root=folder)
     for chunk in (64, 4096):
         plan = make_plan(cast(Any, place), tight, model, chunk=chunk, yields=True)
-        yield f"chunk {chunk}", [explain_chunk(plan, asked, "en") for asked in (64, 4096, "auto")]  # type: ignore[arg-type]
+        yield f"chunk {chunk}", [explain_chunk(plan, asked, "en") for asked in (64, 4096, "auto")]
     for name, dtype in (("cpu", "float16"), ("gtx-1060", None)):
         plan = make_plan(cast(Any, place), machine(name), model, Choice(dtype=cast(Any, dtype)))
         view = plan_view(plan, "en")
@@ -205,12 +206,12 @@ def decisions(folder: Path) -> dict[str, object]:
     with desk_at(folder / "home") as desk:
         (folder / "job").mkdir()
         (folder / "uploads").mkdir()
-        little = shutil._ntuple_diskusage(1 << 40, 0, 5 << 20)  # type: ignore[attr-defined]
+        little = shutil._ntuple_diskusage(1 << 40, 0, 5 << 20)
         for each in (answers(desk), logins(), uploads(folder / "uploads"), plans(folder), models(desk)):
             found |= dict(each)
         with mock.patch.object(shutil, "disk_usage", return_value=little):
             found |= dict(ends(desk, folder / "job"))
-    return json.loads(json.dumps(found).replace(str(folder), "FOLDER"))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(found).replace(str(folder), "FOLDER"))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ CHANGES: Final[dict[str, list[Change]]] = {
     "start": [("app.ui.state.models_desk", "ModelsDesk.look_at_start", _nothing)],
 }
 """Guards of the page and the engine."""
-EARLY: Final[dict[str, Callable[[], None]]] = {
+EARLY: Final[dict[str, Callable[[], object]]] = {
     "network": lambda: put("app.engine.keeper.no_network", "_refuse_connection", _nothing),
     "pickles": lambda: put("app.engine.session.no_pickles", "refuse_pickles", _nothing),
 }

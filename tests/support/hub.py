@@ -96,7 +96,8 @@ class Answers(BaseHTTPRequestHandler):
         if kind == "api":
             return self.api(rest.removeprefix("models/"), "blobs" in parse_qs(address.query))
         if kind == "cdn":
-            return self.stored(*rest.split("/", 2))
+            owner, name, file = rest.split("/", 2)
+            return self.stored(f"{owner}/{name}", file)
         owner, name, _, _, file = path.lstrip("/").split("/", 4)
         self.resolve(f"{owner}/{name}", file)
 
@@ -135,10 +136,10 @@ class Answers(BaseHTTPRequestHandler):
             # As on the hub: large files lie elsewhere, and the way there is told with their facts.
             linked = {"X-Linked-Etag": f'"{etag(file, data)}"', "X-Linked-Size": str(len(data)), "Location": f"/cdn/{repo}/{file}"}
             return self.plain(302, {**head, **linked})
-        self.stored(*repo.split("/"), file, head)
+        self.stored(repo, file, head)
 
-    def stored(self, owner: str, name: str, file: str, head: dict[str, str] | None = None) -> None:
-        data = self.hub.repos[f"{owner}/{name}"][file]
+    def stored(self, repo: str, file: str, head: dict[str, str] | None = None) -> None:
+        data = self.hub.repos[repo][file]
         fault = self.hub.fault(file) if self.command == "GET" else None
         if fault and fault.kind == "status":
             return self.plain(fault.value, fault.headers)

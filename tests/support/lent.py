@@ -16,7 +16,7 @@ import psutil
 
 from app.base.paths import home
 from app.engine.jobs.request import SpeechRequest
-from app.engine.keeper import child
+from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID
 from app.machines.helping_machine import HelpingMachine
@@ -107,8 +107,8 @@ def start(folder: Path, module: str = "tests.support.light_helper", words: tuple
 @contextmanager
 def open_main(folder: Path, spreads: bool = True, pretended: str = "") -> Iterator[Main]:
     """`spreads`: the light painter paints here too, and its batches are spread. `pretended`: the hardware by which it is planned."""
-    patched = child.worker.main
-    child.worker.main = light_painter.main
+    patched = worker.main
+    worker.main = light_painter.main
     main = None
     try:
         keeper = Keeper(home(folder), pretended)
@@ -116,7 +116,7 @@ def open_main(folder: Path, spreads: bool = True, pretended: str = "") -> Iterat
         main.spreader = Spreader(keeper, main.hub) if spreads else None
         yield main
     finally:
-        child.worker.main = patched
+        worker.main = patched
         if main is not None:
             for helper in main.helpers:
                 helper.end()

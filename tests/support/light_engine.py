@@ -22,7 +22,7 @@ from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run, Stop
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest
-from app.engine.keeper import child
+from app.engine.keeper import worker
 from app.engine.models.on_disk import find_limits
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.text import script
@@ -38,11 +38,11 @@ for ever), and what place it blocks."""
 
 def replace_engines(patch: pytest.MonkeyPatch) -> None:
     """Let every engine that starts be one of these. Where the system can fork, a server that has imported this file once forks them."""
-    patch.setattr(child.worker, "main", main)
+    patch.setattr(worker, "main", main)
     if "forkserver" in multiprocessing.get_all_start_methods():
         forks = multiprocessing.get_context("forkserver")
         forks.set_forkserver_preload([__name__])
-        patch.setattr(child.multiprocessing, "get_context", lambda _: forks)
+        patch.setattr(multiprocessing, "get_context", lambda _: forks)
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:

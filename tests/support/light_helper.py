@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from app.__main__ import main
-from app.engine.keeper import child
+from app.engine.keeper import worker
 from app.machines import lent_tasks
 from tests.support import light_painter
 
 if __name__ == "__main__":
-    child.worker.main = light_painter.main
+    worker.main = light_painter.main
     lent_tasks.BEGUN_S = 0.2  # type: ignore[misc]
     sys.exit(main(["lend", *sys.argv[1:]]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.base.paths import home
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.keeper import child
+from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
 from app.ui.state.other_machines import OtherMachines
 from app.ui.state.settings import Settings
@@ -16,7 +16,7 @@ from tests.support import light_painter
 from tests.support.waiting import LOADING_S, until
 
 if __name__ == "__main__":
-    child.worker.main = light_painter.main
+    worker.main = light_painter.main
     place = home(Path(sys.argv[1])).create()
     keeper = Keeper(place)
     others = OtherMachines(keeper, Settings(place.settings))
@@ -24,8 +24,9 @@ if __name__ == "__main__":
     others.show_code()
     hub = others.hub
     assert hub is not None and hub.pairing is not None
+    machines = hub.list_machines
     print(hub.pairing.state.code, flush=True)
-    until(lambda: any(each.online and not each.paused and each.models for each in hub.list_machines()), LOADING_S)
+    until(lambda: any(each.online and not each.paused and each.models for each in machines()), LOADING_S)
     here = keeper.submit(SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=1, only_parts=(0,))).id
     until(lambda: keeper.state.job == here, LOADING_S)
     print(keeper.submit(PictureRequest("a ball", model="starter-painter", batch=8, seed=100)).id, flush=True)

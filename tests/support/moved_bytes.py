@@ -15,11 +15,11 @@ _LEAST: Final = 1 << 16
 """Numbers in the smallest tensor that counts as a weight."""
 
 
-class MovedBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class MovedBytes(TorchDispatchMode):
     """Bytes moved for weights while it is entered."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.cast_bytes = self.product_bytes = 0
 
     @property

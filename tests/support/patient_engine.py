@@ -8,15 +8,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.base.paths import Home
-from app.engine.keeper import child, worker
+from app.engine.keeper import worker
 from app.engine.models import voice_limits
 
 
 def replace_engines() -> None:
     """Let every engine that this process starts from now on be one of these."""
-    child.worker.main = main  # type: ignore[attr-defined]
+    worker.main = main
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
-    voice_limits.DIA = replace(voice_limits.DIA, outgrown=math.inf)  # type: ignore[misc]
+    voice_limits.DIA = replace(voice_limits.DIA, outgrown=math.inf)
     worker.main(pipe, home, pretended, log)

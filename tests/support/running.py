@@ -98,10 +98,10 @@ class Running:
             return database.execute(query).fetchall()
 
     def states(self) -> dict[str, str]:
-        return dict(self.rows("SELECT id, state FROM jobs ORDER BY created_s"))  # type: ignore[arg-type]
+        return dict(self.rows("SELECT id, state FROM jobs ORDER BY created_s"))
 
     def creations(self) -> list[tuple[str, str]]:
-        return self.rows("SELECT job, path FROM creations")  # type: ignore[return-value]
+        return self.rows("SELECT job, path FROM creations")
 
     def folder(self, job: str) -> Path:
         return self.home / "scratch" / "jobs" / job

@@ -120,8 +120,8 @@ def pack(root: Path, fixture: Path) -> None:
     (fixture / "hearth.sql").write_text(dump(root / "hearth.sqlite3"), "utf-8")
     for file in [each for each in fixture.rglob("*") if each.is_file() and each.suffix in TEXTS]:
         words = file.read_text("utf-8")
-        for stands_for, folder in {**PLACES, "{{HOME}}": str(root), "{{TOP}}": str(TOP)}.items():
-            words = words.replace(folder, stands_for)
+        for stands_for, path in {**PLACES, "{{HOME}}": str(root), "{{TOP}}": str(TOP)}.items():
+            words = words.replace(path, stands_for)
         file.write_text(words, "utf-8")
     for folder in sorted((each for each in fixture.rglob("*") if each.is_dir()), reverse=True):
         with suppress(OSError):

@@ -42,7 +42,9 @@ def spoken() -> Iterator[tuple[str, str, str]]:
 def heard_by_guests() -> set[str]:
     """Keys of the sentences that guests may hear."""
     calls = (call for path in PYTHON for call in called(tree_of(path), labels=False))
-    return {call.args[0].value for call in calls if getattr(call.func, "id", "") == "say_to_all" and isinstance(call.args[0], ast.Constant)}
+    return {
+        str(call.args[0].value) for call in calls if getattr(call.func, "id", "") == "say_to_all" and isinstance(call.args[0], ast.Constant)
+    }
 
 
 SPOKEN = list(spoken())

@@ -22,7 +22,7 @@ _BINARY = frozenset(each + name for name in ("add", "sub", "mul", "div", "truedi
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _READS = frozenset({"numpy", "__array__"})
 _FACTS: dict[Any, Callable[[torch.device], Any]] = {
-    torch.Tensor.device.__get__: lambda device: device,  # type: ignore[attr-defined]
+    torch.Tensor.device.__get__: lambda device: device,
     torch.Tensor.is_cuda.__get__: lambda device: device.type == "cuda",  # type: ignore[attr-defined]
     torch.Tensor.is_mps.__get__: lambda device: device.type == "mps",  # type: ignore[attr-defined]
     torch.Tensor.is_cpu.__get__: lambda device: device.type == "cpu",  # type: ignore[attr-defined]
@@ -235,7 +235,7 @@ def separate_memory(
 
         return ask
 
-    bytes_now = {
+    bytes_now: dict[str, dict[str, Any]] = {
         "cuda": {
             "is_initialized": lambda: True,
             "memory_stats_as_nested_dict": asked(

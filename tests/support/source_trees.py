@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 
-def parse_source(source: str | bytes, **options: tuple[int, int]) -> ast.Module:
+def parse_source(source: str | bytes, feature_version: tuple[int, int] | None = None) -> ast.Module:
     """Parse it as ast.parse would."""
     collects = gc.isenabled()
     gc.disable()
     try:
-        return ast.parse(source, **options)
+        return ast.parse(source, feature_version=feature_version)
     finally:
         if collects:
             gc.enable()

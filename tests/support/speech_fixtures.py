@@ -49,7 +49,8 @@ def speakers(folders: dict[str, Path], plan: Plan) -> dict[str, loader.Speaker]:
 
 
 def run(speaker: loader.Speaker, job: Path, control: Control | None = None, plan: Plan | None = None, **settings: Any) -> list[Event]:
-    request = SpeechRequest(**({"text": TEXT, "seed": 5, "max_frames": 60} | settings))
+    asked: dict[str, Any] = {"text": TEXT, "seed": 5, "max_frames": 60} | settings
+    request = SpeechRequest(**asked)
     with applied(plan or PLAIN) as seam:
         return list(speaker.run(request, control or Control(), seam, job))
 

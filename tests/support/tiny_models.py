@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import torch
 from diffusers import (
@@ -104,7 +104,7 @@ def run_t5(model: nn.Module, dtype: torch.dtype) -> Tensor:
     return model(tokens(2, 40, most=100), attention_mask=make_mask(2, 40, 15)).last_hidden_state
 
 
-def unet() -> nn.Module:
+def unet() -> Any:
     return UNet2DConditionModel(
         sample_size=16, layers_per_block=1, block_out_channels=(32, 64), cross_attention_dim=32, attention_head_dim=4,
         down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
@@ -117,7 +117,7 @@ def run_unet(model: nn.Module, dtype: torch.dtype) -> Tensor:
     return model(latents, torch.tensor(5), words).sample
 
 
-def unet_xl() -> nn.Module:
+def unet_xl() -> Any:
     return UNet2DConditionModel(
         sample_size=16, layers_per_block=1, block_out_channels=(32, 64), cross_attention_dim=32, attention_head_dim=(2, 4),
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
@@ -132,7 +132,7 @@ def run_unet_xl(model: nn.Module, dtype: torch.dtype) -> Tensor:
     return model(latents, torch.tensor(5), words, added_cond_kwargs=added).sample
 
 
-def vae() -> nn.Module:
+def vae() -> Any:
     return AutoencoderKL(
         block_out_channels=(16, 32), down_block_types=("DownEncoderBlock2D",) * 2, latent_channels=4, sample_size=32,
         up_block_types=("UpDecoderBlock2D",) * 2, norm_num_groups=8,
@@ -143,7 +143,7 @@ def run_vae(model: nn.Module, dtype: torch.dtype) -> Tensor:
     return model(noise(1, 3, 32, 32, seed=1, dtype=dtype)).sample
 
 
-def sd3() -> nn.Module:
+def sd3() -> Any:
     return SD3Transformer2DModel(
         sample_size=16, patch_size=2, in_channels=4, num_layers=2, attention_head_dim=8, num_attention_heads=4,
         joint_attention_dim=32, caption_projection_dim=32, pooled_projection_dim=64, out_channels=4,
@@ -156,7 +156,7 @@ def run_sd3(model: nn.Module, dtype: torch.dtype) -> Tensor:
     return model(latents, words, noise(2, 64, seed=3, dtype=dtype), torch.tensor([5, 5])).sample
 
 
-def pixart() -> nn.Module:
+def pixart() -> Any:
     return PixArtTransformer2DModel(
         sample_size=16, num_layers=2, patch_size=2, attention_head_dim=8, num_attention_heads=4, in_channels=4,
         cross_attention_dim=32, out_channels=8, caption_channels=32, use_additional_conditions=False,
@@ -171,7 +171,7 @@ def run_pixart(model: nn.Module, dtype: torch.dtype) -> Tensor:
     ).sample
 
 
-def flux() -> nn.Module:
+def flux() -> Any:
     return FluxTransformer2DModel(
         patch_size=1, in_channels=4, num_layers=1, num_single_layers=2, attention_head_dim=16, num_attention_heads=2,
         joint_attention_dim=32, pooled_projection_dim=32, axes_dims_rope=(4, 4, 8), guidance_embeds=False,
@@ -194,7 +194,7 @@ def run_flux(model: nn.Module, dtype: torch.dtype) -> Tensor:
     ).sample  # fmt: skip
 
 
-def flux2() -> nn.Module:
+def flux2() -> Any:
     return Flux2Transformer2DModel(
         patch_size=1, in_channels=4, num_layers=1, num_single_layers=2, attention_head_dim=16, num_attention_heads=2,
         joint_attention_dim=32, timestep_guidance_channels=16, axes_dims_rope=(4, 4, 4, 4), guidance_embeds=False,
@@ -208,7 +208,7 @@ def run_flux2(model: nn.Module, dtype: torch.dtype) -> Tensor:
     ).sample  # fmt: skip
 
 
-def z_image() -> nn.Module:
+def z_image() -> Any:
     return ZImageTransformer2DModel(
         in_channels=4, dim=32, n_layers=2, n_refiner_layers=1, n_heads=2, n_kv_heads=2, cap_feat_dim=32,
         axes_dims=[4, 4, 8], axes_lens=[128, 32, 32],

@@ -12,7 +12,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from app.compat.planning.types import Plan, Precision, Vae
+from app.compat.planning.types import Dtype, Plan, Precision, Vae
 from app.engine.models.model import Model
 
 WORDS = [
@@ -225,7 +225,7 @@ def save(family: str, folder: Path, **shape: Any) -> Path:
     return folder
 
 
-def make_plan(model: Model, dtype: str = "float32", **changes: Any) -> Plan:
+def make_plan(model: Model, dtype: Dtype = "float32", **changes: Any) -> Plan:
     """Return a plan such as decide() makes for a CPU."""
     precision = tuple(Precision(part.name, part.role, dtype, dtype, "cpu") for part in model.parts)
     plain = Plan(

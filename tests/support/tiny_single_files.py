@@ -38,12 +38,12 @@ def _unet_name(name: str, attends: list[bool]) -> str:
     if side == "down":
         if kind == "downsamplers":
             return f"input_blocks.{(LAYERS + 1) * (block + 1)}.0.op.{rest.removeprefix('conv.')}"
-        place = f"input_blocks.{(LAYERS + 1) * block + index + 1}"
+        at = f"input_blocks.{(LAYERS + 1) * block + index + 1}"
     else:
-        place = f"output_blocks.{(LAYERS + 1) * block + index}"
+        at = f"output_blocks.{(LAYERS + 1) * block + index}"
         if kind == "upsamplers":
             return f"output_blocks.{(LAYERS + 1) * block + LAYERS}.{2 if attends[block] else 1}.{rest}"
-    return f"{place}.1.{rest}" if kind == "attentions" else f"{place}.0.{_resnet(rest)}"
+    return f"{at}.1.{rest}" if kind == "attentions" else f"{at}.0.{_resnet(rest)}"
 
 
 def _resnet(name: str) -> str:

@@ -42,7 +42,7 @@ def save_voice(folder: Path, shape: Shape = DIA, *, seed: int = 0) -> Path:
             torch.nn.init.normal_(parameter, std=0.25)
     model.save_pretrained(folder)
     DiaTokenizer().save_pretrained(folder)
-    sound = DacConfig(
+    sound = DacConfig(  # type: ignore[call-arg]
         encoder_hidden_size=4, downsampling_ratios=list(shape.ratios), decoder_hidden_size=32,
         upsampling_ratios=list(reversed(shape.ratios)), n_codebooks=len(shape.delays), codebook_size=shape.codes,
         codebook_dim=8, sampling_rate=shape.rate, hidden_size=32,

@@ -56,7 +56,7 @@ def main(handle: int, folder: Path, opened: list[str]) -> None:
             holes.HOLES[hole]()
         work_usual(self, session)
 
-    worker.Worker._run, worker.Worker.work = run, work  # type: ignore[method-assign]
+    worker.Worker._run, worker.Worker.work = run, work  # type: ignore[assignment,method-assign]
     worker.Worker._use_moment = lambda *_: False  # type: ignore[method-assign] # nothing is measured meanwhile
     for hole in opened:
         holes.EARLY.get(hole, lambda: None)()
