@@ -107,7 +107,7 @@ SLOW = """
 const plain = window.fetch;
 window.fetch = async (url, options) => {
   const answer = await plain(url, options);
-  if (url.url.includes("hearth/machine?")) await new Promise((go) => setTimeout(go, 2500));
+  if (String(url).includes("hearth/machine?")) await new Promise((go) => setTimeout(go, 2500));
   return answer;
 };
 """
