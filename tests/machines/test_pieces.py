@@ -12,8 +12,9 @@ from PIL import Image
 
 from app.base.paths import home
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.jobs.seed import is_drawn
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech import kind
 from app.engine.speech.sound import spoken_parts

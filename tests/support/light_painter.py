@@ -25,8 +25,9 @@ from app.engine.jobs.events import Event, Failed, Finished, PartDone, Preview, S
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.messages import Stop as StopOrder
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest, SpeechRequest, to_json
+from app.engine.jobs.request import PictureRequest, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.models import catalog
 from app.engine.models.forecast import count_steps
 from app.engine.models.on_disk import find_limits

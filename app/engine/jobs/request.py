@@ -9,56 +9,27 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
-from app.engine.jobs.quicker import QUICKER, Quicker
-from app.engine.jobs.setting_names import NAMES, name_weight
+from app.engine.jobs.quicker import Quicker
+from app.engine.jobs.settings import PICTURES, SPEECH, check_settings, weight_of
 
-LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
-"""More than anyone writes: hours of speech, or more words than a picture can follow."""
+SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
+"""Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
 UPDATE = say("owner.update", "Or update Hearth.")
-FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
-SEED_LIMIT = 2**32
+FORMATS = tuple(SPEECH["format"].choices)
+PROMPT = say_to_all("setting.prompt", "prompt")
 KindName = Literal["speech", "picture"]
 
 
-def _require_range(name: Sentence, value: float, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise Trouble(
-            say_to_all(
-                "request.range",
-                "{name} is {value}; it must be a number from {low} to {high}.",
-                name=name,
-                value=str(value),
-                low=low,
-                high=high,
-            )
-        )
-
-
-def _require_whole(name: Sentence, value: int, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Trouble(
-            say_to_all(
-                "request.whole",
-                "{name} is {value}; it must be a whole number from {low} to {high}.",
-                name=name,
-                value=str(value),
-                low=low,
-                high=high,
-            )
-        )
-    _require_range(name, value, low, high)
-
-
-def _require_text(name: str, text: str) -> None:
+def _require_text(name: Sentence, text: str, most: int) -> None:
     """Require valid text of a limited length: files from elsewhere may contain anything, and half a surrogate pair
     cannot be written to a file."""
     if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise Trouble(say_to_all("request.not-text", "The {name} contains invalid characters. Please retype it.", name=NAMES[name]))
-    if len(text) > LETTERS_MOST[name]:
+        raise Trouble(say_to_all("request.not-text", "The {name} contains invalid characters. Please retype it.", name=name))
+    if len(text) > most:
         raise Trouble(
             say_to_all(
                 "request.long", "The {name} has {count} {count:character|characters}; the limit is {most}. Please shorten it.",
-                name=NAMES[name], count=len(text), most=LETTERS_MOST[name],
+                name=name, count=len(text), most=most,
             )
         )  # fmt: skip
 
@@ -113,31 +84,10 @@ class SpeechRequest:
         _require_texts(self.model, *self.keep)
         if any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in self.only_parts):
             raise TypeError("only_parts")
-        _require_text("script", self.text)
+        _require_text(say_to_all("setting.script", "script"), self.text, SCRIPT_MOST)
         if not self.text.strip():
             raise Trouble(say_to_all("request.no-text", "The script is empty. Write a line such as: [S1] Hello there."))
-        for name, value, low, high in (
-            ("guidance", self.guidance, 1.0, 10.0), ("temperature", self.temperature, 0.0, 5.0), ("top p", self.top_p, 0.01, 1.0),
-            ("speed", self.speed, 0.5, 2.0), ("loudness", self.loudness_lufs, -60.0, 0.0), ("silence at the end", self.tail_s, 0.0, 10.0),
-        ):  # fmt: skip
-            if value is not None:
-                _require_range(NAMES[name], value, low, high)
-        for name, number, least, most in (
-            ("seed", self.seed, 0, SEED_LIMIT - 1),
-            ("cfg filter", self.cfg_filter, 1, 1024),
-            ("length", self.max_frames, 17, 3072),
-        ):
-            if number is not None:
-                _require_whole(NAMES[name], number, least, most)
-        if self.format not in FORMATS:
-            raise Trouble(
-                say_to_all(
-                    "request.format",
-                    "Hearth cannot save sound as {format}. Choose one of {formats}.",
-                    format=self.format,
-                    formats=tuple(FORMATS),
-                )
-            )
+        check_settings(self, SPEECH)
 
     @property
     def words(self) -> str:
@@ -225,43 +175,13 @@ class PictureRequest:
 
     def __post_init__(self) -> None:
         _require_texts(self.model, *(each for each in (self.scheduler, self.image, self.mask) if each is not None))
-        _require_text("prompt", self.prompt)
-        _require_text("negative prompt", self.negative)
+        _require_text(PROMPT, self.prompt, PROMPT_MOST)
+        _require_text(say_to_all("setting.negative", "negative prompt"), self.negative, PROMPT_MOST)
         if not self.prompt.strip():
             raise Trouble(say_to_all("request.no-prompt", "The prompt is empty. Describe the picture you want."))
-        for name, number, least, most in (
-            ("width", self.width, 64, 4096), ("height", self.height, 64, 4096), ("steps", self.steps, 1, 200), ("seed", self.seed, 0, SEED_LIMIT - 1),
-            ("batch", self.batch, 1, 16), ("upscale", self.upscale, 1, 4), ("preview every", self.preview_every, 0, 100),
-        ):  # fmt: skip
-            if number is not None:
-                _require_whole(NAMES[name], number, least, most)
-        for name, size in (("width", self.width), ("height", self.height)):
-            if size is not None and size % 8:
-                raise Trouble(
-                    say_to_all(
-                        "request.multiple",
-                        "{name} is {size}; it must be a multiple of 8. Try {near}.",
-                        name=NAMES[name],
-                        size=size,
-                        near=max(64, round(size / 8) * 8),
-                    )
-                )
-        for named, value, low, high in (
-            (NAMES["guidance"], self.guidance, 0.0, 50.0),
-            (NAMES["strength"], self.strength, 0.01, 1.0),
-            *((name_weight(each.path), each.weight, -5.0, 5.0) for each in self.loras),
-        ):
-            if value is not None:
-                _require_range(named, value, low, high)
-        if self.quicker not in QUICKER:
-            raise Trouble(
-                say_to_all(
-                    "request.quicker",
-                    "{quicker} is not a setting of Quicker. Choose one of {settings}.",
-                    quicker=str(self.quicker),
-                    settings=tuple(QUICKER),
-                )
-            )
+        check_settings(self, PICTURES)
+        for each in self.loras:
+            weight_of(each.path).check(each.weight)
         if self.mask is not None and self.image is None:
             raise Trouble(
                 say_to_all("request.mask-alone", "There is a mask but no picture to repaint. Add the picture, or remove the mask.")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from app.base import atomic_write
-from app.engine.jobs.request import SEED_LIMIT, Request
+from app.engine.jobs.request import Request
+from app.engine.jobs.settings import SEED_LIMIT
 
 _DRAWN: Final = "seed"
 

@@ -15,8 +15,9 @@ from starlette.routing import Route
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import NAMES
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.ui.api.following import work

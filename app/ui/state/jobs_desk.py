@@ -20,8 +20,9 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.own_inputs import require_own
 from app.engine.models.on_disk import find_model

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.request import SEED_LIMIT
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.models.chosen import ChoiceValues
 
 

@@ -15,7 +15,7 @@ from gradio.i18n import I18nData
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name
-from app.engine.jobs.request import SEED_LIMIT
+from app.engine.jobs.settings import SEED_LIMIT
 from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets

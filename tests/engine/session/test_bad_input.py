@@ -52,7 +52,7 @@ LONG = "x" * 100_000
         (lambda: PictureRequest("a", steps=-1), "request.range"), (lambda: PictureRequest("a", steps=2.5), "request.whole"),  # type: ignore[arg-type]
         (lambda: PictureRequest("a", width=1, height=1), "request.range"), (lambda: PictureRequest("a", width=20_000, height=20_000), "request.range"),
         (lambda: PictureRequest("a", width=513), "request.multiple"), (lambda: PictureRequest("a", batch=True), "request.whole"),
-        (lambda: SpeechRequest("a", format="exe"), "request.format"), (lambda: from_json({"kind": "speech", "text": "a", "strange": 1}), "request.unreadable"),
+        (lambda: SpeechRequest("a", format="exe"), "request.choice"), (lambda: from_json({"kind": "speech", "text": "a", "strange": 1}), "request.unreadable"),
         (lambda: from_json({"kind": "film"}), "request.kind"),
     ],
 )  # fmt: skip

@@ -12,8 +12,8 @@ from app.base.bounded_json import Bounds, parse_json
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs import schedulers
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest
-from app.engine.jobs.setting_names import NAMES
+from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.settings import PICTURES, Setting
 
 ADD_IMAGE: Final = say_to_all("restore.image", "This picture was made from another picture. Add that one yourself.")
 
@@ -27,16 +27,13 @@ class RestoredSettings:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The settings a program stored in its picture: numbers as it wrote them, None where it has none."""
+    """The settings a program stored in its picture."""
 
     prompt: str
     negative: str
     loras: tuple[str, ...]
-    steps: Any
-    guidance: Any
-    seed: Any
-    width: Any
-    height: Any
+    numbers: dict[str, Any]
+    """By Hearth's names, as the program wrote them; None where it has none."""
     sampler: str
     model: str
     strength: Any
@@ -89,8 +86,8 @@ def read_a1111(text: str) -> RestoredSettings:
     if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
         sampler = f"{sampler} {settings['schedule type']}"
     return _restore(Found(
-        _LORA.sub("", prompt).strip(), negative.strip(), loras=tuple(_LORA.findall(prompt)), steps=settings.get("steps"),
-        guidance=settings.get("cfg scale"), seed=settings.get("seed"), width=width, height=height, sampler=sampler,
+        _LORA.sub("", prompt).strip(), negative.strip(), loras=tuple(_LORA.findall(prompt)), sampler=sampler,
+        numbers={"steps": settings.get("steps"), "guidance": settings.get("cfg scale"), "seed": settings.get("seed"), "width": width, "height": height},
         model=settings.get("model", ""), strength=settings.get("denoising strength"),
         from_picture="denoising strength" in settings and "hires upscale" not in settings,
     ))  # fmt: skip
@@ -110,9 +107,10 @@ def read_comfyui(text: str) -> RestoredSettings:
     return _restore(Found(
         _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")),
         loras=tuple(str(each["lora_name"]) for each in loaders if "lora_name" in each),
-        steps=_read_plain(sampler.get("steps")), guidance=_read_plain(sampler.get("cfg")),
-        seed=_read_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_read_plain(latent.get("width")),
-        height=_read_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
+        numbers={"steps": _read_plain(sampler.get("steps")), "guidance": _read_plain(sampler.get("cfg")),
+                 "seed": _read_plain(sampler.get("seed", sampler.get("noise_seed"))), "width": _read_plain(latent.get("width")),
+                 "height": _read_plain(latent.get("height"))},
+        sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
         from_picture=isinstance(denoise, int | float) and denoise < 1,
     ))  # fmt: skip
 
@@ -167,16 +165,10 @@ def _restore(found: Found) -> RestoredSettings:
         raise Trouble(say_to_all("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored."))
     scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
     known = scheduler in schedulers.SCHEDULERS
-    numbers = {
-        "steps": _read_number(found.steps, int, 1, 200), "guidance": _read_number(found.guidance, float, 0, 50),
-        "seed": _read_number(found.seed, int, 0, SEED_LIMIT - 1), "width": _read_side(found.width), "height": _read_side(found.height),
-    }  # fmt: skip
-    strength = _read_number(found.strength, float, 0.01, 1) if found.from_picture else None
-    request = PictureRequest(
-        found.prompt, negative=found.negative, scheduler=scheduler if known else None,
-        strength=0.6 if strength is None else strength, **numbers,
-    )  # fmt: skip
-    unused = [name for name, value in numbers.items() if value is None and getattr(found, name) not in (None, "")]
+    given = found.numbers | ({"strength": found.strength} if found.from_picture else {})
+    numbers = {name: number for name, value in given.items() if (number := _read_number(value, PICTURES[name])) is not None}
+    request = PictureRequest(found.prompt, negative=found.negative, scheduler=scheduler if known else None, **numbers)
+    unused = [name for name, value in found.numbers.items() if name not in numbers and value not in (None, "")]
     return RestoredSettings(request, tuple(_list_notes(found, known, unused)))
 
 
@@ -190,18 +182,14 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
     if found.sampler and not sampler_known:
         yield say_to_all("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
     for name in unused:
-        value = str(getattr(found, name))[:40]
-        yield say_to_all("restore.number", "{name} {value} cannot be used here and was left out.", name=NAMES[name], value=value)
+        value = str(found.numbers[name])[:40]
+        yield say_to_all("restore.number", "{name} {value} cannot be used here and was left out.", name=PICTURES[name].said, value=value)
 
 
-def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:
+def _read_number(value: Any, setting: Setting) -> Any:
     try:
-        number = kind(value)
-    except (TypeError, ValueError, OverflowError):
+        number = int(value) if setting.whole else float(value)
+        setting.check(number)
+    except (TypeError, ValueError, OverflowError, Trouble):
         return None
-    return number if low <= number <= high else None
-
-
-def _read_side(value: Any) -> int | None:
-    side: int | None = _read_number(value, int, 64, 4096)
-    return side if side is None or side % 8 == 0 else None
+    return number

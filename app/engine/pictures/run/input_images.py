@@ -13,7 +13,7 @@ from app.base.path_checks import is_file
 from app.base.picture_header import shares_bytes
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.setting_names import NAMES
+from app.engine.jobs.settings import PICTURES
 from app.engine.models.model import ModelSettings
 
 LEAST_PIXELS_A_SIDE: Final = 16
@@ -99,7 +99,7 @@ def choose_size(width: int | None, height: int | None, settings: ModelSettings, 
                 say(
                     "image.multiple",
                     "{name} is {value}, but this model needs a multiple of {multiple}, at least {least}. Try {near}.",
-                    name=NAMES[name],
+                    name=PICTURES[name].said,
                     value=value,
                     multiple=settings.multiple,
                     least=settings.least,

@@ -21,7 +21,7 @@ from app.base.sentence import say
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Doubt, Event, Note
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import SEED_LIMIT
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.speech.dia.codec import OVERLAP_FRAMES
 from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
 from app.engine.speech.dia.dia import Dia

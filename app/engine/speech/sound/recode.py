@@ -6,21 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from app.base.sentence import say_to_all
-from app.base.trouble import Trouble
 from app.engine.jobs.creation import Creation
-from app.engine.jobs.request import FORMATS
+from app.engine.jobs.settings import SPEECH
 from app.engine.speech.sound import sound
 
 
 def recode(kept: Creation, wanted: str, folder: Path) -> Path:
     """Return the sound in this format; the same file if it already has it."""
-    if wanted not in FORMATS:
-        raise Trouble(
-            say_to_all(
-                "request.format", "Hearth cannot save sound as {format}. Choose one of {formats}.", format=wanted, formats=tuple(FORMATS)
-            )
-        )
+    SPEECH["format"].check(wanted)
     if kept.path.suffix == f".{wanted}":
         return kept.path
     samples, rate = sound.read(kept.path)

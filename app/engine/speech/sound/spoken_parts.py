@@ -21,7 +21,7 @@ from app.base.stored_json import is_right
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Doubt
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import SEED_LIMIT
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
 

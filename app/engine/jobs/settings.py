@@ -1,0 +1,149 @@
+"""The settings of a request, a row each: their check, fields, presets, saved values and options all go by these rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import Trouble
+from app.engine.jobs.quicker import QUICKER
+from app.engine.jobs.schedulers import NAMES
+
+SEED_LIMIT: Final = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    """In the saved settings and presets, in its field's id and its option."""
+    said: Sentence
+    """What sentences call it."""
+    label: Sentence | None = None
+    """Of its field on the page; None: it has none."""
+    info: Sentence | None = None
+    asked: str = ""
+    """Its field of the request, where that has another name."""
+    range: tuple[float, float] | None = None
+    """What a request may ask for; None: it is no number."""
+    whole: bool = False
+    multiple: int = 1
+    slider: tuple[float, float, float] | None = None
+    """From, to and step; None: its number is typed, or left out."""
+    by_hand: float | None = None
+    """Where its slider stands at first, if it counts only while sampling is set by hand."""
+    choices: Mapping[Any, Sentence | str] = dataclasses.field(default_factory=dict)
+    """Values and their names."""
+    open: bool = False
+    """Whether others than the choices may be asked for."""
+    kept: Literal["everywhere", "own presets", "settings", "nowhere"] = "everywhere"
+    """In the settings and all presets; not in those that come with Hearth; in the settings alone."""
+    option: str = ""
+    """What the command's help says of it; empty: it has no option."""
+
+    @property
+    def field(self) -> str:
+        """Its field of the request."""
+        return self.asked or self.name
+
+    def check(self, value: Any) -> None:
+        """Raise Trouble if no request may ask for this; None leaves a number to the model."""
+        said: dict[str, Any] = {"name": self.said, "value": str(value)}
+        if self.range is not None and value is not None:
+            low, high = self.range
+            is_number = isinstance(value, int if self.whole else int | float) and not isinstance(value, bool)
+            said |= {"low": low, "high": high}
+            if self.whole and not is_number:
+                raise Trouble(say_to_all("request.whole", "{name} is {value}; it must be a whole number from {low} to {high}.", **said))
+            if not is_number or not low <= value <= high:
+                raise Trouble(say_to_all("request.range", "{name} is {value}; it must be a number from {low} to {high}.", **said))
+            if self.multiple > 1 and value % self.multiple:
+                said |= {"multiple": self.multiple, "near": max(int(low), round(value / self.multiple) * self.multiple)}
+                raise Trouble(say_to_all("request.multiple", "{name} is {value}; it must be a multiple of {multiple}. Try {near}.", **said))
+        elif self.range is None and self.choices and not self.open and value not in tuple(self.choices):
+            raise Trouble(
+                say_to_all("request.choice", "{name} is {value}; it must be one of {choices}.", **said, choices=tuple(self.choices))
+            )
+
+    def show(self, value: Any) -> Any:
+        """Return what its field shows of a request's value."""
+        return value if value is not None else "" if self.choices else self.by_hand
+
+
+Rows = Mapping[str, Setting]
+
+
+def _by_name(*rows: Setting) -> Rows:
+    return {each.name: each for each in rows}
+
+
+_SEED: Final = say_to_all("setting.seed", "seed")
+_CARRY: Final = say_to_all("speak.carry", "Keep the same voice in every part")
+_SEEDS: Final[dict[str, Any]] = {"range": (0, SEED_LIMIT - 1), "whole": True, "option": "the same seed gives the same result"}
+_SIDES: Final[dict[str, Any]] = {"range": (64, 4096), "whole": True, "multiple": 8}
+
+SPEECH: Final = _by_name(
+    Setting("seed", _SEED, say("speak.seed", "Seed"), say("speak.seed-info", "Leave empty for a new seed each time."), kept="settings", **_SEEDS),
+    Setting("guidance", say_to_all("setting.guidance", "guidance"), say("speak.guidance", "Guidance"),
+            say("speak.guidance-info", "Higher values follow the text more closely."), range=(1.0, 10.0), slider=(1.0, 5.0, 0.1), by_hand=3.0,
+            kept="own presets", option="how closely the speech follows the script"),
+    Setting("temperature", say_to_all("setting.temperature", "temperature"), say("speak.temperature", "Temperature"),
+            range=(0.0, 5.0), slider=(0.0, 2.5, 0.05), by_hand=1.8, kept="own presets", option="how varied the speech is"),
+    Setting("top_p", say_to_all("setting.top-p", "top p"), say("speak.top-p", "Top p"), range=(0.01, 1.0), slider=(0.7, 1.0, 0.01), by_hand=0.95,
+            kept="own presets", option="how unlikely a sound may be chosen, 0 to 1"),
+    Setting("cfg_filter", say_to_all("setting.cfg-filter", "guidance filter"), say("speak.cfg-filter", "Guidance filter"),
+            range=(1, 1024), whole=True, slider=(15, 100, 1), by_hand=45, kept="own presets"),
+    Setting("speed", say_to_all("setting.speed", "speed"), say("speak.speed", "Speed"), say("speak.speed-info", "The pitch does not change."),
+            range=(0.5, 2.0), slider=(0.5, 2.0, 0.05), option="speaking speed at the same pitch; 1.0 is normal"),
+    Setting("format", say_to_all("setting.format", "file format"), say("speak.format", "File format"), kept="own presets",
+            choices={each: each for each in ("wav", "flac", "mp3", "ogg", "opus")}, option="by default taken from the output's name, else wav"),
+    Setting("loudness", say_to_all("setting.loudness", "loudness"), say("speak.loudness", "Loudness (LUFS)"), asked="loudness_lufs",
+            range=(-60.0, 0.0), slider=(-30, -10, 1)),
+    Setting("carry", _CARRY, _CARRY, asked="carry_voice"),
+    Setting("tail_s", say_to_all("setting.tail", "silence at the end"), range=(0.0, 10.0)),
+    Setting("max_frames", say_to_all("setting.length", "length"), range=(17, 3072), whole=True),
+)  # fmt: skip
+
+PICTURES: Final = _by_name(
+    Setting("width", say_to_all("setting.width", "width"), say("paint.width", "Width"), say("paint.own-size", "Leave empty to use the size above."),
+            **_SIDES),
+    Setting("height", say_to_all("setting.height", "height"), say("paint.height", "Height"), **_SIDES),
+    Setting("steps", say_to_all("setting.steps", "steps"), say("paint.steps", "Steps"),
+            say("paint.own", "Leave empty for the model's recommended value."), range=(1, 200), whole=True, option="how many denoising steps"),
+    Setting("guidance", say_to_all("setting.guidance", "guidance"), say("paint.guidance", "Guidance"), range=(0.0, 50.0),
+            option="how closely the picture follows the prompt"),
+    Setting("scheduler", say_to_all("setting.scheduler", "scheduler"), say("paint.scheduler", "Scheduler"), open=True,
+            choices={"": say("paint.automatic", "automatic"), **{name: name for name in NAMES}},
+            option="by default the one recommended for the model"),
+    Setting("seed", _SEED, say("paint.seed", "Seed"), kept="nowhere", **_SEEDS),
+    Setting("batch", say_to_all("setting.batch", "number of pictures"), say("paint.batch", "Pictures"), range=(1, 16), whole=True, slider=(1, 8, 1),
+            option="how many pictures; the seed goes up by 1 for each"),
+    Setting("upscale", say_to_all("setting.upscale", "upscale"), say("paint.upscale", "Upscale"), range=(1, 4), whole=True,
+            choices={1: "1x", 2: "2x", 4: "4x"}, option="how many times larger the picture is saved"),
+    Setting("strength", say_to_all("setting.strength", "strength"), say("paint.strength", "How much to change"),
+            range=(0.01, 1.0), slider=(0.05, 1.0, 0.05), option="how much to change the start picture, 0.01 to 1"),
+    Setting("quicker", say_to_all("setting.quicker", "quicker"), say("paint.quicker", "Quicker"),
+            say("paint.quicker-how", "Steps reuse earlier ones: less time, slightly different pictures."),
+            choices=dict(zip(QUICKER, (say("quicker.off", "Off"), say("quicker.little", "A little"), say("quicker.much", "Much")), strict=True)),
+            option="reuse work between steps, at some loss (docs/speed-pictures.md)"),
+    Setting("preview_every", say_to_all("setting.preview", "steps between previews"), range=(0, 100), whole=True),
+)  # fmt: skip
+
+
+def weight_of(path: str) -> Setting:
+    """Return the row of a LoRA's weight."""
+    return Setting("weight", say_to_all("setting.lora-weight", "weight of {path}", path=path), range=(-5.0, 5.0))
+
+
+def check_settings(request: Any, rows: Rows) -> None:
+    """Raise Trouble for the first setting of a request that is not as its row says."""
+    for each in rows.values():
+        each.check(getattr(request, each.field))
+
+
+def list_defaults(request: type[Any], rows: Rows) -> dict[str, Any]:
+    """Return what a request asks for where nothing is said, by the names of its settings."""
+    defaults = {each.name: each.default for each in dataclasses.fields(request)}
+    return {each.name: defaults[each.field] for each in rows.values()}
