@@ -9,19 +9,27 @@ from gradio.i18n import I18nData
 
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.settings import PICTURES, SPEECH, Rows, list_defaults
 from app.ui.page.translate import label
 from app.ui.state.settings import Settings
 
 NAME_MOST: Final = 60
 Values = Mapping[str, Any]
 
+TABLES: Final[Mapping[str, Rows]] = {"speak": SPEECH, "paint": PICTURES}
+
+
+def list_as_made(request: type[Any], rows: Rows) -> dict[str, Any]:
+    """Return what the models' makers recommend, as fields show it."""
+    defaults = list_defaults(request, rows)
+    return {name: each.show(defaults[name]) for name, each in rows.items() if each.label and each.kept == "everywhere"}
+
+
 AS_MADE: Final[dict[str, dict[str, Any]]] = {
-    "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
-    "paint": {
-        "width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6, "quicker": "off",
-    },
-}  # fmt: skip
-"""What the models' makers recommend."""
+    "speak": {**list_as_made(SpeechRequest, SPEECH), "own": False},
+    "paint": list_as_made(PictureRequest, PICTURES),
+}
 BUILT_IN: Final[dict[str, dict[str, tuple[Sentence, Values]]]] = {
     "speak": {
         "recommended": (say("preset.recommended", "Recommended"), AS_MADE["speak"]),
@@ -58,7 +66,7 @@ def find_values(settings: Settings, tab: str, choice: str | None) -> Values:
 
 
 def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) -> str:
-    """Save a preset, replacing one of the same name; return the choice that stands for it."""
+    """Save a preset, replacing one of the same name; return the choice that stands for it. What belongs to one script is left out."""
     name = (name or "").removeprefix("own:").strip()
     if not name or len(name) > NAME_MOST or name in BUILT_IN[tab]:
         raise Trouble(
@@ -68,7 +76,8 @@ def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) 
                 most=NAME_MOST,
             )
         )
-    _change(settings, tab, lambda own: {**own, name: dict(fields)})
+    left = {"model", "voice", *(each.name for each in TABLES[tab].values() if each.kept == "settings")}
+    _change(settings, tab, lambda own: {**own, name: {each: value for each, value in fields.items() if each not in left}})
     return f"own:{name}"
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.settings import SEED_LIMIT
+from app.engine.jobs.settings import PICTURES, SPEECH, Rows, Setting
 from app.engine.models.chosen import ChoiceValues
 
 
@@ -24,32 +23,22 @@ def _require_utf8(text: str) -> str:
 Words = Annotated[str, AfterValidator(_require_utf8)]
 
 
-class SpeakValues(TypedDict, total=False):
-    seed: Annotated[float, _range(0, SEED_LIMIT - 1)] | None
-    voice: Words
-    model: Words
-    speed: Annotated[float, _range(0.5, 2)]
-    format: Literal["wav", "flac", "mp3", "ogg", "opus"]
-    own: bool
-    guidance: Annotated[float, _range(1, 10)]
-    temperature: Annotated[float, _range(0, 5)]
-    top_p: Annotated[float, _range(0.01, 1)]
-    cfg_filter: Annotated[float, _range(1, 1024)]
-    loudness: Annotated[float, _range(-60, 0)]
-    carry: bool
+def find_type(setting: Setting) -> Any:
+    """Return the type of what its field holds."""
+    if setting.range is not None:
+        number = Annotated[float, _range(*setting.range)]
+        return number if setting.slider or setting.choices else number | None
+    if setting.choices:
+        return Words if setting.open else Literal[tuple(setting.choices)]
+    return bool
 
 
-class PaintValues(TypedDict, total=False):
-    model: Words
-    width: Annotated[float, _range(64, 4096)] | None
-    height: Annotated[float, _range(64, 4096)] | None
-    steps: Annotated[float, _range(1, 200)] | None
-    guidance: Annotated[float, _range(0, 50)] | None
-    scheduler: Words
-    batch: Annotated[float, _range(1, 16)]
-    upscale: Annotated[float, _range(1, 4)]
-    strength: Annotated[float, _range(0.01, 1)]
-    quicker: Quicker
+def list_types(rows: Rows) -> dict[str, Any]:
+    return {name: find_type(each) for name, each in rows.items() if each.label and each.kept != "nowhere"}
+
+
+SpeakValues = TypedDict("SpeakValues", {**list_types(SPEECH), "model": Words, "voice": Words, "own": bool}, total=False)  # type: ignore[misc]
+PaintValues = TypedDict("PaintValues", {**list_types(PICTURES), "model": Words}, total=False)  # type: ignore[misc]
 
 
 class Presets(TypedDict, total=False):

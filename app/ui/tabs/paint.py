@@ -11,10 +11,9 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.base.sentence import Sentence, say_to_all
+from app.base.sentence import Sentence
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
-from app.engine.keeper.made_from import read_request
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import list_by_hand
 from app.ui.page.translate import language
@@ -24,13 +23,13 @@ from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
 from app.ui.tabs.script_calls import hear, join_event, read_number, script_event
+from app.ui.tabs.setting_fields import read_whole
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
     QUICK,
     JobTab,
     Refresh,
-    asked_number,
     explain,
     explain_restored,
     keep_empty,
@@ -38,7 +37,6 @@ from app.ui.tabs.shared_controls import (
     restore_or_explain,
     roll_seed,
     run_or_explain,
-    whole_number,
 )
 from app.ui.tabs.start_picture import save_pictures
 
@@ -50,11 +48,10 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     tab = PaintTab(desk, build_fields(desk, saved, guest), shared)
     connect(tab)
     if guest:
-        own = tab.fields.settings
-        keep_empty("paint", [own.seed, own.width, own.height, own.steps, own.guidance])
+        keep_empty("paint", tab.fields.restored)
     else:
         connect_owner(tab)
-    filled = [tab.fields.settings.seed, *tab.fields.saved.values()]
+    filled = [tab.fields.rows["seed"], *tab.fields.saved.values()]
     return Refresh(tab.fill, filled, shared.offer_models, [tab.fields.model.model])
 
 
@@ -69,15 +66,13 @@ class PaintTab:
     def request_from(self, values: dict[Any, Any], person: Person) -> PictureRequest:
         """Make a request of the fields' values; an own width or height comes before the size chosen."""
         chosen, own = self.fields, self.fields.settings
-        width, height = values[chosen.model.size].split("x") if values[chosen.model.size] else (None, None)
+        asked = chosen.rows.read(values)
+        for name, side in zip(("width", "height"), (values[chosen.model.size] or "").split("x"), strict=False):
+            asked[name] = asked.get(name) or read_whole(side or None)
         loras = [] if self.shared.guest else paint_form.parse_loras(values[own.loras] or [], values[own.weights] or "")
         request = PictureRequest(
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
-            width=whole_number(values[own.width]) or whole_number(width), height=whole_number(values[own.height]) or whole_number(height),
-            steps=whole_number(values[own.steps]), guidance=values[own.guidance], scheduler=values[own.scheduler] or None,
-            seed=whole_number(values[own.seed]), batch=asked_number(values[own.batch]),
-            strength=values[chosen.start.strength], upscale=asked_number(values[own.upscale]), loras=tuple(loras),
-            quicker=values[own.quicker] or "off",
+            loras=tuple(loras), **asked,
         )  # fmt: skip
         image, mask = save_pictures(self.desk, values[chosen.start.image], person)  # last: nothing is written for what is refused
         return dataclasses.replace(request, image=image, mask=mask)
@@ -125,12 +120,7 @@ class PaintTab:
 
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
-            number = read_number(carried, "paint.restore")
-            found = read_request(self.desk.jobs.find_creation(number, who(request)))
-            if not isinstance(found, PictureRequest):
-                raise Trouble(
-                    say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number)
-                )
+            found = self.shared.read_creation(read_number(carried, "paint.restore"), request)
             uploads = (self.desk.keeper.home.scratch / "uploads").resolve()  # Gradio hands out nothing from elsewhere
             there = tuple(each for each in found.loras if Path(each.path).is_file() and Path(each.path).resolve().is_relative_to(uploads))
             lost = tuple(each for each in found.loras if each not in there)
@@ -142,11 +132,9 @@ class PaintTab:
         """Give values for the restored fields, and notes on what could not be restored. `loras`: those whose files are here."""
         model, missing = self.shared.find_model_again(found.model)
         files, weights = [each.path for each in loras], ", ".join(f"{each.weight:g}" for each in loras)
-        return [
-            found.prompt, found.negative, found.seed, model, found.width, found.height, found.steps, found.guidance,
-            found.scheduler or "", found.batch, found.upscale, found.strength, found.quicker, files or None, weights,
-            explain_restored([*missing, *notes], request),
-        ]  # fmt: skip
+        settings = self.fields.rows.restore(found).values()
+        said = explain_restored([*missing, *notes], request)
+        return [found.prompt, found.negative, model, *settings, files or None, weights, said]
 
     def start_from(self, carried: Any, request: gr.Request) -> tuple[Any, Any, str]:
         """Put a creation into the editor and open its drawer; its file is one that the upload guard gives nobody by its path."""
@@ -177,27 +165,28 @@ def connect(tab: PaintTab) -> None:
     fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
-    own.dice.click(roll_seed, None, own.seed, **QUICK)
-    own.reuse.click(tab.last_seed, None, own.seed, **QUICK)
-    reused = [own.loras, own.weights, own.seed, *fields.saved.values()]
+    seed, width, height = (fields.rows[name] for name in ("seed", "width", "height"))
+    own.dice.click(roll_seed, None, seed, **QUICK)
+    own.reuse.click(tab.last_seed, None, seed, **QUICK)
+    reused = [own.loras, own.weights, seed, *fields.saved.values()]
     tell_reusing("paint", reused, script_event(fields.calls, "paint.restore"), fields.dropped.upload)
     reuse = hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     drop = fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)
     tell_reused("paint", reused, reuse, drop)
     show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
-    fields.model.size.select(tab.clear_own_size, None, [own.width, own.height], **LATEST)
+    fields.model.size.select(tab.clear_own_size, None, [width, height], **LATEST)
 
 
 def show_in_force(fields: PaintFields, reused: Sequence[Component]) -> None:
     """Connect what stands beside Paint and is removed there."""
-    own, image, calls = fields.settings, fields.start.image, fields.calls
-    tell_value("paint", "seed", own.seed)
-    hear(calls, "paint.noseed", None, None, own.seed, js=empty(own.seed), **EACH)
+    own, image, calls, seed = fields.settings, fields.start.image, fields.calls, fields.rows["seed"]
+    tell_value("paint", "seed", seed)
+    hear(calls, "paint.noseed", None, None, seed, js=empty(seed), **EACH)
     tell_value("paint", "loras", own.loras)
     hear(calls, "paint.noloras", None, None, [own.loras, own.weights], js=empty(own.loras, own.weights), **EACH)
     tell_value("paint", "weights", own.weights)
-    kept = [own.seed, own.loras, own.weights, image, fields.start.drawer]
+    kept = [seed, own.loras, own.weights, image, fields.start.drawer]
     js = "async () => [...Hearth.kept('paint', ['seed', 'loras', 'weights']), ...(await Hearth.keptPicture())]"
     hear(calls, "paint.kept", None, None, kept, js=js, **EACH)
     hear(calls, "paint.back", None, None, [*reused], js=give_back("paint"), **EACH)
@@ -214,7 +203,8 @@ def connect_owner(tab: PaintTab) -> None:
     model.change(tab.offer_sizes, model, size, **LATEST)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
-    changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch, own.quicker)]
+    weighing = (fields.rows[name] for name in ("width", "height", "steps", "guidance", "batch", "quicker"))
+    changes = [each.change for each in (model, size, *weighing)]
     # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
     asks = [*changes, join_event(fields.calls, "paint.forecast")]
     gr.on(asks, tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)

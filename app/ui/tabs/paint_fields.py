@@ -10,12 +10,14 @@ import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
 
-from app.engine.jobs.schedulers import NAMES
+from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.settings import PICTURES
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
 from app.ui.tabs import paint_form
 from app.ui.tabs.script_calls import build_calls
+from app.ui.tabs.setting_fields import SettingFields
 from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, load_on_open, model_choices
 from app.ui.tabs.start_picture import PictureEditor
 
@@ -42,23 +44,13 @@ class ModelCard:
 class StartCard:
     drawer: gr.Accordion
     image: PictureEditor
-    strength: gr.Slider
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SettingsCard:
     presets: PresetRow
-    width: gr.Number
-    height: gr.Number
-    steps: gr.Number
-    guidance: gr.Number
-    scheduler: gr.Dropdown
-    seed: gr.Number
     dice: gr.Button
     reuse: gr.Button
-    batch: gr.Slider
-    upscale: gr.Dropdown
-    quicker: gr.Dropdown
     loras: gr.File
     weights: gr.Textbox
 
@@ -77,6 +69,7 @@ class PaintFields:
     prompt: PromptCard
     model: ModelCard
     start: StartCard
+    rows: SettingFields
     settings: SettingsCard
     grid: GridCard
     go: GoAndStop
@@ -87,18 +80,13 @@ class PaintFields:
     @property
     def saved(self) -> dict[str, Component]:
         """The fields whose values are saved, by their names in the settings."""
-        own = self.settings
-        return {
-            "model": self.model.model, "width": own.width, "height": own.height, "steps": own.steps, "guidance": own.guidance,
-            "scheduler": own.scheduler, "batch": own.batch, "upscale": own.upscale, "strength": self.start.strength,
-            "quicker": own.quicker,
-        }  # fmt: skip
+        return {"model": self.model.model, **self.rows.kept}
 
     @property
     def restored(self) -> list[Component]:
         """The fields that an earlier picture fills again."""
         own = self.settings
-        return [self.prompt.prompt, self.prompt.negative, own.seed, *self.saved.values(), own.loras, own.weights]
+        return [self.prompt.prompt, self.prompt.negative, self.model.model, *self.rows.built.values(), own.loras, own.weights]
 
     @property
     def asked(self) -> set[Block]:
@@ -108,12 +96,13 @@ class PaintFields:
 
 
 def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
+    rows = SettingFields("paint", PICTURES, PictureRequest, saved)
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
             prompt = _build_prompt()
             model = _build_model(desk, saved, guest)
-            start = _build_start(saved)
-            settings = _build_settings(desk, saved, guest)
+            start = _build_start(rows)
+            settings = _build_settings(desk, rows, guest)
             grid = _build_grid(guest)
             go = build_go_and_stop("paint", word("paint.go", "Paint"))
         with gr.Column():
@@ -127,6 +116,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
         prompt,
         model,
         start,
+        rows,
         settings,
         grid,
         go,
@@ -162,7 +152,7 @@ def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
     return ModelCard(model, size, forecast)
 
 
-def _build_start(saved: Saved) -> StartCard:
+def _build_start(rows: SettingFields) -> StartCard:
     with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
         gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
         image = PictureEditor(
@@ -178,49 +168,33 @@ def _build_start(saved: Saved) -> StartCard:
             buttons=[],
             placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
         )
-        strength = gr.Slider(0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change"))
+        rows.build("strength")
         load_on_open(drawer, image)
-    return StartCard(drawer, image, strength)
+    return StartCard(drawer, image)
 
 
-def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
+def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCard:
     with gr.Accordion(word("paint.settings", "Settings"), open=False, elem_classes="h-card", elem_id="paint-settings"):
         presets = build_preset_row("paint", desk, guest)
         with gr.Row(elem_classes="h-pair"):
-            width = gr.Number(
-                saved.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
-                info=word("paint.own-size", "Leave empty to use the size above."),
-            )  # fmt: skip
-            height = gr.Number(saved.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height")
+            rows.build("width", "height")
         with gr.Row(elem_classes="h-pair"):
-            steps = gr.Number(
-                saved.get("steps"), precision=0, label=word("paint.steps", "Steps"), elem_id="paint-steps",
-                info=word("paint.own", "Leave empty for the model's recommended value."),
-            )  # fmt: skip
-            guidance = gr.Number(saved.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance")
-        scheduler = gr.Dropdown(
-            [(word("paint.automatic", "automatic"), ""), *NAMES],
-            value=saved.get("scheduler") or "",
-            label=word("paint.scheduler", "Scheduler"),
-        )
+            rows.build("steps", "guidance")
+        rows.build("scheduler")
         with gr.Row(elem_classes="h-inline"):
-            seed = gr.Number(None, precision=0, label=word("paint.seed", "Seed"), elem_id="paint-seed")
+            rows.build("seed")
             dice = gr.Button(word("paint.dice", "Random"), size="sm", min_width=60)
             reuse = gr.Button(word("paint.reuse", "Last seed"), size="sm", min_width=60)
         with gr.Row(elem_classes="h-pair"):
-            batch = gr.Slider(1, 8, saved.get("batch", 1), step=1, label=word("paint.batch", "Pictures"))
-            upscale = gr.Dropdown([("1x", 1), ("2x", 2), ("4x", 4)], value=saved.get("upscale", 1), label=word("paint.upscale", "Upscale"))
-        quicker = gr.Dropdown(
-            paint_form.list_quicker(), value=saved.get("quicker", "off"), label=word("paint.quicker", "Quicker"), elem_id="paint-quicker",
-            info=word("paint.quicker-how", "Steps reuse earlier ones: less time, slightly different pictures."),
-        )  # fmt: skip
+            rows.build("batch", "upscale")
+        rows.build_rest()
         loras = gr.File(
             file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=110, visible=not guest
         )
         weights = gr.Textbox(
             "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not guest
         )
-    return SettingsCard(presets, width, height, steps, guidance, scheduler, seed, dice, reuse, batch, upscale, quicker, loras, weights)
+    return SettingsCard(presets, dice, reuse, loras, weights)
 
 
 def _build_grid(guest: bool) -> GridCard:

@@ -8,16 +8,14 @@ from typing import Any, Final
 
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
-from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.request import Lora
+from app.engine.jobs.request import PROMPT, Lora
+from app.engine.jobs.settings import PICTURES
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
 from app.ui.page.translate import label
 from app.ui.state.desk import Desk
 
-WHOLE: Final = frozenset({"steps", "seed"})
-WORDS: Final = frozenset({"scheduler", "prompt", "quicker"})
 COMMAS: Final = ",;，；、"
 """What separates values, as people type it in English and in Chinese; prompts have commas of their own."""
 PROMPT_MARKS: Final = "|｜"
@@ -94,19 +92,10 @@ def parse_loras(files: list[str], weights: str) -> list[Lora]:
 
 
 AXES: Final[Mapping[str, Sentence]] = {
-    "steps": say("axis.steps", "steps"), "guidance": say("axis.guidance", "guidance"), "seed": say("axis.seed", "seed"),
-    "scheduler": say("axis.scheduler", "scheduler"), "strength": say("axis.strength", "strength"), "prompt": say("axis.prompt", "prompt"),
+    **{name: PICTURES[name].said for name in ("steps", "guidance", "seed", "scheduler", "strength")},
+    "prompt": PROMPT,
     "quicker": say("axis.quicker", "quicker (off, little, much)"),
-}  # fmt: skip
-
-
-QUICKER: Final[Mapping[Quicker, Sentence]] = {
-    "off": say("quicker.off", "Off"), "little": say("quicker.little", "A little"), "much": say("quicker.much", "Much"),
-}  # fmt: skip
-
-
-def list_quicker() -> list[tuple[Any, str]]:
-    return [(label(name), setting) for setting, name in QUICKER.items()]
+}
 
 
 def list_axes() -> list[tuple[Any, str]]:
@@ -120,10 +109,11 @@ def parse_values(axis: str, values: str) -> list[Any]:
         raise Trouble(
             say("grid.empty", "The grid has no values for {axis}. Enter them separated by commas (prompts by |).", axis=AXES[axis])
         )
-    if axis in WORDS:
+    setting = PICTURES.get(axis)
+    if setting is None or setting.range is None:
         return given
     try:
-        return [int(each) if axis in WHOLE else float(each) for each in given]
+        return [int(each) if setting.whole else float(each) for each in given]
     except ValueError as fault:
         raise Trouble(
             say(

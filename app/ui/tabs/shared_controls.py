@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,10 +12,11 @@ from gradio.blocks import Block
 from gradio.components import Component
 from gradio.i18n import I18nData
 
-from app.base.sentence import Sentence, say
+from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.settings import SEED_LIMIT
+from app.engine.keeper.made_from import read_request
 from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
@@ -80,6 +81,13 @@ class JobTab:
         chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
         return [gr.update(choices=models, value=chosen) if name == "model" else now[name] for name in fields]
 
+    def read_creation(self, number: int, request: gr.Request) -> Any:
+        """Return the request of this tab's kind that a creation was made from."""
+        found = read_request(self.desk.jobs.find_creation(number, who(request)))
+        if found.kind != self.kind:
+            raise Trouble(say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
+        return found
+
     def find_model_again(self, model: str) -> tuple[str, tuple[Sentence, ...]]:
         """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
         installed = [id_ for _, id_ in model_choices(self.desk, self.kind, self.guest)]
@@ -107,19 +115,16 @@ def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
     return GoAndStop(go, stop, message)
 
 
-def keep_empty(tab: str, numbers: Sequence[gr.Number]) -> None:
+def keep_empty(tab: str, fields: Iterable[Component]) -> None:
     """Keep numbers without a value empty: Gradio would show and send 0. The owner's are filled with the saved settings."""
-    filled = gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
+    numbers = [each for each in fields if isinstance(each, gr.Number)]
+    filled = gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, numbers, **QUICK)
     filled.then(None, None, None, js=f"() => {{ Hearth.stay('{tab}'); }}", **QUICK)
 
 
 def load_on_open(drawer: gr.Accordion, component: Component) -> None:
     """Load a heavy component, built with visible=False, only when its drawer is opened."""
     drawer.expand(None, None, component, js="() => ({__type__: 'update', visible: true})", **QUICK)
-
-
-def whole_number(value: Any) -> int | None:
-    return None if value in (None, "") else int(value)
 
 
 def asked_number(value: Any) -> int:
@@ -177,10 +182,6 @@ def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:
     return PresetRow(choice, save, delete)
 
 
-OF_ONE_SCRIPT: Final = frozenset({"model", "seed", "voice"})
-"""What a preset leaves as it is."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedSettings:
     """The owner's settings of one tab: saved as they change, and filled in by presets."""
@@ -202,7 +203,7 @@ class SavedSettings:
         return [wanted.get(name, gr.skip()) for name in self.fields]
 
     def save_preset(self, values: dict[Any, Any], request: gr.Request) -> tuple[Any, str]:
-        asked = {name: values[field] for name, field in self.fields.items() if name not in OF_ONE_SCRIPT}
+        asked = {name: values[field] for name, field in self.fields.items()}
         try:
             choice = presets.save_preset(self.desk.settings, self.tab, values[self.presets.choice], asked)
         except Trouble as trouble:

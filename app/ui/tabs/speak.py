@@ -14,7 +14,7 @@ from gradio.components import Component
 from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
-from app.engine.keeper.made_from import read_request
+from app.engine.jobs.settings import SPEECH
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from app.ui.state.desk import Desk
@@ -34,7 +34,6 @@ from app.ui.tabs.shared_controls import (
     restore_or_explain,
     roll_seed,
     run_or_explain,
-    whole_number,
 )
 from app.ui.tabs.speak_fields import FRESH, KIND, SpeakFields, build_fields, voice_choices
 
@@ -45,7 +44,7 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     tab = SpeakTab(desk, build_fields(desk, saved, guest), JobTab(desk, KIND, guest))
     connect(tab)
     if guest:
-        keep_empty("speak", [tab.fields.settings.seed])
+        keep_empty("speak", tab.fields.saved.values())
     else:
         connect_owner(tab)
     fields = tab.fields
@@ -62,16 +61,9 @@ class SpeakTab:
 
     def request_from(self, values: dict[Any, Any]) -> SpeechRequest:
         """Make a request of the fields' values."""
-        own, sampling = self.fields.settings, self.fields.settings.sampling
-
-        def sampled(slider: gr.Slider) -> Any:
-            return values[slider] if values[sampling.by_hand] else None
-
-        return SpeechRequest(
-            values[self.fields.script], values[own.model], self._prompt_from(values), whole_number(values[own.seed]),
-            sampled(sampling.guidance), sampled(sampling.temperature), sampled(sampling.top_p), whole_number(sampled(sampling.cfg_filter)),
-            carry_voice=values[own.carry], speed=values[own.speed], loudness_lufs=values[own.loudness], format=values[own.format],
-        )  # fmt: skip
+        own = self.fields.settings
+        asked = own.rows.read(values, values[own.by_hand])
+        return SpeechRequest(values[self.fields.script], values[own.model], self._prompt_from(values), **asked)
 
     def _prompt_from(self, values: dict[Any, Any]) -> VoicePrompt | None:
         """Return the saved voice that was chosen, else the recording, else nothing."""
@@ -95,7 +87,9 @@ class SpeakTab:
 
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         number = read_number(carried, "speak.restore")
-        return restore_or_explain(lambda: self._read_creation(number, request), len(self.fields.restored), request)
+        return restore_or_explain(
+            lambda: self._restore(self.shared.read_creation(number, request), request), len(self.fields.restored), request
+        )
 
     def open_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         """Restore a creation's script and settings, and show its parts."""
@@ -103,15 +97,9 @@ class SpeakTab:
 
         def restore() -> list[Any]:
             self.desk.jobs.open_parts(number, who(request))
-            return self._read_creation(number, request)
+            return self._restore(self.shared.read_creation(number, request), request)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
-
-    def _read_creation(self, number: int, request: gr.Request) -> list[Any]:
-        found = read_request(self.desk.jobs.find_creation(number, who(request)))
-        if not isinstance(found, SpeechRequest):
-            raise Trouble(say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
-        return self._restore(found, request)
 
     def _restore(self, restored: SpeechRequest, request: gr.Request) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
@@ -119,13 +107,9 @@ class SpeakTab:
         voice = next((each.name for each in self._list_voices() if restored.voice and voices.is_same(each, restored.voice)), FRESH)
         if restored.voice is not None and voice == FRESH:
             notes += (voices.say_gone(self.desk.keeper.home, restored.voice),)
-        by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)
-        sampled = [gr.skip() if each is None else each for each in by_hand]
-        loudness = gr.skip() if restored.loudness_lufs is None else restored.loudness_lufs
-        return [
-            restored.text, restored.seed, model, restored.speed, restored.format, any(each is not None for each in by_hand), *sampled,
-            loudness, restored.carry_voice, voice, explain_restored(notes, request),
-        ]  # fmt: skip
+        by_hand = any(getattr(restored, each.field) is not None for each in SPEECH.values() if each.by_hand is not None)
+        values = {**self.fields.settings.rows.restore(restored), "model": model, "own": by_hand, "voice": voice}
+        return [restored.text, *(values[name] for name in self.fields.saved), explain_restored(notes, request)]
 
     def save_voice(self, clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
         """Save a recording as a voice, and choose it."""
@@ -186,20 +170,20 @@ def connect(tab: SpeakTab) -> None:
     tell_reused("speak", reused, reuse, opened)
     show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
-    own.dice.click(roll_seed, None, own.seed, **QUICK)
-    own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)
+    own.dice.click(roll_seed, None, own.rows["seed"], **QUICK)
+    own.by_hand.change(tab.show_sampling, own.by_hand, own.sampling, **LATEST)
 
 
 def show_in_force(fields: SpeakFields, reused: Sequence[Component]) -> None:
     """Connect what stands beside Speak and is removed there."""
-    own, voice, calls = fields.settings, fields.voice, fields.calls
-    tell_value("speak", "seed", own.seed)
-    hear(calls, "speak.noseed", None, None, own.seed, js=empty(own.seed), **EACH)
+    seed, voice, calls = fields.settings.rows["seed"], fields.voice, fields.calls
+    tell_value("speak", "seed", seed)
+    hear(calls, "speak.noseed", None, None, seed, js=empty(seed), **EACH)
     tell_value("speak", "voice", voice.voice)
     tell_value("speak", "clip", voice.clip)
     hear(calls, "speak.noclip", None, None, [voice.clip, voice.transcript], js=empty(voice.clip, voice.transcript), **EACH)
     tell_value("speak", "transcript", voice.transcript)
-    kept = [own.seed, voice.voice, voice.clip, voice.transcript, voice.drawer]
+    kept = [seed, voice.voice, voice.clip, voice.transcript, voice.drawer]
     js = "() => [...Hearth.kept('speak', ['seed', 'voice', 'clip', 'transcript']), Hearth.keptClip()]"
     hear(calls, "speak.kept", None, None, kept, js=js, **EACH)
     hear(calls, "speak.back", None, None, [*reused], js=give_back("speak"), **EACH)

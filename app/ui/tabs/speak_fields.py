@@ -10,12 +10,14 @@ import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
 
-from app.engine.jobs.request import FORMATS
+from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.settings import SPEECH
 from app.engine.speech.text import voices
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
 from app.ui.tabs.script_calls import build_calls
+from app.ui.tabs.setting_fields import SettingFields
 from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, load_on_open, model_choices
 
 KIND: Final = "speech"
@@ -36,28 +38,14 @@ class VoiceCard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SamplingFields:
-    """Shown where sampling is set by hand."""
-
-    by_hand: gr.Checkbox
-    group: gr.Group
-    guidance: gr.Slider
-    temperature: gr.Slider
-    top_p: gr.Slider
-    cfg_filter: gr.Slider
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class SettingsCard:
     presets: PresetRow
     model: gr.Dropdown
-    seed: gr.Number
     dice: gr.Button
-    speed: gr.Slider
-    format: gr.Dropdown
-    sampling: SamplingFields
-    loudness: gr.Slider
-    carry: gr.Checkbox
+    by_hand: gr.Checkbox
+    sampling: gr.Group
+    """Shown where sampling is set by hand."""
+    rows: SettingFields
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,12 +59,8 @@ class SpeakFields:
     @property
     def saved(self) -> dict[str, Component]:
         """The fields whose values are saved, by their names in the settings."""
-        own, sampling = self.settings, self.settings.sampling
-        return {
-            "seed": own.seed, "model": own.model, "speed": own.speed, "format": own.format, "own": sampling.by_hand, "guidance": sampling.guidance,
-            "temperature": sampling.temperature, "top_p": sampling.top_p, "cfg_filter": sampling.cfg_filter, "loudness": own.loudness,
-            "carry": own.carry, "voice": self.voice.voice,
-        }  # fmt: skip
+        own = self.settings
+        return {**own.rows.kept, "model": own.model, "own": own.by_hand, "voice": self.voice.voice}
 
     @property
     def restored(self) -> list[Component]:
@@ -147,6 +131,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
+    rows = SettingFields("speak", SPEECH, SpeechRequest, {**saved, "seed": None})  # the seed comes as a change, which the page is told of
     with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):
         presets = build_preset_row("speak", desk, guest)
         model = gr.Dropdown(
@@ -154,31 +139,12 @@ def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
             visible=not guest, elem_id="speak-model",
         )  # fmt: skip
         with gr.Row(elem_classes="h-inline"):
-            seed = gr.Number(
-                None, precision=0, label=word("speak.seed", "Seed"), elem_id="speak-seed",
-                info=word("speak.seed-info", "Leave empty for a new seed each time."),
-            )  # fmt: skip
+            rows.build("seed")
             dice = gr.Button(word("speak.dice", "Random"), size="sm", min_width=60)
         with gr.Row(elem_classes="h-pair"):
-            speed = gr.Slider(
-                0.5, 2.0, saved.get("speed", 1.0), step=0.05, label=word("speak.speed", "Speed"),
-                info=word("speak.speed-info", "The pitch does not change."), elem_id="speak-speed",
-            )  # fmt: skip
-            format_ = gr.Dropdown(list(FORMATS), value=saved.get("format", "wav"), label=word("speak.format", "File format"))
-        sampling = _build_sampling(saved)
-        loudness = gr.Slider(-30, -10, saved.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)"))
-        carry = gr.Checkbox(saved.get("carry", True), label=word("speak.carry", "Keep the same voice in every part"))
-    return SettingsCard(presets, model, seed, dice, speed, format_, sampling, loudness, carry)
-
-
-def _build_sampling(saved: Saved) -> SamplingFields:
-    by_hand = gr.Checkbox(saved.get("own", False), label=word("speak.own", "Set sampling manually"))
-    with gr.Group(visible=saved.get("own", False)) as group:
-        guidance = gr.Slider(
-            1.0, 5.0, saved.get("guidance", 3.0), step=0.1, label=word("speak.guidance", "Guidance"),
-            info=word("speak.guidance-info", "Higher values follow the text more closely."),
-        )  # fmt: skip
-        temperature = gr.Slider(0.0, 2.5, saved.get("temperature", 1.8), step=0.05, label=word("speak.temperature", "Temperature"))
-        top_p = gr.Slider(0.7, 1.0, saved.get("top_p", 0.95), step=0.01, label=word("speak.top-p", "Top p"))
-        cfg_filter = gr.Slider(15, 100, saved.get("cfg_filter", 45), step=1, label=word("speak.cfg-filter", "Guidance filter"))
-    return SamplingFields(by_hand, group, guidance, temperature, top_p, cfg_filter)
+            rows.build("speed", "format")
+        by_hand = gr.Checkbox(saved.get("own", False), label=word("speak.own", "Set sampling manually"))
+        with gr.Group(visible=saved.get("own", False)) as sampling:
+            rows.build_rest(by_hand=True)
+        rows.build_rest()
+    return SettingsCard(presets, model, dice, by_hand, sampling, rows)

@@ -116,6 +116,6 @@ def test_a_dropped_picture_finds_a_model_of_ones_own_by_its_name(tmp_path: Path)
         for here, chosen in (([one], one), ([], ""), ([one, other], "")):
             desk.settings.put({"models": here})
             fields = restored(str(dropped), asked_by(OWNER))
-            assert fields[0] == "a boat" and fields[3] == chosen
+            assert fields[0] == "a boat" and fields[2] == chosen
             assert ("This was made with mine" in fields[-2]) == (not chosen)
             assert "olivia" not in str(fields) and "made from another picture" in fields[-2] and "ink, ice" in fields[-2]

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from app.ui import own_window, routes, share
 from app.ui.page import protocol
 from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
+from app.ui.state import presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 from app.ui.tabs import models, other_machines, shelf, welcome
@@ -181,6 +182,7 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
     ids = {each for source in SCRIPTS.values() for each in ids_in_script(source)}
     ids |= {each for source in STYLES.values() for each in ids_in_style(source)}
     placed = {each for tree in trees() for each in ids_in_python(tree)}
+    placed |= {f"{tab}-{name}" for tab, rows in presets.TABLES.items() for name, each in rows.items() if each.label}
     assert ids == IDS
     assert IDS & placed == IDS - MADE
     assert {each for each in placed if each.startswith("h-")} == PLACES
