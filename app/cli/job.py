@@ -23,6 +23,7 @@ from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantis
 from app.engine.jobs.events import END, Event, Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
+from app.engine.jobs.settings import Rows
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.chosen import read_choice, read_chunk
 
@@ -40,10 +41,15 @@ CHOICES_HELP: Final = (
 )
 
 
-def add_job_options(parser: argparse.ArgumentParser) -> None:
+def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
+    for each in rows.values():
+        if each.option:
+            parser.add_argument(
+                "--" + each.name.replace("_", "-"), help=each.option, choices=tuple(each.choices) if each.choices and not each.open else None,
+                type=int if each.whole else str if each.range is None else float,
+            )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, help="also write the result to this file; it stays on the shelf")
     parser.add_argument("--model", default="", help="a name from 'hearth models', or a local folder or file")
-    parser.add_argument("--seed", type=int, help="the same seed gives the same result")
     choices = parser.add_argument_group("manual settings", CHOICES_HELP)
     choices.add_argument("--chunk", help="queries per attention chunk: a whole number, or auto")
     choices.add_argument("--dtype", choices=(AUTO, *get_args(Dtype)), help="the dtype to compute in")
@@ -57,6 +63,12 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
     parser.add_argument("--anew", action="store_true", help="start from the beginning instead of resuming an unfinished job")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXIT_CODES
+
+
+def read_settings(args: argparse.Namespace, rows: Rows) -> dict[str, Any]:
+    """Return what a request's fields are to be by the options given."""
+    given = {each.field: getattr(args, each.name) for each in rows.values() if each.option}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def choose_by_hand(args: argparse.Namespace) -> Choice:

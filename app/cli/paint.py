@@ -7,9 +7,9 @@ from pathlib import Path
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.cli.job import add_job_options, read_text, run_job
-from app.engine.jobs.quicker import QUICKER
+from app.cli.job import add_job_options, read_settings, read_text, run_job
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.jobs.settings import PICTURES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,26 +17,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--file", type=Path, help="read the prompt from this file")
     parser.add_argument("--negative", default="", help="what the picture should not show")
     parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="in pixels, such as 512x768")
-    parser.add_argument("--steps", type=int, help="how many denoising steps")
-    parser.add_argument("--guidance", type=float, help="how closely the picture follows the prompt")
-    parser.add_argument("--scheduler", help="by default the one recommended for the model")
-    parser.add_argument("--batch", type=int, default=1, help="how many pictures; the seed goes up by 1 for each")
     parser.add_argument("--image", type=Path, help="the picture to start from")
     parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
-    parser.add_argument("--strength", type=float, default=0.6, help="how much to change the start picture, 0.01 to 1")
     parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]", help="a LoRA; may be given several times")
-    parser.add_argument("--upscale", type=int, default=1, choices=(1, 2, 4), help="how many times larger the picture is saved")
-    parser.add_argument("--quicker", default="off", choices=QUICKER, help="reuse work between steps, at some loss (docs/speed-pictures.md)")
-    add_job_options(parser)
+    add_job_options(parser, PICTURES)
 
 
 def main(args: argparse.Namespace) -> int:
     width, height = parse_size(args.size)
     return run_job(
         PictureRequest(
-            read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, args.steps, args.guidance, args.scheduler,
-            args.seed, args.batch, resolve(args.image), resolve(args.mask), args.strength, tuple(map(parse_lora, args.lora)), args.upscale,
-            quicker=args.quicker,
+            read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, image=resolve(args.image),
+            mask=resolve(args.mask), loras=tuple(map(parse_lora, args.lora)), **read_settings(args, PICTURES),
         ),
         args,
     )  # fmt: skip

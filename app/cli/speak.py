@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from app.base.paths import Home, home
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.cli.job import add_job_options, read_text, run_job
-from app.engine.jobs.request import FORMATS, SpeechRequest, VoicePrompt
+from app.cli.job import add_job_options, read_settings, read_text, run_job
+from app.engine.jobs.request import SpeechRequest, VoicePrompt
+from app.engine.jobs.settings import SPEECH
 from app.engine.speech.text.voices import list_offered_voices
 
 
@@ -18,24 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--file", type=Path, help="read the script from this file")
     parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
-    parser.add_argument("--guidance", type=float, help="how closely the speech follows the script")
-    parser.add_argument("--temperature", type=float, help="how varied the speech is")
-    parser.add_argument("--top-p", type=float, help="how unlikely a sound may be chosen, 0 to 1")
-    parser.add_argument("--speed", type=float, default=1.0, help="speaking speed at the same pitch; 1.0 is normal")
-    parser.add_argument("--format", choices=FORMATS, help="by default taken from the output's name, else wav")
-    add_job_options(parser)
+    add_job_options(parser, SPEECH)
 
 
 def main(args: argparse.Namespace) -> int:
     voice = find_voice(args.voice, args.transcript, home(args.home))
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
-    return run_job(
-        SpeechRequest(
-            read_text(args.text, args.file), args.model, voice, args.seed, guidance=args.guidance, temperature=args.temperature,
-            top_p=args.top_p, speed=args.speed, format=args.format or suffix or "wav",
-        ),
-        args,
-    )  # fmt: skip
+    asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
+    return run_job(SpeechRequest(read_text(args.text, args.file), args.model, voice, **asked), args)
 
 
 def find_voice(given: str | None, transcript: str | None, place: Home) -> VoicePrompt | None:
