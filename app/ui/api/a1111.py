@@ -28,7 +28,6 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 
 KIND: Final = "picture"
-BATCH_MOST: Final = 16
 DENOISING: Final = 0.75
 """A1111's own default."""
 
@@ -150,15 +149,6 @@ async def change_options(desk: Desk, asked: Request, person: Person, given: Over
 
 def picture_request(desk: Desk, given: PaintAsked, image: str | None, mask: str | None) -> PictureRequest:
     batch = (given.batch_size or 1) * (given.n_iter or 1)
-    if batch > BATCH_MOST:
-        raise Trouble(
-            say(
-                "a1111.batch",
-                "This asks for {asked} {asked:picture|pictures}, but one job may have at most {most}. Ask for fewer.",
-                asked=batch,
-                most=BATCH_MOST,
-            )
-        )
     checkpoint = given.override_settings.sd_model_checkpoint if given.override_settings else None
     sampler = " ".join(filter(None, (given.sampler_name or given.sampler_index, scheduler_of(given))))
     seed = None if given.seed is None else given.seed % SEED_LIMIT
