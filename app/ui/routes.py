@@ -8,7 +8,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import anyio
 from pydantic import Field
@@ -109,15 +109,18 @@ class StaticAsked(Asked):
     name: Word
 
 
+Earlier = Annotated[list[str], Field(max_length=5)] | None
+
+
 class DraftsAsked(Asked):
-    """Fields whose text is saved while typing, and the text that something else took the place of."""
+    """Fields whose text is saved while typing, and the texts that something else took the place of, the newest first."""
 
     speak_text: str | None = Field(None, alias="speak-text")
     paint_prompt: str | None = Field(None, alias="paint-prompt")
     paint_negative: str | None = Field(None, alias="paint-negative")
-    speak_text_earlier: str | None = Field(None, alias="speak-text-earlier")
-    paint_prompt_earlier: str | None = Field(None, alias="paint-prompt-earlier")
-    paint_negative_earlier: str | None = Field(None, alias="paint-negative-earlier")
+    speak_text_earlier: Earlier = Field(None, alias="speak-text-earlier")
+    paint_prompt_earlier: Earlier = Field(None, alias="paint-prompt-earlier")
+    paint_negative_earlier: Earlier = Field(None, alias="paint-negative-earlier")
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -256,7 +259,8 @@ def dismiss_notice(desk: Desk, request: Request, asked: NoticeAsked) -> Response
 def keep_drafts(desk: Desk, request: Request, asked: DraftsAsked) -> Response:
     """Save the owner's typed text, field by field; return it after a restart."""
     if request.method == "POST":
-        fresh = {name: text[:TEXT_MOST] for name, text in asked.model_dump(by_alias=True).items() if text is not None}
+        fresh = {name: text[:TEXT_MOST] if isinstance(text, str) else [each[:TEXT_MOST] for each in text]
+                 for name, text in asked.model_dump(by_alias=True).items() if text is not None}  # fmt: skip
 
         def merge(saved: dict[str, Any]) -> dict[str, Any]:
             return {**saved, **fresh}

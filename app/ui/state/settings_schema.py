@@ -95,7 +95,7 @@ class SettingsValues(TypedDict, total=False):
     paint: PaintValues
     presets: Presets
     grid: GridValues
-    drafts: dict[str, Words]
+    drafts: dict[str, Words | list[Words]]
     greeted: bool
     window: WindowValues
 

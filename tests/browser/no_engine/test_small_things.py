@@ -182,8 +182,24 @@ def test_a_sample_takes_no_script_away(page: Page, opened: tuple[Desk, str]) -> 
             expect(told.locator("span")).to_have_text("Your earlier text is back.")
         expect(box).to_have_value(chapter)
     desk, _ = opened
-    until(lambda: desk.settings.get("drafts")["speak-text-earlier"].startswith("x[S1] Once upon a time"))
+    until(lambda: desk.settings.get("drafts")["speak-text-earlier"][0].startswith("x[S1] Once upon a time"))
     assert not shut_out(page)
+
+
+def test_every_text_that_was_replaced_comes_back_press_by_press(page: Page) -> None:
+    go(page, "speak")
+    box, earlier = page.locator(SCRIPT), page.locator("#h-scripts .h-earlier")
+    samples = page.locator("#h-scripts").get_by_role("button")
+    page.fill(SCRIPT, "[S1] Written by hand.")
+    samples.nth(0).click()
+    box.press("End")
+    box.press("!")
+    changed = box.input_value()
+    samples.nth(1).click()
+    expect(box).to_have_value(re.compile("lighthouse keeper"))
+    for words in (changed, "[S1] Written by hand."):
+        earlier.click()
+        expect(box).to_have_value(words)
 
 
 @pytest.mark.slow

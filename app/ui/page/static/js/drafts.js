@@ -1,10 +1,10 @@
 // Save drafts while they are typed and restore them when the page loads: in each window what it held, in a new one what the owner typed last.
-// With them the words that a sample or an earlier creation took the place of (rewrite.js).
+// With them the texts that a sample or an earlier creation took the place of (rewrite.js), the newest first.
 import { onPage } from "./elements.js";
 import { area, ask, fill, post } from "./hearth.js";
 
 const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
-const WAIT_MS = 500, OWN = "hearth_drafts"; // of this window, and all that a guest has
+const WAIT_MS = 500, EARLIER_MOST = 5, OWN = "hearth_drafts"; // of this window, and all that a guest has
 const known = new Map(); // field -> text saved last
 let timer = 0, /** @type {View} */ kept = null, asked = false, mine = false;
 
@@ -34,11 +34,11 @@ function save(texts, again = () => {}) {
 
 /** @param {string} id */
 export const waitingDraft = (id) => (known.has(id) ? "" : kept?.[id] ?? ""); // of a field that was not filled yet
-/** @param {string} id @returns {string | undefined} */
-export const earlier = (id) => kept?.[`${id}-earlier`];
-/** @param {Record<string, string>} replaced by their fields */
+/** @param {string} id @returns {string[]} */
+export const earlier = (id) => [kept?.[`${id}-earlier`] ?? []].flat();
+/** @param {Record<string, string[]>} replaced by their fields */
 export const keepEarlier = (replaced) => {
-  const texts = Object.fromEntries(Object.entries(replaced).map(([id, words]) => [`${id}-earlier`, words]));
+  const texts = Object.fromEntries(Object.entries(replaced).map(([id, words]) => [`${id}-earlier`, words.slice(0, EARLIER_MOST)]));
   if (!Object.keys(texts).length) return;
   kept = { ...kept, ...texts };
   save(texts);

@@ -28,10 +28,15 @@ function put(id, words) {
   rewriting = false;
 }
 
-// Say what replaced these words, and offer them back; those that a person wrote are kept with the drafts.
-const offerBack = (before, said) => {
+// Say what replaced these words, and offer them back; those that a person wrote are kept with the drafts: before the others, or,
+// where one of the others came back, behind them, so that one press after another brings them all.
+const offerBack = (before, said, behind = false) => {
   const tab = tabOf(Object.keys(before)[0]);
-  keepEarlier(Object.fromEntries(Object.entries(before).filter(([id, words]) => words.trim() && copied.get(id) !== words)));
+  const written = Object.entries(before).filter(([id, words]) => words.trim() && copied.get(id) !== words);
+  keepEarlier(Object.fromEntries(written.map(([id, words]) => {
+    const others = earlier(id).filter((each) => each !== words);
+    return [id, behind ? [...new Set([...others.filter((each) => each !== box(id).value), words, box(id).value])] : [words, ...others]];
+  })));
   note(tab)?.remove();
   const line = el(`<p class="h-soft h-rewritten" role="status"><span></span> <button type="button" class="h-chip"></button></p>`);
   document.querySelector(`#${TABS[tab][0]}`).after(line);
@@ -104,7 +109,7 @@ for (const id of Object.values(TABS).flat()) {
 
 for (const [tab, place] of [["speak", "#h-scripts"], ["paint", "#h-samples"]]) {
   area(place, (element) => {
-    const kept = Object.fromEntries(TABS[tab].filter(box).map((id) => [id, earlier(id)]).filter(([id, words]) => words && words !== box(id).value));
+    const kept = Object.fromEntries(TABS[tab].filter(box).map((id) => [id, next(id)]).filter(([, words]) => words));
     const chip = element.querySelector(".h-earlier");
     if (!Object.keys(kept).length || !element.firstElementChild) return chip?.remove();
     const made = chip ?? makeButton(t("rewritten.earlier", "Earlier text"), () => bringBack(tab), "h-chip h-earlier");
@@ -113,10 +118,12 @@ for (const [tab, place] of [["speak", "#h-scripts"], ["paint", "#h-samples"]]) {
   });
 }
 
+const next = (id) => earlier(id).find((words) => words !== box(id).value);
+
 function bringBack(tab) {
   const before = read(tab);
-  for (const id of Object.keys(before)) if (earlier(id)) put(id, earlier(id));
-  offerBack(before, t("rewritten.back", "Your earlier text is back."));
+  for (const id of Object.keys(before)) if (next(id)) put(id, next(id));
+  offerBack(before, t("rewritten.back", "Your earlier text is back."), true);
 }
 
 // Whoever types on has kept it.
