@@ -13,7 +13,9 @@ from app.base.sentence import say
 from app.launcher import checks, install, slot_lock, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 
-OWN = {**STARTS, "renew": "the second half of an update, for start.py alone"}
+RENEW = "renew"
+"""The second half of an update, which start.py alone asks for."""
+OWN = {**STARTS, RENEW: "the second half of an update, for start.py alone"}
 """Commands that are carried out here; app/base/commands.py holds Hearth's."""
 
 
@@ -31,8 +33,8 @@ def run_command(command: Sequence[str]) -> int:
 
 def refuse_unknown(verb: str) -> None:
     """Refuse a mistyped command before making the environment, which takes minutes."""
-    known = sorted({*OWN, *COMMANDS})
-    if verb not in known:
+    known = sorted({*STARTS, *COMMANDS})
+    if verb not in known and verb != RENEW:
         near = tuple(difflib.get_close_matches(verb, known))
         if near:
             raise Refused(say("start.near-command", 'There is no command "{name}". Similar ones: {near}.', name=verb, near=near))
@@ -41,6 +43,11 @@ def refuse_unknown(verb: str) -> None:
 
 def asks_for_help(words: Sequence[str]) -> bool:
     return any(each in ("-h", "--help") for each in takewhile(lambda word: word != "--", words))
+
+
+def help_with_all(help_text: str) -> str:
+    hearths = "\n".join(f"    {name:<14}{what}" for name, (_, what) in COMMANDS.items() if name not in STARTS)
+    return f"{help_text.rstrip()}\n\nHearth's own, each with --help once Hearth is installed:\n\n{hearths}"
 
 
 def help_with(verb: str) -> str:
@@ -63,13 +70,13 @@ def main(words: Sequence[str], help_text: str) -> int:
             refuse_unknown(verb)
         folder = slots.find_folder()
         if asks_for_help(words) and (verb in OWN or not install.is_ready(folder)):
-            print(help_text if verb.startswith("-") else help_with(verb))  # of the others' options only the environment knows
+            print(help_with_all(help_text) if verb.startswith("-") else help_with(verb))  # of the others' options only the environment knows
             return 0
         if list(words) == ["update", "--back"]:
             verb, words = "back", ["back"]
         if verb in OWN:
             refuse_words(verb, words[1:])
-        if verb in ("update", "back", "renew"):
+        if verb in ("update", "back", RENEW):
             return update.step(verb, folder)
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
             return supervisor.run_window(words, folder)
