@@ -70,7 +70,9 @@ def main(words: Sequence[str], help_text: str) -> int:
             refuse_unknown(verb)
         folder = slots.find_folder()
         if asks_for_help(words) and (verb in OWN or not install.is_ready(folder)):
-            print(help_with_all(help_text) if verb.startswith("-") else help_with(verb))  # of the others' options only the environment knows
+            print(
+                help_with_all(help_text) if verb.startswith("-") else help_with(verb)
+            )  # of the others' options only the environment knows
             return 0
         if list(words) == ["update", "--back"]:
             verb, words = "back", ["back"]

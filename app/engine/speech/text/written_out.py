@@ -59,6 +59,8 @@ _COMPARED = re.compile(r"(?<=[\d)]) ?([<>*^x·]) ?(?=[\d(])")
 _AMOUNT = re.compile(
     rf"(?<![\d.,]){_MINUS}(?<![\d.,])(?P<whole>{_WHOLE})(?P<part>\.\d{{1,20}}+)?+ ?(?P<unit>{_UNIT}|in(?=\.))(?![\w'])(?:\.(?!\w))?"
 )
+_INCHES = re.compile(r"(?<=\d)( ?(?:ft\.?|feet|foot) \d{1,2}(?:\.\d)?) ?in\b(?!\.)")
+_STONES = re.compile(r"(?<=\d) ?st\.?(?= \d{1,2} ?lbs?\b)")
 _ABOUT = re.compile(r"~(?= ?\d)")
 _NUMBERED = re.compile(rf"#(?=\d)|\b({'|'.join(forms.NUMBERED)})\. ?(?=\d)", re.IGNORECASE)
 _VERSIONED = re.compile(r"\bv\.? ?(?=\d{1,9}\.\d)")
@@ -116,6 +118,8 @@ _FIGURE_RULES: Final[_Rules] = (
     (_VERSION, said_matches.version),
     (_SIZE, " by "),
     (_COMPARED, lambda found: f" {forms.BETWEEN_NUMBERS[found[1]]} "),
+    (_INCHES, r"\1 in."),
+    (_STONES, " stone"),
     (_AMOUNT, said_matches.amount),
     (_ABOUT, "about "),
     (_NUMBERED, said_matches.numbered),

@@ -72,6 +72,8 @@ from app.engine.speech.text.written_out import can_read, write_out
         ("\u00de\u00f3r and \u0110\u1eb7ng", "Thor and Dang"),
         ("007", "zero zero seven"),
         ("etc. And more", "et cetera. And more"),
+        ("5 ft 11 in, and 5 ft 1 in tall. It is 5 ft in length.", "five feet eleven inches, and five feet one inch tall. It is five feet in length."),
+        ("10 st. 4 lb. in all", "ten stone four pounds in all"),
         ("6 ft. 2 in. tall. It weighs 5 kg.", "six feet two inches tall. It weighs five kilograms."),
         ("\u00a34 10s. to mend, \u00a32 7s. 6d. or 1s. 1d.", "four pounds ten shillings to mend, two pounds seven shillings and six pence or "
          "one shilling and one penny."),
