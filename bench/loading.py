@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from app.base.paths import Home
 from app.base.sentence import say
@@ -101,7 +101,7 @@ def _load(answer: Connection, home: Home, folder: Path) -> None:
     watcher.start()
     peak, began_s = Peak("cpu"), time.perf_counter()
     if model.kind == "speech":
-        modules = [speech.load(folder, plan).dia.model]
+        modules = [cast(Any, speech.load(folder, plan).voice).model]
     else:
         modules = [*list_modules(pipelines.load_pipeline(folder, model, plan, {}, home.scratch).pipe).values()]
     seconds = time.perf_counter() - began_s

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from app.base.paths import Home
 from app.cli.machine_options import read_machine
@@ -20,7 +20,7 @@ from bench.numbers import count
 from bench.report import Bound, Column, Found, Measured, Remark, Table
 
 if TYPE_CHECKING:
-    from app.engine.speech.dia.dia import Dia
+    from app.engine.speech.dia.voice import Dia
     from app.engine.speech.run.loader import Speaker
 
 MIB: Final = 1 << 20
@@ -98,7 +98,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
             folder = write_voice(Path(scratch) / "float32", torch.float32, SAME_LAYERS)
             plans["none"] = plan_voice(str(folder), "float32")
             voices = {"none": loader.load(folder, plans["none"])}
-        yield measure_same_rows(voices["none"].dia, plans["none"])
+        yield measure_same_rows(cast("Dia", voices["none"].voice), plans["none"])
         del voices
     if not args.rows_only:
         yield from measure_memory(plans["none"], dtype, behind)
@@ -142,7 +142,7 @@ def measure_rows(
             device = str(plain_model.device)
             ways |= {way: PlainRows(plain_model, device, length, getattr(torch, dtype)) for way in (PLAIN, AGAIN)}
         for kind, voice in voices.items():
-            dia, plan = voice.dia, plans[kind]
+            dia, plan = cast("Dia", voice.voice), plans[kind]
             name = f"Hearth, {find_voice(plan).compute}" if kind == "none" else f"Hearth, {kind}"
             ways[name] = HearthRows(dia.model, dia.device, plan, length, rounds * (each + FIRST))
         took = time_in_turn({name: way.time_rows for name, way in ways.items()}, rounds, each)

@@ -18,7 +18,7 @@ from app.compat.planning.types import Choice, Dtype
 from app.compat.selftest import run
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.engine.session import row_graph_check
+from app.engine.speech.dia import row_graph_check
 from app.engine.speech.dia.decoder import Decoding, PartInput
 from app.engine.speech.dia.row_graph import BUCKET
 from app.engine.speech.dia.sampling import Sampling

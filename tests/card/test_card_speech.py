@@ -100,7 +100,7 @@ def speaking(
     watch, plans = Watch(), []
     session = Session(home(folder / "home").create())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
-    with patch("app.engine.speech.run.part.Decoding", watched(watch, forced)):
+    with patch("app.engine.speech.dia.voice.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))
         events = list(ran)
     assert not isinstance(events[-1], Failed), (str(events[-1].sentence), [str(each) for each in events[-1].objections])

@@ -129,7 +129,7 @@ class Trial:
 
     def try_piece(self, told: Told, text: str, voice: str, seed: int) -> None:
         """Speak a text as it is; of one part in ALONE_EVERY, hear also how its sentences sound alone."""
-        checked = parse_script(text, self._speaker.dia.limits)
+        checked = parse_script(text, self._speaker.voice.limits)
         for done in self._speak(told, text, voice, seed):
             if isinstance(done, Finished):
                 told.spoken_s += done.seconds

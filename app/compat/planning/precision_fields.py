@@ -118,7 +118,7 @@ def _linear(situation: Situation, dtype: Dtype) -> FieldDecision | None:
     """Decide in which dtype the linear layers of a voice multiply on a card that computes in float32; None elsewhere. Each row reads
     all weights, so half of the bytes is twice the speed."""
     need = situation.need
-    if need.kind != "speech" or dtype != "float32" or situation.hardware.kind not in ("cuda", "rocm"):
+    if need.kind != "speech" or need.plain or dtype != "float32" or situation.hardware.kind not in ("cuda", "rocm"):
         return None
     right = say("linear.half", "Linear layers multiply weights stored in float16 and sum in float32, which the self-test found right here.")
     options = (Option("float16", right, MEASURED_HERE), Option("float32", say("linear.wide", "Linear layers multiply in float32.")))
@@ -143,7 +143,7 @@ def _without_codec(made: list[Precision]) -> list[Precision]:
 def _storage(situation: Situation, dtype: Dtype, made: list[Precision]) -> FieldDecision:
     """Decide whether to store weights narrower than they are computed with, to fit or to load sooner. `made`: in full width."""
     half: Dtype = "bfloat16" if situation.hardware.kind == "cpu" else "float16"
-    names: tuple[Dtype, ...] = (dtype, half) if dtype == "float32" else (dtype,)
+    names: tuple[Dtype, ...] = (dtype, half) if dtype == "float32" and not situation.need.plain else (dtype,)
     options = [Option(name, say("storage.same", "Weights are kept in {dtype}.", dtype=name)) for name in names]
     if dtype != "float32":
         return decide_field(situation, "storage", options, dtype)

@@ -15,7 +15,7 @@ def decide_row(situation: Situation, dtype: Dtype, quantised: Quantised, offload
     if situation.need.kind != "speech":
         calls = Option("calls", say("row.nothing", "No speech is made here."))
     # ROCm's index_copy_ has given NaN (ROCm/pytorch #2896); Metal and processors have no graphs.
-    if situation.need.kind != "speech" or situation.hardware.kind != "cuda":
+    if situation.need.kind != "speech" or situation.need.plain or situation.hardware.kind != "cuda":
         return decide_field(situation, "row", (calls,), dtype)
     pace = situation.verdicts.get(Subject.quicker("graph", dtype))
     words = say(

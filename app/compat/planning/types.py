@@ -71,6 +71,8 @@ class Need:
     """Other available formats of the model: a GGUF file beside the plain weights."""
     impossible: tuple[tuple[Quantised, Sentence], ...] = ()
     """Quantisations unavailable for it here, each with the reason."""
+    plain: bool = False
+    """Its weights are held as they compute and where they compute: nothing widens them, sends them layer by layer or captures a row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,10 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
         words = say("offload.unified", "Device and processor share one memory here: moving layers between them frees nothing.")
         more["group"].append(Reason("offload", words, fatal=True))
         more["sequential"].append(Reason("offload", words, fatal=True))
+    if situation.need.plain:
+        words = say("offload.plain", "The layers of this voice cannot be sent to the device one by one.")
+        more["group"].append(Reason("offload", words, fatal=True))
+        more["sequential"].append(Reason("offload", words, fatal=True))
     if unified and situation.need.kind == "speech":
         words = say("offload.voice", "The speech model and its codec alternate all the time, so neither can be unloaded.")
         more["model"].append(Reason("offload", words, fatal=True))

@@ -29,6 +29,7 @@ from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
 from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, Stop
 from app.engine.keeper import no_network
+from app.engine.models.voice_families import FAMILIES
 from app.launcher import slot_lock
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ STEP_EVERY_S = 0.05
 AHEAD: Final = (
     "transformers.modeling_utils",
     "app.engine.speech.run.loader",
+    *(family.loads_with for family in FAMILIES.values()),
     "diffusers.pipelines.pipeline_utils",
     "app.engine.pictures.run.painter",
 )

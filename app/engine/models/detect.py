@@ -14,6 +14,7 @@ from app.engine.models import safetensors
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model
+from app.engine.models.voice_families import FAMILIES as VOICES
 
 FAMILY_OF_CLASS: Final[dict[str, Family]] = {
     "StableDiffusionPipeline": "sd15",
@@ -29,7 +30,7 @@ FAMILY_OF_CLASS: Final[dict[str, Family]] = {
 """By the `_class_name` of a model_index.json."""
 _LIKE: Final[dict[Family, str]] = {
     "sd15": "sd15", "sdxl": "sdxl", "pixart-sigma": "pixart-sigma", "sd3": "sd35-medium",
-    "flux": "flux1-schnell", "flux2-klein": "flux2-klein", "z-image": "z-image-turbo", "dia": "dia-1.6b",
+    "flux": "flux1-schnell", "flux2-klein": "flux2-klein", "z-image": "z-image-turbo",
 }  # fmt: skip
 """The catalog row whose recommendations a local model uses."""
 _ROLES: Final[dict[str, Role]] = {
@@ -120,7 +121,7 @@ def _refuse_unknown(path: Path) -> Trouble:
             "detect.unknown",
             "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or SD 1.5 or SDXL as a single file.",
             path=str(path),
-            families=tuple(sorted(set(FAMILY_OF_CLASS.values()) | {"dia"})),
+            families=tuple(sorted(set(FAMILY_OF_CLASS.values()) | VOICES.keys())),
         )
     )
 
@@ -131,14 +132,12 @@ def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
             return starter
     if (path / "model_index.json").is_file():
         return _detect_pipeline(path, catalog)
-    if (path / "config.json").is_file() and read_settings(path, "config.json").get("model_type") == "dia":
-        judge_folder(path, ("codec",))
-        like, own = catalog["dia-1.6b"], path / "codec"
-        codec = safetensors.describe_part("codec", "codec", own) if own.is_dir() else like.parts[1]
+    voice = VOICES.get(str(read_settings(path, "config.json").get("model_type"))) if (path / "config.json").is_file() else None
+    if voice is not None:
+        found: Model = voice.facts.describe(path, catalog)
         return replace(
-            like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), note=None, needs=read_config_needs(path),
-            parts=(safetensors.describe_part("model", "speech", path), codec),
-        )  # fmt: skip
+            found, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), note=None, needs=read_config_needs(path)
+        )
     raise _refuse_unknown(path)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
-from app.base.sentence import Sentence, Value
+from app.base.sentence import Sentence, Value, say
 from app.compat.planning.types import ModelPart, Need, Quantised
 from app.engine.jobs.request import KindName
 from app.engine.models.model_names import word_name
+from app.engine.models.voice_families import FAMILIES
 
-Family = Literal["dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
+Family = Literal["sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 SMALL_PARAMETERS = 50_000_000
@@ -93,7 +94,8 @@ class ConfigNeeds:
 class Model:
     id: str
     kind: KindName
-    family: Family
+    family: str
+    """Of pictures one of `Family`, of voices a row's name."""
     title: str
     """In English; `words` has it in any language."""
     parts: tuple[ModelPart, ...]
@@ -147,10 +149,13 @@ def describe_need(model: Model, *, width: int | None = None, height: int | None 
     """Describe what one picture of this size takes (several at once are tried only where memory is free beside this)."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":
+        family = FAMILIES[model.family]
+        why = say("quantised.not-made", "Hearth does not make these weights for this voice.")
         return Need(
-            model=model.id, kind="speech", batch=GUIDED_ROWS, heads=shape.heads, kv_heads=shape.kv_heads,
+            model=model.id, kind="speech", batch=GUIDED_ROWS if family.guided else 1, heads=shape.heads, kv_heads=shape.kv_heads,
             head_dim=shape.head_dim, queries=shape.text_tokens, keys=shape.keys, masked=shape.masked, causal=shape.causal,
-            parts=model.parts, cache_bytes=model.cache_bytes,
+            parts=model.parts, cache_bytes=model.cache_bytes, plain=family.plain,
+            impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf", *family.quantised)),
         )  # fmt: skip
     width, height = width or settings.width, height or settings.height
     tokens = -(-width // shape.pixels_a_token) * -(-height // shape.pixels_a_token) + shape.text_tokens

@@ -60,7 +60,7 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
         need = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
     else:
         need = add_config_needs(describe_need(model), read_needs(home, model))
-    return need if itself else replace(need, impossible=list_impossible(hardware, model, home))
+    return need if itself else replace(need, impossible=(*need.impossible, *list_impossible(hardware, model, home)))
 
 
 def add_config_needs(need: Need, asked: ConfigNeeds) -> Need:

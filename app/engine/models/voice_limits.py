@@ -1,4 +1,4 @@
-"""The limits of a voice: bytes, frames, sounds, speeds. Read from a model's folder; no torch, so the window can use them
+"""The limits of a voice: bytes, frames, sounds, speeds. Its family reads them from its folder; no torch, so the window can use them
 too."""
 
 from __future__ import annotations
@@ -7,12 +7,12 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from app.base.regular_file import is_inside
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.models.config_facts import read_config, refuse_fact
+from app.engine.models.config_facts import read_config
+from app.engine.models.voice_families import FAMILIES, GET
 
 NONVERBALS = frozenset({
     "laughs", "clears throat", "sighs", "gasps", "coughs", "singing", "sings", "mumbles", "beep", "groans", "sniffs", "claps",
@@ -69,7 +69,7 @@ class VoiceLimits:
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
-    """Recommended: guidance, temperature, top_p, cfg_filter."""
+    """Recommended: guidance, temperature, top_p, cfg_filter; only those that it has."""
 
     @property
     def seconds_most(self) -> float:
@@ -91,9 +91,13 @@ DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, 
 
 
 def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
-    """Read the limits from config.json, the codec's config.json and, for a starter voice, starter.json. Raise a Trouble if they are damaged."""
+    """Read the limits as the folder's family does; as the first does where it names none. Raise a Trouble if they are damaged."""
     try:
-        return _build_limits(folder, codec)
+        family = (
+            FAMILIES.get(str(read_config(folder, "config.json").get("model_type"))) if os.path.lexists(folder / "config.json") else None
+        )
+        found: VoiceLimits = (family or next(iter(FAMILIES.values()))).facts.read_limits(folder, codec)
+        return found
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
         raise Trouble(
             say(
@@ -102,66 +106,5 @@ def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
                 path=str(folder),
                 fault=f"{type(fault).__name__}: {fault}",
             ),
-            cure="get:dia-1.6b",
+            cure=GET,
         ) from fault
-
-
-def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
-    sound_folder = folder / "codec" if (folder / "codec").is_dir() else codec or folder
-    config, sound, starter = _read(folder, "config.json"), _read(sound_folder, "config.json"), _read(folder, "starter.json")
-    rate = int(sound.get("sampling_rate", DIA.rate))
-    hop = math.prod(sound.get("downsampling_ratios", (2, 4, 8, 8)))
-    rows_most = int(config.get("decoder_config", {}).get("max_position_embeddings", DIA.rows_most))
-    delay = max(config.get("delay_pattern", (DIA.delay,)))
-    if not RATES[0] <= rate / hop <= RATES[1]:
-        raise refuse_fact(sound_folder, "config.json", "sampling_rate", rate)
-    if (rows_most - delay - 1) * hop / rate < LONGEST_LEAST_S:
-        raise refuse_fact(folder, "config.json", "max_position_embeddings", rows_most)
-    most_s = (rows_most - delay - 1) * hop / rate
-    most_s = min(most_s, float(starter.get("longest_s", most_s)))
-    shared = most_s if starter else most_s / 2  # half is reserved for the previous part as voice prompt
-    bytes_most = int(config.get("encoder_config", {}).get("max_position_embeddings", DIA.bytes_most))
-    if bytes_most < BYTES_LEAST:
-        raise refuse_fact(folder, "config.json", "max_position_embeddings", bytes_most)
-    return VoiceLimits(
-        name=str(starter.get("name", DIA.name)),
-        bytes_most=bytes_most,
-        rows_most=rows_most,
-        delay=delay,
-        rate=rate,
-        frame_rate=rate / hop,
-        part_least_s=float(starter.get("part_least_s", 0.0)) if starter else DIA.part_least_s,
-        part_aim_s=min(float(starter.get("part_aim_s", DIA.part_aim_s)), 0.8 * shared),
-        part_most_s=min(float(starter.get("part_most_s", DIA.part_most_s)), shared),
-        bytes_per_s=float(starter.get("bytes_per_s", DIA.bytes_per_s)),
-        nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
-        carries=not starter,
-        clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
-        letters=_find_letters(folder, starter["letters"]) if starter.get("letters") else None,
-        ready={clip_key(folder / clip): str(sign) for clip, sign in starter.get("ready", {}).items()},
-        usual=tuple(starter.get("usual", ())),
-        signs_per_s_most=float(starter.get("signs_per_s_most", math.inf)),
-        signs_per_s=float(starter["signs_per_s"]) if "signs_per_s" in starter else None,
-        silence_s=float(starter.get("silence_s", DIA.silence_s)),
-        outgrown=float(starter.get("outgrown", DIA.outgrown)),
-        edition=str(starter.get("edition", "")),
-        own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
-        settings=DIA.settings | read_recommended(starter.get("generation", {})),
-    )
-
-
-def read_recommended(generation: dict[str, Any]) -> dict[str, float]:
-    """Translate the names of generate() to those of a request. Without sampling the temperature is 0."""
-    names = {"guidance_scale": "guidance", "temperature": "temperature", "top_p": "top_p", "top_k": "cfg_filter"}
-    found = {name: float(generation[theirs]) for theirs, name in names.items() if theirs in generation}
-    return found if generation.get("do_sample", True) else {**found, "temperature": 0.0}
-
-
-def _find_letters(folder: Path, name: str) -> Path:
-    if not is_inside(folder / name, folder):
-        raise refuse_fact(folder, "starter.json", "letters", name)
-    return folder / name
-
-
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    return read_config(folder, name) if os.path.lexists(folder / name) else {}

@@ -54,12 +54,12 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
 
 def list_calls(model: Model, row: Row) -> tuple[Call, ...]:
     """List the attention calls at the model's recommended picture size, or for how it makes a row of speech."""
-    shape, settings = model.attention, model.settings
+    shape, settings, rows = model.attention, model.settings, describe_need(model).batch
     if model.kind == "speech":
         calls = speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)
         # A graph's steps attend as far as it reaches, under a mask.
         steps = (each for each in calls if row == "graph" and each.queries == 1 and each.kv_heads < each.heads)
-        return (*calls, *(each._replace(masked=True) for each in steps))
-    rows = describe_need(model).batch  # one without guidance
-    made = picture(model.family, settings.width, settings.height)
-    return tuple(call._replace(batch=min(call.batch, rows)) for call in made)
+        made = (*calls, *(each._replace(masked=True) for each in steps))
+    else:
+        made = picture(model.family, settings.width, settings.height)
+    return tuple(call._replace(batch=min(call.batch, rows)) for call in made)  # one row without guidance

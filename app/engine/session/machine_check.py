@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Final
 
 from app.base.paths import Home
@@ -13,6 +14,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, learn
 from app.compat.selftest import run
 from app.compat.selftest.probes import Probe
+from app.engine.models.voice_families import FAMILIES
 from app.engine.session.release_memory import release
 
 SKIPPED: Final = "HEARTH_SKIP_CHECK"
@@ -22,9 +24,10 @@ SKIPPED: Final = "HEARTH_SKIP_CHECK"
 def questions(hardware: Hardware) -> tuple[Probe, ...]:
     """List all that is asked of a machine; the starters first: they are quick, and speak for every model."""
     # They take seconds to import, which only a check may wait for.
-    from app.engine.session import packed_weights_check, row_graph_check, starter_parts
+    from app.engine.session import packed_weights_check, starter_parts
 
-    return tuple(each for part in (starter_parts, run, packed_weights_check, row_graph_check) for each in part.questions(hardware))
+    own = (import_module(family.checks) for family in FAMILIES.values() if family.checks)
+    return tuple(each for part in (starter_parts, run, packed_weights_check, *own) for each in part.questions(hardware))
 
 
 class MachineCheck:

@@ -18,8 +18,8 @@ from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
 from app.engine.jobs.events import Failed
 from app.engine.jobs.parts import list_made
+from app.engine.models.loading.capture_failed import CaptureFailed
 from app.engine.models.loading.numbers_broke import NumbersBroke
-from app.engine.speech.dia.row_graph import CaptureFailed
 
 NO_ENGINE = "unable to find an engine to execute this computation"
 """cuDNN's words where memory lacks in the middle of a run; at its first small convolution it has none for the card."""

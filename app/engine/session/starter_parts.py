@@ -7,6 +7,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,9 +25,7 @@ from app.compat.selftest.operations import Measured
 from app.compat.selftest.probes import Probe, as_planned, careful_plan
 from app.compat.selftest.reference import Array, error
 from app.engine.models.catalog import BY_ID
-from app.engine.speech.dia.codec import Codec
-from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.models.voice_families import FAMILIES
 
 Module = Any
 Compute = Callable[[Module, str, torch.dtype], Tensor]
@@ -34,8 +33,6 @@ Compute = Callable[[Module, str, torch.dtype], Tensor]
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float32": 2e-2, "float16": 2e-2, "bfloat16": 2e-1}
 """Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
-ROWS: Final = 12
-"""Of speech that comes before the row in question."""
 
 
 def _random(*size: int) -> Tensor:
@@ -64,29 +61,6 @@ def decode_latents(vae: Module, device: str, dtype: torch.dtype) -> Tensor:
     return found
 
 
-def encode_script(voice: Module, device: str, dtype: torch.dtype) -> Tensor:
-    words = _whole(voice.config.encoder_config.vocab_size, 2, 64)
-    found: Tensor = voice.model.encoder(input_ids=words.to(device)).last_hidden_state
-    return found
-
-
-def decode_row(voice: Module, device: str, dtype: torch.dtype) -> Tensor:
-    """Return the logits of the row after the first ones, which come at once, and of the next, which comes alone."""
-    config = voice.config.decoder_config
-    rows = _whole(config.eos_token_id, ROWS + 1, config.num_channels)
-    text = _whole(voice.config.encoder_config.vocab_size, 32)
-    begun = DecodingState(rows[:ROWS], torch.Generator().get_state(), ended=None, frames_sent=0)
-    decoding = Decoding(voice, device, PartInput(text, None, Sampling(), seed=0, new_rows=2 * ROWS), begun)
-    first = decoding.compute_logits()
-    decoding.append(rows[ROWS])
-    return torch.cat((first, decoding.compute_logits()))
-
-
-def decode_sound(dac: Module, device: str, dtype: torch.dtype) -> Tensor:
-    codes = _whole(dac.config.codebook_size, 16, dac.config.n_codebooks)
-    return torch.from_numpy(Codec(dac, device, dtype).decode(codes))
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a starter, where it is, and what is asked of it."""
@@ -102,9 +76,7 @@ PARTS: Final = (
     Part("text", "starter-painter", "text_encoder", "CLIPTextModel", encode_prompt),
     Part("denoiser", "starter-painter", "unet", "UNet2DConditionModel", denoise),
     Part("vae", "starter-painter", "vae", "AutoencoderKL", decode_latents),
-    Part("voice-text", "starter-voice", "", "DiaForConditionalGeneration", encode_script),
-    Part("voice-row", "starter-voice", "", "DiaForConditionalGeneration", decode_row),
-    Part("codec", "starter-voice", "codec", "DacModel", decode_sound),
+    *(Part(name, "starter-voice", *more) for name, *more in import_module(FAMILIES[BY_ID["starter-voice"].family].starter_check).PARTS),
 )
 IN_FLOAT32: Final = ("codec",)
 """A plan never computes these in another dtype."""

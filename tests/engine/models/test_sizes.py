@@ -206,7 +206,7 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
 def test_a_voice_is_packed_as_it_was_counted(tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
     voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder))))
-    assert voice._dia.model.get_input_embeddings() is voice._dia.model.model.encoder.embedding  # the quantiser asks for it
+    assert voice.voice.model.get_input_embeddings() is voice.voice.model.model.encoder.embedding  # the quantiser asks for it
     pytest.importorskip("torchao", reason="one of the quantised extra")
     voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder)), quantised="torchao-int8"))
-    assert in_a_byte(voice._dia.model) == catalog.find(str(folder)).parts[0].linear
+    assert in_a_byte(voice.voice.model) == catalog.find(str(folder)).parts[0].linear

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import torch
 
-from app.engine.models.model import Family as Name
-
 Parts = Mapping[str, tuple[str, ...]]
 """The parts of a pipeline, and the classes that each may have. A folder only chooses among them: others may load what their config names,
 from anywhere. Schedulers are checked by their kind (loader.py)."""
@@ -89,7 +87,7 @@ class Family:
     """Makes what its text encoder reads of a prompt, in Jinja; empty where that is the prompt."""
 
 
-FAMILIES: Final[dict[Name, Family]] = {
+FAMILIES: Final[dict[str, Family]] = {
     "sd15": Family(
         "StableDiffusionPipeline", {"text_encoder": _CLIP, "tokenizer": _CLIP_WORDS, "unet": ("UNet2DConditionModel",), "vae": _VAE},
         "StableDiffusionImg2ImgPipeline", "StableDiffusionInpaintPipeline", "unet", _unscale,

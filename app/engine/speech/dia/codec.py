@@ -23,6 +23,7 @@ class Codec:
         self.rate = int(model.config.sampling_rate)
         self.hop = math.prod(model.config.downsampling_ratios)
         self.frame_rate = self.rate / self.hop
+        self.overlap = OVERLAP_FRAMES
 
     @torch.inference_mode()
     def encode(self, sound: Samples) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,15 @@ class DecodingState:
     ended: int | None
     frames_sent: int
     """Frames already sent as sound."""
+
+
+def read_state(saved: dict[str, Any]) -> DecodingState | None:
+    """Return the state that `Decoding.save` wrote; None for what it did not write."""
+    try:
+        generator = torch.frombuffer(bytearray(base64.b64decode(saved["generator"])), dtype=torch.uint8)
+        return DecodingState(torch.tensor(saved["rows"]), generator, saved["ended"], saved["given"])
+    except (ValueError, LookupError, TypeError, RuntimeError):
+        return None
 
 
 def is_code_of(config: Any, codes: Codes) -> bool:
@@ -107,6 +117,11 @@ class Decoding:
     def get_state(self, frames_sent: int) -> DecodingState:
         rows = self._rows[self._start : self.length].clone()
         return DecodingState(rows, self._generator.get_state(), self._ended, frames_sent)
+
+    def save(self, frames_sent: int) -> dict[str, Any]:
+        state = self.get_state(frames_sent)
+        generator = base64.b64encode(state.generator.numpy().tobytes()).decode()
+        return {"rows": state.rows.tolist(), "generator": generator, "ended": state.ended, "given": frames_sent}
 
     @property
     def delay(self) -> int:

@@ -9,6 +9,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from app.engine.models.loading.capture_failed import CaptureFailed
 from app.engine.speech.dia.decoder_layers import DecoderLayers
 
 BUCKET: Final = 256
@@ -16,10 +17,6 @@ BUCKET: Final = 256
 rows' time. A multiple of 8, as torch's kernels want masks to lie."""
 WARM_UPS: Final = 2
 """Runs before a capture, which may neither make handles nor choose kernels."""
-
-
-class CaptureFailed(RuntimeError):
-    """torch refused to capture a graph."""
 
 
 def round_up(rows: int) -> int:

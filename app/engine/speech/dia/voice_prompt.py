@@ -1,43 +1,14 @@
-"""Choose the sound that comes before a part, so that its voices carry over, and compose the text the model reads."""
+"""Compose the text that Dia reads, and say how long a part of it lasts at least."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-
-import torch
-
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.text.pronounce import count_signs, read_letters, to_sounds
-from app.engine.speech.text.turns import ScriptPart, Turn
+from app.engine.speech.text.turns import Turn
 
 LEAST_SLACK_S = 0.25
 _OPEN = ",;:-"
 _ENDS = (".", "!", "?", '"', "'", ")", "…")
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceContext:
-    """Sound that comes before a part, and what is said in it."""
-
-    codes: torch.Tensor
-    turns: tuple[Turn, ...]
-
-    @property
-    def speakers(self) -> frozenset[int]:
-        return frozenset(turn.speaker for turn in self.turns)
-
-
-def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable[VoiceContext]) -> VoiceContext | None:
-    """Choose the clip if it has all of the part's speakers, else the first of `before` (nearest first) that has, else the clip, else the nearest."""
-    if clip is not None and part.speakers <= clip.speakers:
-        return clip
-    nearest = None
-    for earlier in before:
-        if part.speakers <= earlier.speakers:
-            return earlier
-        nearest = nearest or earlier
-    return clip or nearest
 
 
 def count_least_frames(turns: tuple[Turn, ...], limits: VoiceLimits) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -19,19 +19,16 @@ from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed, seed_of_part
-from app.engine.models.voice_limits import VoiceLimits
-from app.engine.speech.dia.decoder import is_code_of
-from app.engine.speech.dia.dia import Dia
-from app.engine.speech.dia.sampling import Sampling
-from app.engine.speech.dia.voice_prompt import VoiceContext, choose_context
+from app.engine.speech.family import PartTask, Voice, VoiceContext
 from app.engine.speech.kind import join_parts
 from app.engine.speech.run.pace import Pace
-from app.engine.speech.run.part import PartRun, PartTask
+from app.engine.speech.run.part import PartRun
 from app.engine.speech.run.sounding import open_beside
 from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
-from app.engine.speech.text import script, turns, voices
+from app.engine.speech.text import script, voices
 from app.engine.speech.text.known_voices import name_voices
+from app.engine.speech.text.turns import ScriptPart
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
@@ -40,21 +37,21 @@ if TYPE_CHECKING:
 class SpeechRun:
     """One request while it is spoken; `job` holds what earlier runs of it finished."""
 
-    def __init__(self, dia: Dia, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> None:
-        self._dia, self._request, self._control, self._seam, self._job = dia, request, control, seam, job
-        self._script = script.require_speakable(request.text, dia.limits)
+    def __init__(self, voice: Voice, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> None:
+        self._voice, self._request, self._control, self._seam, self._job = voice, request, control, seam, job
+        self._script = script.require_speakable(request.text, voice.limits)
         known = voices.find_known(Path(request.voice.path)) if request.voice else ()
-        self._named = name_voices(self._script.parts[0].turns[0].speaker, known, dia.limits)
+        self._named = name_voices(self._script.parts[0].turns[0].speaker, known, voice.limits)
         self._spoken: dict[int, SpokenPart] = {}
         self._beside: ThreadPoolExecutor | None = None
 
     def events(self) -> Iterator[Event]:
-        with open_beside(self._dia.device) as self._beside:
+        with open_beside(self._voice.device) as self._beside:
             yield from self._events()
 
     def _events(self) -> Iterator[Event]:
         began_s = time.monotonic()
-        limits, parts = self._dia.limits, self._script.parts
+        limits, parts = self._voice.limits, self._script.parts
         yield from (Note(problem.sentence) for problem in self._script.problems)
         clip = yield from self._encode_clip()
         self._job.mkdir(parents=True, exist_ok=True)
@@ -96,11 +93,11 @@ class SpeechRun:
         """Encode the request's recording of a voice, if there is one and the model does not know the voice by name."""
         if self._request.voice is None or self._named:
             return None
-        prompt = voices.prepare_prompt(self._request.voice, self._dia.limits)
+        prompt = voices.prepare_prompt(self._request.voice, self._voice.limits)
         yield from map(Note, prompt.notes)
-        return VoiceContext(self._dia.codec.encode(prompt.samples), prompt.turns)
+        return VoiceContext(self._voice.codec.encode(prompt.samples), prompt.turns)
 
-    def _choose_parts(self, parts: tuple[turns.ScriptPart, ...]) -> tuple[int, ...]:
+    def _choose_parts(self, parts: tuple[ScriptPart, ...]) -> tuple[int, ...]:
         """Return the indices of the parts to speak; the others are kept as they are."""
         indices = self._request.choose_parts(len(parts))
         if not set(indices) <= set(range(len(parts))) or len(self._request.keep) not in (0, len(parts)):
@@ -113,7 +110,7 @@ class SpeechRun:
             )
         return indices
 
-    def _keep(self, index: int, part: turns.ScriptPart) -> SpokenPart:
+    def _keep(self, index: int, part: ScriptPart) -> SpokenPart:
         """Take over a part that was spoken before; raise a Trouble if it is gone or its text has changed."""
         path, own = Path(self._request.keep[index]), SPOKEN.shown(self._job, index)
         if not path.is_file() and own.is_file():
@@ -137,22 +134,22 @@ class SpeechRun:
         """Speak one part, unless an earlier run finished it; None if it was stopped before it made any sound."""
         began_s = time.monotonic()
         request, part = self._request, self._script.parts[index]
-        sampling = choose_sampling(request, self._dia.limits)
+        settings = self._voice.choose_settings(request)
         context = choose_context(part, clip, self._list_contexts(index))
-        made_from = (self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist())
-        key = spoken_parts.hash_inputs(*made_from, *self._named, *filter(None, [self._dia.limits.edition]))
+        made_from = (self._voice.name, part.text, seed, settings, request.max_frames, context and context.codes.tolist())
+        key = spoken_parts.hash_inputs(*made_from, *self._named, *filter(None, [self._voice.limits.edition]))
         saved = spoken_parts.find(SPOKEN.shown(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved
-        task = PartTask(index, part, context, sampling, seed, request.max_frames, self._named, key)
-        run = PartRun(self._dia, task, self._job, self._beside)
+        task = PartTask(index, part, context, settings, seed, request.max_frames, self._named, key)
+        run = PartRun(self._voice, task, self._job, self._beside)
         pace.record_prepared(time.monotonic() - began_s)
         return (yield from run.events(self._control, self._seam, pace))
 
     def _list_contexts(self, index: int) -> Iterator[VoiceContext]:
         """Yield the parts that come before this one, nearest first, then those after it that were taken over, so that a new first part
         has their voice; those that are likely wrong last, without those too long to leave room for it."""
-        limits, parts = self._dia.limits, self._script.parts
+        limits, parts = self._voice.limits, self._script.parts
         if not (self._request.carry_voice and limits.carries):
             return
         others = (each for each in self._spoken if each != index)
@@ -164,8 +161,8 @@ class SpeechRun:
     def _read_codes(self, part: SpokenPart, most: int) -> torch.Tensor | None:
         """Return the codes of a spoken part, None if they are none or more than `most`. What is no code of this model, as another program or
         machine may leave it, is encoded from the sound."""
-        codec = self._dia.codec
-        if part.codes is not None and is_code_of(self._dia.model.config, part.codes):
+        codec = self._voice.codec
+        if part.codes is not None and self._voice.is_code(part.codes):
             return torch.from_numpy(part.codes.astype(np.int64)) if 0 < len(part.codes) <= most else None
         if sound.measure_seconds(part.path) * codec.frame_rate > most:
             return None
@@ -185,12 +182,13 @@ class SpeechRun:
         return join_parts(self._script, request, self._job, self._spoken, self._job)
 
 
-def choose_sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:
-    """Return the request's settings, with the model's where it has none."""
-    own = limits.settings
-    return Sampling(
-        guidance=own["guidance"] if request.guidance is None else request.guidance,
-        temperature=own["temperature"] if request.temperature is None else request.temperature,
-        top_p=own["top_p"] if request.top_p is None else request.top_p,
-        cfg_filter=int(own["cfg_filter"]) if request.cfg_filter is None else request.cfg_filter,
-    )
+def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable[VoiceContext]) -> VoiceContext | None:
+    """Choose the clip if it has all of the part's speakers, else the first of `before` (nearest first) that has, else the clip, else the nearest."""
+    if clip is not None and part.speakers <= clip.speakers:
+        return clip
+    nearest = None
+    for earlier in before:
+        if part.speakers <= earlier.speakers:
+            return earlier
+        nearest = nearest or earlier
+    return clip or nearest

@@ -12,7 +12,7 @@ import torch
 
 from app.engine.jobs.events import Sound
 from app.engine.jobs.parts import SPOKEN
-from app.engine.speech.dia.codec import Codec
+from app.engine.speech.family import Codec
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
 

@@ -47,13 +47,10 @@ class SpokenPart:
     whole: bool
     """False: stopped before its end."""
     codes: Codes | None
-    """(frames, channels), exactly as the model made them: the voice prompt of the next part."""
+    """(frames, channels), exactly as the model made them: the voice prompt of the next part. None where it makes none that can be kept."""
     path: Path
+    frames: int = 0
     doubt: Doubt = ""
-
-    @property
-    def frames(self) -> int:
-        return 0 if self.codes is None else len(self.codes)
 
 
 class StoredPart(TypedDict):
@@ -86,14 +83,14 @@ def hash_inputs(*made_from: Any) -> str:
 
 def save(part: SpokenPart, samples: Samples, rate: int) -> None:
     """Save the sound first and its metadata last, because the metadata marks the part as saved."""
-    assert part.codes is not None
     about = part.path.with_suffix(".json")
     about.unlink(missing_ok=True)
     sound.write(part.path, samples, rate)
-    packed = base64.b64encode(np.ascontiguousarray(part.codes, "<i2").tobytes()).decode()
+    codes = np.zeros((0, 1), np.int16) if part.codes is None else part.codes
+    packed = base64.b64encode(np.ascontiguousarray(codes, "<i2").tobytes()).decode()
     values = {
         "text": part.text, "seed": part.seed, "key": part.key, "whole": part.whole, "seconds": part.seconds,
-        "frames": part.frames, "channels": part.codes.shape[1], "codes": packed, "doubt": part.doubt,
+        "frames": part.frames or len(codes), "channels": codes.shape[1], "codes": packed, "doubt": part.doubt,
     }  # fmt: skip
     with sound.replacing(about) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
@@ -109,10 +106,10 @@ def find(path: Path) -> SpokenPart | None:
         values = read_json(about, ABOUT)
         if not is_right(STORED, values):
             return None
-        codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
+        codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"]).astype(np.int16)
         return SpokenPart(
-            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path,
-            values.get("doubt", ""),
+            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes if len(codes) else None, path,
+            len(codes) or values["frames"], values.get("doubt", ""),
         )  # fmt: skip
     except (FileNotFoundError, ValueError, RecursionError):
         return None

@@ -178,7 +178,7 @@ def test_a_long_clip_is_heard_on_the_processor_where_metal_would_fail(folders: d
 def test_broken_numbers_are_noticed_and_a_fallback_goes_on_from_there(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     whole = find_result(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
     speaker = loader.load(folders["dia"], plan)
-    dense = speaker._dia.model.logits_dense
+    dense = speaker.voice.model.logits_dense
     made = itertools.count()
 
     def breaking(hidden: torch.Tensor) -> torch.Tensor:

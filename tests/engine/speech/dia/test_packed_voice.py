@@ -50,7 +50,7 @@ def load(folder: Path, plan: Plan, quantised: Quantised = "none") -> loader.Spea
 
 def decode(voice: loader.Speaker, plan: Plan, rows: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows that this voice makes, or those given, and its log probabilities of each code."""
-    dia, found = voice.dia, []
+    dia, found = voice.voice, []
     text = dia.tokenizer(compose_text(SAID, read_limits(STARTER)), return_tensors="pt").input_ids[0]
     with applied(plan):
         decoding = Decoding(dia.model, "cpu", PartInput(text, None, Sampling(guidance=1, temperature=0.7), 1, ROWS + 20))
@@ -65,7 +65,7 @@ def decode(voice: loader.Speaker, plan: Plan, rows: torch.Tensor | None = None) 
 
 def in_bfloat16(plan: Plan) -> loader.Speaker:
     voice = load(STARTER, plan)
-    voice.dia.model.to(torch.bfloat16)
+    voice.voice.model.to(torch.bfloat16)
     return voice
 
 
@@ -123,14 +123,14 @@ def test_each_plain_weight_goes_before_the_next_is_packed(folders: dict[str, Pat
         pack_voice(model, *how)
 
     monkeypatch.setattr(packed_voice, "pack_linear", pack)
-    monkeypatch.setattr(loader, "pack_voice", note)
-    model = loader.load(folders["dia"], replace(plan, precision=halves, quantised="int8")).dia.model
+    monkeypatch.setattr("app.engine.speech.dia.voice.pack_voice", note)
+    model = loader.load(folders["dia"], replace(plan, precision=halves, quantised="int8")).voice.model
     assert len(alive) > 20 and alive == sorted(alive, reverse=True) and alive[-1] == 2, "the last one, and the layer of the answer"
     assert {each.weight.dtype for each in model.modules() if isinstance(each, torch.nn.Embedding)} == {torch.bfloat16}
 
 
 def test_no_weight_is_kept_beside_its_packed_one(folders: dict[str, Path], plan: Plan) -> None:
-    model = load(folders["dia"], plan, "int8").dia.model
+    model = load(folders["dia"], plan, "int8").voice.model
     assert [name for name, each in model.named_modules() if isinstance(each, torch.nn.Linear)] == [KEPT_WHOLE]
     packed = sum(each.numel() for each in model.buffers() if each.dtype == torch.int8)
     assert packed == catalog.find(str(folders["dia"])).parts[0].linear
@@ -182,14 +182,14 @@ def test_on_a_mac_all_of_it_lies_and_computes_there(quantised: Quantised, plan: 
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
     parts = (Precision("model", "speech", "float32", "float32", "mps"), Precision("codec", "codec", "float32", "float32", "cpu"))
     mac = replace(speech_fixtures.PLAIN, device="mps", runs_on="mps", precision=parts, quantised=quantised)
-    plain = loader.load(STARTER, plan).dia.model
+    plain = loader.load(STARTER, plan).voice.model
     for name, module in plain.named_modules():
         if isinstance(module, torch.nn.Linear) and name != KEPT_WHOLE:
             module.weight.copy_(unpack("int8" if runs_once(name) else quantised, module.weight, torch.float32))
     text = torch.randint(32, 120, (64,), generator=torch.Generator().manual_seed(0))
     right = Decoding(plain, "cpu", PartInput(text, None, Sampling(), 1, 20)).compute_logits()
     with separate_memory("mps") as memory:
-        model = loader.load(STARTER, mac).dia.model
+        model = loader.load(STARTER, mac).voice.model
         packed = {type(each) for name, each in model.named_modules() if name.endswith(("qkv_proj", "gate_up_proj")) and "decoder" in name}
         assert packed == {{"int8": Int8Linear, "int4": Int4Linear}[quantised]}
         held = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))

@@ -96,9 +96,9 @@ def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], t
 def test_other_weights_make_every_part_anew(speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job stopped before an update of Hearth does not go on in the middle with other codes."""
     run(speakers["starter"], tmp_path, text=LONG)
-    dia = speakers["starter"].dia
+    dia = speakers["starter"].voice
     newer = dataclasses.replace(dia, limits=dataclasses.replace(dia.limits, edition="3"))
-    monkeypatch.setattr(speakers["starter"], "_dia", newer)
+    monkeypatch.setattr(speakers["starter"], "voice", newer)
     assert [e for e in run(speakers["starter"], tmp_path, text=LONG) if isinstance(e, Step)]
 
 

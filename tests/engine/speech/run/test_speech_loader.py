@@ -14,6 +14,7 @@ import torch
 
 from app.base.trouble import Trouble
 from app.compat.planning.types import Plan, Precision
+from app.engine.speech.dia import voice as dia
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from tests.support import speech_fixtures
@@ -68,7 +69,7 @@ def test_offloaded_voices_say_the_same(
 
 def test_packed_weights_are_not_copied_back_either() -> None:
     with separate_memory() as memory, torch.inference_mode():
-        layer = loader._send_packed(torch.nn.Linear(64, 64).requires_grad_(False), "cuda")
+        layer = dia._send_packed(torch.nn.Linear(64, 64).requires_grad_(False), "cuda")
         for _ in range(2):
             layer(torch.ones(1, 64, device="cuda"))
         assert memory.returned_bytes == 0 and memory.sent_bytes >= 2 * 64 * 64 * 4
@@ -81,10 +82,10 @@ def test_packed_weights_are_not_copied_back_either() -> None:
 def test_every_precision_speaks(folders: dict[str, Path], plan: Plan, tmp_path: Path, storage: Any, compute: Any, linear: Any) -> None:
     precision = (Precision("model", "speech", storage, compute, "cpu", linear), Precision("codec", "codec", compute, compute, "cpu"))
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
-    kept = {parameter.dtype for parameter in speaker._dia.model.model.decoder.layers[0].mlp.parameters()}
+    kept = {parameter.dtype for parameter in speaker.voice.model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}
     used: set[torch.dtype] = set()
-    projection = speaker._dia.model.model.decoder.layers[0].self_attention.o_proj
+    projection = speaker.voice.model.model.decoder.layers[0].self_attention.o_proj
     projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
     find_result(run(speaker, tmp_path / "job"))
     assert used == {getattr(torch, compute)}
@@ -95,7 +96,7 @@ def test_closing_gives_the_weights_back(folders: dict[str, Path], plan: Plan) ->
     import weakref
 
     speaker = loader.load(folders["dia"], plan)
-    weights = weakref.ref(speaker._dia.model)
+    weights = weakref.ref(speaker.voice.model)
     speaker.close()
     gc.collect()
     assert weights() is None

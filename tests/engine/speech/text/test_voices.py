@@ -19,8 +19,10 @@ from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.voice_prompt import VoiceContext, choose_context, compose_text
+from app.engine.speech.dia.voice_prompt import compose_text
+from app.engine.speech.family import VoiceContext
 from app.engine.speech.run import loader
+from app.engine.speech.run.run import choose_context
 from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.text import voices
 from app.engine.speech.text.clip_cut import _find_quiet_place
