@@ -32,6 +32,11 @@ class VoiceLimits:
     """Defaults are those of Dia-1.6B; a model's folder may override them."""
 
     name: str = "Dia"
+    speakers: int = 2
+    """Tags it knows, from [S1] on."""
+    speakers_a_part: int = 2
+    """More are spoken one part after another."""
+    languages: tuple[str, ...] = ("en",)
     bytes_most: int = 1024
     """Bytes of text the encoder takes at once, including the voice prompt's; of a voice that reads sounds, about as many."""
     rows_most: int = 3072
@@ -70,6 +75,10 @@ class VoiceLimits:
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
     """Recommended: guidance, temperature, top_p, cfg_filter; only those that it has."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(f"[S{speaker}]" for speaker in range(1, self.speakers + 1))
 
     @property
     def seconds_most(self) -> float:

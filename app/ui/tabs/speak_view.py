@@ -80,7 +80,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
         "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken) if found.parts else "", "eta_s": seconds,
-        "nonverbals": sorted(limits.nonverbals),
+        "nonverbals": sorted(limits.nonverbals), "tags": limits.tags,
     }  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
         alike = list_alike(past, plan) if plan is not None else ()
         seconds = estimate_seconds(SpeechRequest(text), chosen, alike, frames) if text.strip() else None
     view = check_view(found_out, limits, seconds, person, spoken)
-    named = find_named(text)
+    named = find_named(text) if limits.speakers > 1 else None
     view["problems"] += [named_view(text, named, limits, spoken)] if named else []
     wanted = desk.jobs.match_script(text, person)
     view["problems"] += changed_view(wanted, spoken) if wanted else []

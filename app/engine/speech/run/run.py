@@ -7,18 +7,21 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
 
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed, seed_of_part
+from app.engine.jobs.setting_names import NAMES
+from app.engine.models.model_names import word_name
+from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.family import PartTask, Voice, VoiceContext
 from app.engine.speech.kind import join_parts
 from app.engine.speech.run.pace import Pace
@@ -32,6 +35,9 @@ from app.engine.speech.text.turns import ScriptPart
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
+
+
+SAMPLED: Final = ("guidance", "temperature", "top_p", "cfg_filter")
 
 
 class SpeechRun:
@@ -53,6 +59,7 @@ class SpeechRun:
         began_s = time.monotonic()
         limits, parts = self._voice.limits, self._script.parts
         yield from (Note(problem.sentence) for problem in self._script.problems)
+        yield from map(Note, _describe_ignored(self._request, limits))
         clip = yield from self._encode_clip()
         self._job.mkdir(parents=True, exist_ok=True)
         seed = draw_seed(self._request, self._job)
@@ -180,6 +187,15 @@ class SpeechRun:
                 )
             )
         return join_parts(self._script, request, self._job, self._spoken, self._job)
+
+
+def _describe_ignored(request: SpeechRequest, limits: VoiceLimits) -> list[Sentence]:
+    """Return a sentence for each setting that this voice does not have."""
+    return [
+        say("speech.no-setting", "{name} has no {setting}; yours was ignored.", name=word_name(limits.name), setting=NAMES[setting.replace("_", " ")])
+        for setting in SAMPLED
+        if getattr(request, setting) is not None and setting not in limits.settings
+    ]  # fmt: skip
 
 
 def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable[VoiceContext]) -> VoiceContext | None:

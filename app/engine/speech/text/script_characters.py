@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Final
 
 from app.base.sentence import Sentence, say_to_all
 from app.engine.models.model_names import word_name
@@ -11,6 +12,8 @@ from app.engine.speech.text.script_problem import Problem
 from app.engine.speech.text.written_out import can_read
 
 ACCENTS_MOST = 30
+LATIN: Final = frozenset({"en", "de", "es", "fr", "it", "nl", "pt"})
+"""Languages written in Latin letters: to a voice that speaks another one too, no character is strange."""
 PLAIN = str.maketrans(
     {
         **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―", " - "), "−": "-", "‐": "-", "‑": "-",
@@ -40,7 +43,8 @@ def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
                 "note",
                 say_to_all(
                     "script.typographic",
-                    "Curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better: {count}.",
+                    "Curly quotes, long dashes and similar characters are replaced by plain ones, which {name} reads better: {count}.",
+                    name=word_name(limits.name),
                     count=replaced,
                 ),
             )
@@ -63,7 +67,9 @@ def is_strange(sign: str, limits: VoiceLimits) -> bool:
     """Tell whether a voice skips a character, or makes noise of it."""
     if unicodedata.category(sign).startswith("Z"):
         return False
-    return ord(sign) > 0x24F if limits.letters is None else not can_read(sign)
+    if limits.letters is not None:
+        return not can_read(sign)
+    return ord(sign) > 0x24F and LATIN.issuperset(limits.languages)
 
 
 def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
@@ -71,4 +77,16 @@ def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:
         return say_to_all(
             "script.skipped", "{name} only reads English. It skips these characters: {signs}", name=word_name(limits.name), signs=signs
         )
-    return say_to_all("script.not-english", "Dia only knows English. These characters may come out as noise: {signs}", signs=signs)
+    if limits.languages != ("en",):
+        return say_to_all(
+            "script.not-known",
+            "{name} may not know these characters; they may come out as noise: {signs}",
+            name=word_name(limits.name),
+            signs=signs,
+        )
+    return say_to_all(
+        "script.not-english",
+        "{name} only knows English. These characters may come out as noise: {signs}",
+        name=word_name(limits.name),
+        signs=signs,
+    )

@@ -31,7 +31,7 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
     for mark in [*MARK.finditer(text), None]:
         chunk = text[begin : mark.start() if mark else len(text)]
         if _WORD.search(chunk) or ROUND.search(chunk):
-            if not tagged and not said:
+            if not tagged and not said and limits.speakers > 1:
                 problems.append(
                     Problem("note", say_to_all("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
                 )
@@ -43,12 +43,26 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
         begin = mark.end()
         if mark[1]:
             speaker, tagged = int(mark[1]), True
-            corrected += mark[0] not in ("[S1]", "[S2]")
-            if speaker not in (1, 2):
+            corrected += mark[0] != f"[S{speaker}]"
+            if not 1 <= speaker <= limits.speakers:
                 wrong.append(mark[0])
         else:
             yield Pause(_read_pause_s(mark, problems))
-    if wrong:
+    if wrong and limits.speakers != 2:
+        problems.append(
+            Problem(
+                "fatal",
+                say_to_all(
+                    "script.speakers-many",
+                    "{name} has {count} {count:speaker|speakers}, but the script uses {tags}. Give these lines to {known}.",
+                    tags=tuple(dict.fromkeys(wrong[:5])),
+                    name=word_name(limits.name),
+                    count=limits.speakers,
+                    known=limits.tags,
+                ),
+            )
+        )
+    elif wrong:
         problems.append(
             Problem(
                 "fatal",

@@ -192,7 +192,11 @@ def _sum_seconds(atoms: list[_Atom]) -> float:
 
 
 def _fits(atoms: list[_Atom], most_s: float, limits: VoiceLimits) -> bool:
-    return limits.silence_s + _sum_seconds(atoms) <= most_s and sum(atom.bytes + 1 for atom in atoms) - 1 <= _limit_bytes(limits)
+    return (
+        limits.silence_s + _sum_seconds(atoms) <= most_s
+        and sum(atom.bytes + 1 for atom in atoms) - 1 <= _limit_bytes(limits)
+        and (limits.speakers_a_part >= limits.speakers or len({atom.turn.speaker for atom in atoms}) <= limits.speakers_a_part)
+    )
 
 
 def _limit_bytes(limits: VoiceLimits) -> int:

@@ -18,7 +18,6 @@ from app.engine.speech.text.script_marks import LENGTH, MARK
 NEAR_MOST: Final = 3
 SIMILAR: Final = 0.6
 """How alike a known word has to be spelt to be offered."""
-SPEAKERS: Final = ("[S1]", "[S2]")
 _LETTERS: Final = re.compile(r"[^\x00-\x7f]++")
 
 
@@ -33,14 +32,14 @@ def find_in_script(text: str, limits: VoiceLimits) -> list[Unknown]:
 
 def _find_in_script(text: str, limits: VoiceLimits) -> Iterator[Unknown]:
     for mark in MARK.finditer(text):
-        if mark[1] and int(mark[1]) not in (1, 2):
-            yield Unknown(*mark.span(), SPEAKERS)
+        if mark[1] and not 1 <= int(mark[1]) <= limits.speakers:
+            yield Unknown(*mark.span(), limits.tags)
         elif not mark[1] and mark[2].strip() and LENGTH.fullmatch(mark[2]) is None:
             yield Unknown(*mark.span(), ("(pause 0.5s)",))
     for tag in SQUARE.finditer(text):
         inside = tag[1].strip().lower()
         if MARK.fullmatch(tag[0]) is None and inside not in limits.nonverbals:
-            yield Unknown(*tag.span(), (*_name_near_sounds(inside, limits), *SPEAKERS))
+            yield Unknown(*tag.span(), (*_name_near_sounds(inside, limits), *limits.tags))
     for sound in ROUND.finditer(text):
         inside = sound[1].strip().lower()
         if MARK.fullmatch(sound[0]) is not None or inside in limits.nonverbals:

@@ -53,3 +53,12 @@ def test_a_voice_that_reads_letters_is_forecast_by_them() -> None:
     assert forecast_seconds([Turn(1, text)], DIA) == DIA.silence_s + estimate_seconds(text)
     unmeasured = dataclasses.replace(STARTER, signs_per_s=None)
     assert forecast_seconds([Turn(1, text)], unmeasured) == unmeasured.silence_s + estimate_seconds(text, unmeasured)
+
+
+def test_a_voice_of_one_speaker_at_a_time_has_each_turn_in_a_part_of_its_own() -> None:
+    """Also turns too short to stand alone, which others join."""
+    text = "[S1] Yes. [S2] No, not at all. [S1] Why not? It would be good, and it is not far from here. [S2] No."
+    both, alone = (parse_script(text, dataclasses.replace(DIA, speakers_a_part=most)).parts for most in (2, 1))
+    assert max(len(part.speakers) for part in both) == 2
+    assert [part.speakers for part in alone] == [{1}, {2}, {1}, {2}]
+    assert " ".join(part.text for part in alone) == text

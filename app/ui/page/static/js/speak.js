@@ -23,7 +23,7 @@ function drawCheck(view) {
     place.innerHTML = `<div class="h-chips" role="group"></div><ol class="h-turns"></ol>
       <p class="h-check"><span class="h-badge"></span> <span class="h-soft"></span></p><ul class="h-problems"></ul>`;
   }
-  const chips = ["(pause 0.5s)", "[S1]", "[S2]", ...view.nonverbals.map((name) => `(${name})`)];
+  const chips = ["(pause 0.5s)", ...view.tags, ...view.nonverbals.map((name) => `(${name})`)];
   chips.sort((a, b) => rank(a) - rank(b));
   list(place.querySelector(".h-chips"), chips, (name) => name, (name) => {
     const chip = el(`<button type="button" class="h-chip"></button>`);
