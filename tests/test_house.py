@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.engine.models.voice_families import FAMILIES
 from tests.support.places import TOP
 from tests.support.source_trees import tree_of
 
@@ -18,7 +19,7 @@ FILES = sorted([*(TOP / "app").rglob("*.py"), *(TOP / "bench").rglob("*.py")])
 NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 COMPUTE = (
     "app.compat.attention", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
-    "app.engine.session", "app.engine.speech.run", "app.engine.speech.dia", "bench.cases", "bench.full_size", "bench.speech_rows",
+    "app.engine.session", "app.engine.speech.run", *(family.package for family in FAMILIES.values()), "bench.cases", "bench.full_size", "bench.speech_rows",
 )  # fmt: skip
 """Where importing a module may bring torch; a contract in pyproject.toml says who may name it."""
 EXTRA = "app.machines.cluster"
@@ -66,7 +67,8 @@ def test_every_file_says_what_it_is() -> None:
 def test_importing_does_nothing() -> None:
     """Every module of a room without torch: no torch comes with it, no environment is written, no logging set up."""
     names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in NAMES]
-    quiet = [name for name in names if not name.startswith((*COMPUTE, EXTRA)) and name != "app.__main__"]
+    facts = {f"{family.package}.facts" for family in FAMILIES.values()}
+    quiet = [name for name in names if (name in facts or not name.startswith((*COMPUTE, EXTRA))) and name != "app.__main__"]
     code = (
         "import logging, os, sys; from importlib import import_module; import gradio; before = dict(os.environ)\n"
         f"for name in {quiet!r}: import_module(name)\n"
