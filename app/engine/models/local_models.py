@@ -188,7 +188,7 @@ def _describe(file: Path, at: os.stat_result, plain: bool) -> _File:
 def _examine(path: Path, catalog: _Catalog) -> Seen:
     try:
         model = detect_model(path, *catalog)
-        limits = read_limits(path) if model.kind == "speech" else None
+        limits = read_limits(path, family=model.family) if model.kind == "speech" else None
     except Trouble as trouble:
         return Seen(there=True, trouble=copy(trouble))
     return Seen(there=True, model=model, limits=limits)

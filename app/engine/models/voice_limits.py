@@ -99,13 +99,14 @@ def clip_key(clip: Path | str) -> str:
 DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
 
 
-def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
-    """Read the limits as the folder's family does; as the first does where it names none. Raise a Trouble if they are damaged."""
+def read_limits(folder: Path, codec: Path | None = None, family: str = "") -> VoiceLimits:
+    """Read the limits as the folder's family does; as the first does where it names none. Raise a Trouble if they are damaged. `family`: its
+    name, where that is known."""
     try:
-        family = (
-            FAMILIES.get(str(read_config(folder, "config.json").get("model_type"))) if os.path.lexists(folder / "config.json") else None
-        )
-        found: VoiceLimits = (family or next(iter(FAMILIES.values()))).facts.read_limits(folder, codec)
+        if not family and os.path.lexists(folder / "config.json"):
+            family = str(read_config(folder, "config.json").get("model_type"))
+        row = FAMILIES.get(family) or next(iter(FAMILIES.values()))
+        found: VoiceLimits = row.facts.read_limits(folder, codec)
         return found
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
         raise Trouble(

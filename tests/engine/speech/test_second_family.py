@@ -112,15 +112,17 @@ def test_what_it_cannot_do_is_said_before_it_is_loaded(tone: Path, tmp_path: Pat
     assert "Dia" not in words and "[S2]" not in words and "П" not in words
 
 
-@pytest.mark.parametrize("parameters", [10_000, 3_000_000_000])
-def test_every_machine_has_a_plan_for_it(tone: Path, tmp_path: Path, parameters: int) -> None:
+def test_every_machine_has_a_plan_for_it(tone: Path, tmp_path: Path) -> None:
     """Also where it would not fit, and where Dia's weights would be packed, widened, sent, or a row of it captured."""
-    place, found = home(tmp_path / "home").create(), catalog.find(str(tone))
-    model = replace(found, parts=(replace(found.parts[0], parameters=parameters, linear=parameters),))
+    place, found, large = home(tmp_path / "home").create(), catalog.find(str(tone)), 3_000_000_000
+    model, seen = (
+        replace(found, parts=(replace(found.parts[0], parameters=large, linear=large),)),
+        {each.subject: each for each in list_verdicts()},
+    )
     for name, machine in MACHINES.items():
         assert find_need(place, machine, model).batch == 1, "there is no guidance"
-        for choice in (Choice(), Choice(quantised="int8"), Choice(dtype="float32")):
-            plan = make_plan(place, machine, model, choice, {each.subject: each for each in list_verdicts()}, itself=True)
+        for choice, itself in ((Choice(), True), (Choice(quantised="int8"), False)):
+            plan = make_plan(place, machine, model, choice, seen, itself=itself)
             speech = plan.of("speech")
             assert speech is not None and speech.storage == speech.compute and speech.linear is None, name
             assert (plan.quantised, plan.row) == ("none", "calls") and plan.offload in ("none", "model"), name

@@ -108,8 +108,8 @@ def find(path: Path) -> SpokenPart | None:
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"]).astype(np.int16)
         return SpokenPart(
-            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes if len(codes) else None, path,
-            len(codes) or values["frames"], values.get("doubt", ""),
+            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes if values["codes"] else None, path,
+            len(codes) if values["codes"] else values["frames"], values.get("doubt", ""),
         )  # fmt: skip
     except (FileNotFoundError, ValueError, RecursionError):
         return None
