@@ -71,6 +71,8 @@ class VoiceLimits:
     measured: it may laugh, or wait."""
     edition: str = ""
     """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
+    imitates: bool = True
+    """Whether it follows clips at all."""
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)

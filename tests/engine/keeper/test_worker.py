@@ -60,11 +60,8 @@ def ahead(
 @pytest.mark.slow
 def test_all_of_it_where_nobody_asks() -> None:
     there, _ = ahead("here._orders.put(Quit()) if name == worker.AHEAD[-1] else None")
-    assert (
-        there == list(AHEAD)
-        and there[-1] == "app.engine.pictures.run.painter"
-        and {"app.engine.speech.run.loader", "app.engine.speech.dia.voice"} <= set(there)
-    )
+    assert there == list(AHEAD) and there[-1] == "app.engine.pictures.run.painter"
+    assert {"app.engine.speech.run.loader", "app.engine.speech.dia.voice"} <= set(there)
 
 
 def test_nothing_where_somebody_asked() -> None:

@@ -19,7 +19,7 @@ def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
     return VoiceLimits(
         name="Tone", speakers=1, speakers_a_part=1, languages=("en", "uk"), bytes_most=400, rows_most=int(5 * most_s * frame_rate), delay=0,
         rate=rate, frame_rate=frame_rate, part_least_s=0.0, part_aim_s=0.8 * most_s, part_most_s=most_s, bytes_per_s=15.0,
-        nonverbals=frozenset(), carries=False, own_voices=frozenset(), settings={"temperature": 1.0},
+        nonverbals=frozenset(), carries=False, imitates=False, settings={"temperature": 1.0},
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
     """Return the words of a clip this model can follow; raise a Trouble if it cannot. Reads no sound."""
     if not prompt.transcript.strip():
         raise Trouble(say_to_all("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
-    if limits.own_voices == frozenset() and not limits.ready:
+    if not limits.imitates:
         advice = say("owner.dia-clips", "Dia can imitate any recording.")
         raise Trouble(
             say_to_all("voice.none", "{name} cannot imitate recordings. {advice}", name=word_name(limits.name), advice=advice),
