@@ -163,12 +163,24 @@ def test_it_speaks_as_long_as_its_text_and_is_heard_meanwhile(run: Run, monkeypa
     assert not np.array_equal(read_result(run("other", seed=4))[0], samples)
 
 
-@pytest.mark.parametrize("after", [1, 4])
-def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Run, after: int) -> None:
+@pytest.mark.parametrize("after", [1, 2, 6])
+def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Run, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    step, steps = Humming.step, list[int]()
+
+    def count(making: Humming) -> None:
+        step(making)
+        steps.append(making.made)
+
+    monkeypatch.setattr(Humming, "step", count)
     whole, _ = read_result(run("whole"))
+    needed, steps[:] = len(steps), []
     stopped = run("job", stop_after=after)
-    assert isinstance(stopped[-1], Stopped) and stopped[-1].files
-    assert np.array_equal(read_result(run("job"))[0], whole)
+    assert isinstance(stopped[-1], Stopped) and stopped[-1].files and len(steps) < needed
+    events = run("job")
+    assert np.array_equal(read_result(events)[0], whole)
+    assert len(steps) == needed, "no step is made twice"
+    first = next(each for each in events if isinstance(each, Sound))
+    assert first.start_s > 0, "what was heard before is not sent again"
 
 
 def test_a_state_of_anybodys_begins_anew(run: Run, tmp_path: Path) -> None:
