@@ -15,6 +15,7 @@ from typing import Final
 from app.base.sentence import Sentence
 from app.engine.jobs.events import Event, Finished, Note, Preview
 from app.engine.jobs.journal import Job
+from app.engine.jobs.parts import drop_begun
 from app.engine.jobs.request import Request
 from app.engine.keeper.keeper import Keeper
 from app.machines.asking import Asking
@@ -223,7 +224,7 @@ class SharedJob:
         try:
             part = self.pieces.tell(place, next(iter(files.values())))
             self._keeper.take_over(self.job.id, part, files, known.name if known is not None else "")
-            (self._folder / self.pieces.name_begun(place)[1]).unlink(missing_ok=True)
+            drop_begun(self._folder / self.pieces.name_begun(place)[1])
         except OSError:  # the disk is full, or the job has just ended; the engine says so
             self.faults += 1
 

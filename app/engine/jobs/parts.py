@@ -21,6 +21,8 @@ MACHINES: Final = "machines.json"
 """Which machine made which file, where it was another one."""
 LENT_OUT: Final = "lent-out"
 """Another machine was at the job. It goes on by itself after a restart, for nothing here failed."""
+ELSEWHERE: Final = ".elsewhere"
+"""Ends the name of a mark beside a begun file in which another machine had a hand; also once this one goes on with it."""
 DIGITS_MOST: Final = 4
 """Of a part's place."""
 
@@ -97,6 +99,25 @@ def list_made(folder: Path) -> tuple[str, ...]:
 def drop_passing(folder: Path) -> None:
     for piece in [each for files in FILES.values() for each in folder.glob(files.passing)]:
         piece.unlink(missing_ok=True)
+
+
+def mark_elsewhere(begun: Path) -> None:
+    begun.with_name(begun.name + ELSEWHERE).touch()
+
+
+def drop_begun(begun: Path) -> None:
+    """Delete what a part was begun with, or begins with no more."""
+    begun.unlink(missing_ok=True)
+    begun.with_name(begun.name + ELSEWHERE).unlink(missing_ok=True)
+
+
+def drop_elsewhere(folder: Path) -> bool:
+    """Delete what other machines had begun of a job; tell whether there was any. What breaks meanwhile says nothing of this machine."""
+    begun = [mark.with_suffix("") for mark in folder.glob(f"*{ELSEWHERE}")]
+    there = any(each.is_file() for each in begun)
+    for each in begun:
+        drop_begun(each)
+    return there
 
 
 class Parts:

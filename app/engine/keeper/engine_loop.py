@@ -15,6 +15,7 @@ from app.base.disk_faults import is_disk_full
 from app.base.trouble import DiskFull
 from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.messages import Beat, JobEvent, Planned, Ready, Report, Run, Stop
+from app.engine.jobs.parts import drop_elsewhere
 from app.engine.jobs.tasks import is_journalled, is_lent, is_task
 from app.engine.keeper.child import Child
 from app.engine.keeper.disk_room import DiskRoom
@@ -288,8 +289,9 @@ class EngineLoop:
         if is_task(run.job):
             self._finish(run.job, end_measuring(death))
             return
-        died = describe_death(death, self._board.get(run.job))
-        record = self.ends.deaths.count(run.job, self._stores.job_folder(run.job), died)
+        folder = self._stores.job_folder(run.job)
+        died = None if drop_elsewhere(folder) else describe_death(death, self._board.get(run.job))
+        record = self.ends.deaths.count(run.job, folder, died)
         if record.over:
             self._finish(run.job, give_up_on_job(death, record), any(record.reached.values()))
             return

@@ -23,7 +23,7 @@ from app.compat.planning.types import Choice, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
-from app.engine.jobs.parts import list_made
+from app.engine.jobs.parts import drop_elsewhere, list_made
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
 from app.engine.kinds import check
@@ -145,7 +145,17 @@ class Session:
                     step = event.done + 1 if isinstance(event, Step) else step
                     yield event
                 return
-            except (RuntimeError, MemoryError) as fault:
+            except (Trouble, OSError):
+                raise
+            except Exception as fault:
+                if not loading and drop_elsewhere(job):
+                    release()
+                    yield Note(
+                        say("session.begun-elsewhere", "What another computer had begun cannot be continued here, so it is made anew.")
+                    )
+                    continue
+                if not isinstance(fault, RuntimeError | MemoryError):
+                    raise
                 kind = classify_fault(fault)
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__

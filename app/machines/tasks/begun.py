@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.base import atomic_write
-from app.engine.jobs.parts import FILES, PAINTED, SPOKEN
+from app.engine.jobs.parts import FILES, PAINTED, SPOKEN, mark_elsewhere
 from app.engine.jobs.request import Request
 from app.engine.kinds import KINDS
 from app.engine.speech.sound.arrived import is_sound
@@ -36,6 +36,7 @@ def keep(arrived: Path, target: Path) -> bool:
         return _keep_spoken(arrived, target)
     if measure(arrived) <= measure(target):
         return False
+    mark_elsewhere(target)
     atomic_write.put_in_place(arrived, target)
     return True
 

@@ -20,9 +20,10 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.messages import Died
+from app.engine.jobs.parts import SPOKEN, mark_elsewhere
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.keeper import engine_life, engine_loop
-from app.engine.keeper.deaths import DEATHS, DeathRecord
+from app.engine.keeper.deaths import DEATHS, DeathRecord, DeathRecords
 from app.engine.keeper.delivery import Delivery, deliver, format_ranges
 from app.engine.keeper.job_end import JobEnds
 from app.engine.keeper.job_folder import attach_delivery
@@ -179,6 +180,23 @@ def test_an_engine_that_dies_at_its_start_is_no_death_of_the_job(open_: Open) ->
     keeper = open_({"parts": 2}, {"dies": "start"}, {"dies": "start"}, {"dies": "loading"}, {})
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     assert isinstance(end_of(keeper, job.id), Finished)
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_an_engine_that_dies_of_what_another_machine_began_avoids_nothing(
+    open_: Open, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
+    told, count = list[Died | None](), DeathRecords.count
+    monkeypatch.setattr(DeathRecords, "count", lambda self, job, folder, died: (told.append(died), count(self, job, folder, died))[1])
+    keeper = open_({"parts": 2})
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    begun = SPOKEN.begun_path(keeper.folder(job.id), 2)
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    begun.write_text("{}")
+    if elsewhere:
+        mark_elsewhere(begun)
+    assert isinstance(end_of(keeper, job.id), Finished)
+    assert [each is None for each in told] == [elsewhere] and begun.exists() is not elsewhere
 
 
 def test_a_command_is_told_that_it_does_not_start(open_: Open) -> None:

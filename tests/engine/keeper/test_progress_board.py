@@ -41,4 +41,4 @@ def test_who_joins_while_an_event_is_posted_hears_it_once(monkeypatch: pytest.Mo
     board.post("job", end)
     joining.join()
     assert heard.count(step) == 1 and heard[-1] == end
-    assert not board._watchers
+    assert not board.watchers

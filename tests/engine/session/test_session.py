@@ -28,6 +28,7 @@ from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
+from app.engine.jobs.parts import FILES, mark_elsewhere
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models import catalog
@@ -250,6 +251,26 @@ def test_memory_that_never_suffices_ends_in_a_sentence(
     broken(session, monkeypatch, [MemoryError() for _ in range(40)])
     end = run(speech(models))[-1]
     assert isinstance(end, Failed) and end.cure == "smaller"
+
+
+@pytest.mark.parametrize("fault", [NumbersBroke(1), torch.OutOfMemoryError("out of memory"), RuntimeError("odd"), ZeroDivisionError()])
+@pytest.mark.parametrize("kind", ["speech", "picture"])
+def test_what_another_machine_began_teaches_nothing_about_this_one(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, fault: Exception
+) -> None:
+    """It may hold anything, so that any fault may be its doing; the next one is this machine's own."""
+    request, model = (speech(models), Speaker) if kind == "speech" else (picture(models), Painter)
+    begun = FILES[request.kind].begun_path(tmp_path / "job", 0)
+    begun.parent.mkdir()
+    begun.write_text("{}")
+    mark_elsewhere(begun)
+    broken(session, monkeypatch, [fault], model)
+    events = run(request)
+    assert isinstance(events[-1], Finished), events[-1]
+    assert "session.begun-elsewhere" in [event.sentence.key for event in events if isinstance(event, Note)]
+    assert not [each for each in session.verdicts if each.kind == "rung"] and not [*begun.parent.glob(f"{begun.name}*")]
+    broken(session, monkeypatch, [NumbersBroke(1)], model)
+    assert [event.fallback for event in run(request, job="own") if isinstance(event, Adjusted)] == ["contiguous"]
 
 
 def test_a_fault_that_is_not_the_machines_is_not_answered_by_a_fallback(

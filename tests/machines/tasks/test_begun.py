@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.parts import ELSEWHERE, SPOKEN, drop_elsewhere
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
@@ -58,6 +58,9 @@ def test_the_one_that_is_further_stays(tmp_path: Path) -> None:
     rows = tmp_path / "unfinished-000.json"
     rows.write_text(json.dumps({"rows": [[1], [2]]}))
     assert keep(rows, tmp_path / "job" / "unfinished-000.json")
+    (target.with_name("latent-8.safetensors")).touch()
+    assert drop_elsewhere(target.parent) and [each.name for each in target.parent.iterdir()] == ["latent-8.safetensors"]
+    assert not drop_elsewhere(target.parent)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,9 @@ def test_what_is_begun_travels_with_its_task(tmp_path: Path) -> None:
     ((sha256, path),) = packed.files.items()
     assert json.loads(packed.body)["files"] == {sha256: path.stat().st_size} and path.name == sha256
     put_into(tmp_path / "there", packed.body, tmp_path / "aside")
-    assert measure(tmp_path / "there" / "latent-0.safetensors") == 6 and len([*(tmp_path / "there").iterdir()]) == 1
+    there = {each.name for each in (tmp_path / "there").iterdir()}
+    assert there == {"latent-0.safetensors", "latent-0.safetensors" + ELSEWHERE}
+    assert measure(tmp_path / "there" / "latent-0.safetensors") == 6
     save_latent(tmp_path / "there" / "latent-0.safetensors", 9)
     put_into(tmp_path / "there", packed.body, tmp_path / "aside")
     assert measure(tmp_path / "there" / "latent-0.safetensors") == 9, "it was further itself"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.engine.jobs.parts import PAINTED
+from app.engine.jobs.parts import PAINTED, drop_begun
 from app.engine.jobs.request import to_json
 from app.engine.models.fingerprint import fingerprint
 from app.engine.models.model import Model
@@ -55,7 +55,7 @@ class Loop:
 
     def begin_anew(self) -> None:
         """Forget what was kept of the picture."""
-        self.pictures[0].checkpoint_path.unlink(missing_ok=True)
+        drop_begun(self.pictures[0].checkpoint_path)
         self.start = None
         self.elapsed_s.clear()
 

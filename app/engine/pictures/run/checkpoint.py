@@ -11,15 +11,11 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from app.compat.machine.fault_words import is_out_of_memory
 from app.engine.models.loading.generator_state import is_state
-from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.loading.save_tensors import save_tensors
 
-BLAMED_STEPS = 2
-"""Own steps after a checkpoint within which it is taken for the cause of whatever torch refuses."""
-_ODD = (LookupError, TypeError, ValueError, AttributeError, NumbersBroke)
-"""What a scheduler raises whose state is not its own, and what large latents end in, however late: perhaps only in the VAE."""
+_ODD = (LookupError, TypeError, ValueError, AttributeError)
+"""What a scheduler raises whose state is not its own."""
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
 _DTYPES = {str(each).removeprefix("torch."): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
@@ -99,10 +95,9 @@ def fits(checkpoint: Checkpoint, scheduler: Any, generator: torch.Generator, sam
     )
 
 
-def is_to_blame(start: Checkpoint | None, fault: Exception, own_steps: int) -> bool:
-    """Tell whether a run failed by what it went on from: another machine may have sent anything. Such a fault says nothing of this one."""
-    refused = isinstance(fault, RuntimeError) and own_steps <= BLAMED_STEPS and not is_out_of_memory(str(fault))
-    return start is not None and not start.complete and (refused or isinstance(fault, _ODD))
+def is_to_blame(start: Checkpoint | None, fault: Exception) -> bool:
+    """Tell whether a run failed by what it went on from, whoever made it. Whatever else another machine's ends in, the session answers."""
+    return start is not None and not start.complete and isinstance(fault, _ODD)
 
 
 def restore_state(scheduler: Any, state: Mapping[str, Any], device: torch.device) -> None:

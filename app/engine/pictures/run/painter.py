@@ -18,7 +18,7 @@ from app.compat.planning.types import Plan
 from app.engine.jobs import quicker
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
-from app.engine.jobs.parts import PAINTED
+from app.engine.jobs.parts import PAINTED, drop_begun
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.at_once import count_at_once
 from app.engine.models.forecast import count_steps
@@ -184,7 +184,7 @@ class Painter:
             try:
                 self._paint_through(run, loop, land)
             except Exception as fault:
-                if not checkpoint.is_to_blame(loop.start, fault, len(loop.elapsed_s)):
+                if not checkpoint.is_to_blame(loop.start, fault):
                     raise
                 loop.begin_anew()
                 self._paint_through(run, loop, land)
@@ -198,7 +198,7 @@ class Painter:
             if latents is not None and not picture.path.is_file():
                 self._finish(run, loop, picture, latents[row : row + 1])
             if picture.path.is_file():
-                picture.checkpoint_path.unlink(missing_ok=True)
+                drop_begun(picture.checkpoint_path)
             land(picture)
 
     def _finish(self, run: _Run, loop: Loop, picture: Picture, latents: torch.Tensor) -> None:

@@ -17,7 +17,7 @@ from app.base.duration import word_duration
 from app.base.sentence import say
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Doubt, Event, Note
-from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.parts import SPOKEN, drop_begun
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.speech.family import PartTask, Voice
 from app.engine.speech.run.pace import STEP_EVERY_S, Pace
@@ -170,7 +170,7 @@ class PartRun:
         )
         spoken_parts.save(saved, samples, rate)
         if whole:
-            SPOKEN.begun_path(self._job, task.index).unlink(missing_ok=True)
+            drop_begun(SPOKEN.begun_path(self._job, task.index))
         return saved
 
 
