@@ -49,14 +49,15 @@ def _load_own(kind: Any, folder: Path) -> Any:
 
 
 def _explaining(call: Callable[..., Any], folder: Path) -> Callable[..., Any]:
-    """Have a call raise a Trouble for the library's own faults: a panic, which is no Exception and would end the engine, or a bare Exception."""
+    """Have a call raise a Trouble for the library's own faults: a panic, which is no Exception and would end the engine, a bare Exception, or a
+    number too large for it, as the length of a tokenizer that has none."""
 
     @functools.wraps(call)
     def explained(*args: Any, **kwargs: Any) -> Any:
         try:
             return call(*args, **kwargs)
         except BaseException as fault:
-            if type(fault).__name__ not in ("PanicException", "Exception"):
+            if type(fault).__name__ not in ("PanicException", "Exception", "OverflowError"):
                 raise
             raise Trouble(
                 say(

@@ -227,6 +227,12 @@ def test_a_tokenizer_that_breaks_off_over_a_prompt_is_told(model: Path) -> None:
     assert refused(lambda: tokenizer("a red ball")).sentence.key == "load.tokenizer"
 
 
+def test_a_tokenizer_that_has_no_length_is_told(model: Path) -> None:
+    (model / "tokenizer" / "tokenizer_config.json").unlink()
+    tokenizer = load_tokenizer(transformers.PreTrainedTokenizerFast, model / "tokenizer")
+    assert refused(lambda: tokenizer("a red ball", truncation=True, max_length=tokenizer.model_max_length)).sentence.key == "load.tokenizer"
+
+
 def test_a_voices_tokenizer_that_its_library_cannot_read_is_told(voice: Path) -> None:
     change(voice / "tokenizer_config.json", added_tokens_decoder={"0": 131072})
     assert refused(lambda: speak(voice)).sentence.key == "speech.broken"
