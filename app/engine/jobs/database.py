@@ -35,6 +35,8 @@ END;
 VERSION = 1
 """Of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
 BUSY_S = 10
+LIST_STEPS = 100_000
+"""Of SQLite's for the list of tables; Hearth's takes a few hundred."""
 
 
 SHADOWS = {("table", f"words_{name}", f"words_{name}") for name in ("data", "idx", "docsize", "config")}
@@ -46,6 +48,13 @@ def describe_schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
     rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
     found = {tuple(" ".join(str(each).split()) for each in row) for row in rows}
     return {row[:3] if row[:3] in SHADOWS else row for row in found}
+
+
+def read_list(connection: sqlite3.Connection) -> None:
+    """Have SQLite read the list of tables; raise sqlite3.Error if it has no end: pages of a stranger's may refer to each other."""
+    connection.set_progress_handler(lambda: True, LIST_STEPS)
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    connection.set_progress_handler(None, 0)
 
 
 def make_empty() -> sqlite3.Connection:
@@ -96,6 +105,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         connection.row_factory = sqlite3.Row
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # one damaged letter takes no page of the shelf
+        read_list(connection)
         if describe_schema(connection):
             check(connection)
         connection.execute("PRAGMA journal_mode=WAL")

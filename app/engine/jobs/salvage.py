@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.jobs.database import make_empty
+from app.engine.jobs.database import make_empty, read_list
 
 Row = dict[str, Any]
 PAGE_BYTES: Final = 4096
@@ -46,6 +46,7 @@ def read_rows(file: Path, tables: Mapping[str, Sequence[str]], anew: bool = Fals
         with suppress(*FAULTS), closing(sqlite3.connect(address, uri=True)) as connection:
             connection.row_factory = sqlite3.Row
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, size)
+            read_list(connection)
             real = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table' AND rootpage>0")}
             for table in found.keys() & real:  # a view may be a query without an end
                 about = connection.execute(f'PRAGMA table_xinfo("{table}")').fetchall()
@@ -68,7 +69,7 @@ def _read_table(connection: sqlite3.Connection, table: str, names: Sequence[str]
     """Read a table, up to what a file of its size can hold: pages of a stranger's may refer to each other without end."""
     rows: dict[int, Row] = {}
     columns, end_s = ", ".join(f'"{name}"' for name in names), time.monotonic() + MOST_S
-    for row in _find_rows(connection, f'SELECT rowid AS "rowid", {columns} FROM "{table}"'):
+    for row in _find_rows(connection, f'SELECT rowid AS "rowid", {columns} FROM "{table}"', end_s):
         values = dict(row)
         rows.setdefault(values.pop("rowid"), values)
         most_bytes -= ROW_BYTES + sum(len(value) for value in values.values() if isinstance(value, str | bytes))
@@ -77,10 +78,10 @@ def _read_table(connection: sqlite3.Connection, table: str, names: Sequence[str]
     return [rows[number] for number in sorted(rows)]
 
 
-def _find_rows(connection: sqlite3.Connection, query: str) -> Iterator[sqlite3.Row]:
+def _find_rows(connection: sqlite3.Connection, query: str, end_s: float) -> Iterator[sqlite3.Row]:
     """Yield a table's rows from its start, past those that cannot be read, and after more of these than a page has, from its end."""
     following = skipped = 0
-    while skipped < SKIPPED_MOST:
+    while skipped < SKIPPED_MOST and time.monotonic() < end_s:  # a row that cannot be read may take as long as the file is large
         try:
             for row in connection.execute(f"{query} WHERE rowid>=? ORDER BY rowid", (following,)):
                 yield row

@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -350,6 +352,18 @@ def test_rows_around_a_damaged_page_are_read(place: Home) -> None:
     assert len(leaves) > 8 and lost and len(salvage.read_rows(place.database, list_columns())["jobs"]) == 68 - lost
 
 
+def test_rows_that_cannot_be_read_take_no_longer_than_others(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may go on in as many pages as the file has, so that a thousand of them took minutes, between rows that can be read for as long as one likes."""
+    data = bytearray(place.database.read_bytes())
+    leaf = next(at for at in range(0, len(data), 4096) if data[at] == 0x0D and b"Waiting, number" in data[at : at + 4096])
+    data[leaf : leaf + 4096] = bytes(4096)
+    place.database.write_bytes(data)
+    columns = {"jobs": ["request"]}
+    last = salvage.read_rows(place.database, columns)["jobs"][-1]
+    monkeypatch.setattr(salvage, "time", SimpleNamespace(monotonic=count(0, salvage.MOST_S / 2).__next__))
+    assert salvage.read_rows(place.database, columns)["jobs"] == [last], "the time is up before one that can be read is reached"
+
+
 def test_what_a_stranger_has_calculated_is_not_read(tmp_path: Path) -> None:
     """12 KB asked for 200 MB."""
     with closing(sqlite3.connect(tmp_path / "hearth.sqlite3")) as connection, connection:
@@ -371,6 +385,41 @@ def test_rows_that_share_their_pages_take_no_more_than_the_file(tmp_path: Path) 
         struct.pack_into(">I", data, 4096 + cell + 4 + 489, 3)
     file.write_bytes(data)
     assert len(salvage.read_rows(file, list_columns())["jobs"]) == 3, "twice what the file has, and no more"
+
+
+def _make_page(kind: int, cells: list[bytes], right: int = 0, at: int = 0) -> bytes:
+    """Make a page of a table: a leaf (13), or one that leads to others (5)."""
+    page, content, begins = bytearray(4096), 4096, b""
+    for cell in cells:
+        content -= len(cell)
+        page[content : content + len(cell)] = cell
+        begins += struct.pack(">H", content)
+    header = struct.pack(">BHHHB", kind, 0, len(cells), content, 0) + (struct.pack(">I", right) if kind == 5 else b"") + begins
+    page[at : at + len(header)] = header
+    return bytes(page)
+
+
+@pytest.mark.timeout(120)
+def test_a_list_of_tables_without_end_is_not_read(place: Home) -> None:
+    """114 KB, whose first page leads to 300 ** 14 pages, all the same one, held the start for ever."""
+    with closing(sqlite3.connect(place.database)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        (index,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name='sqlite_autoindex_jobs_1'").fetchone()
+    data = place.database.read_bytes()
+    first, tables_most = len(data) // 4096 + 1, struct.unpack_from(">H", data, 103)[0]
+    assert data[100] == 13
+    tables = data[100 : 108 + 2 * tables_most].ljust(4096, b"\0")[: 108 + 2 * tables_most] + data[108 + 2 * tables_most : 4096]
+    words = b"index" + b"sqlite_autoindex_jobs_1" + b"jobs" + bytes([index])
+    record = bytes([6, 23, 59, 21, 1, 0]) + words
+    pages = [tables, _make_page(13, [bytes([len(record), 9]) + record])]
+    leads_to = [*range(first + 3, first + 16), first + 1]
+    pages += [_make_page(5, [struct.pack(">IB", page, 9)] * 300, page) for page in leads_to]
+    start = bytearray(_make_page(5, [struct.pack(">IB", first, 8)], first + 2, 100))
+    start[:100] = data[:28] + struct.pack(">I", first + len(pages) - 1) + data[32:100]
+    place.database.write_bytes(bytes(start) + data[4096:] + b"".join(pages))
+    opened = open_database(place, alone=True)
+    assert len(shelf_of(place, opened)) == 8 and len(Journal(opened).list_live()) == 60
+    opened.close()
 
 
 def test_the_command_makes_a_backup_and_says_where(place: Home, capsys: pytest.CaptureFixture[str]) -> None:
