@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import safe_open
 
 from app.base.bounded_json import read_json
@@ -90,7 +91,10 @@ def read_config(kind: Any, folder: Path) -> Any:
     values = read_json(folder / "config.json")
     values = values.get(wanted.base_config_key) or values  # CLIP's text encoder may lie there with the config of all CLIP
     quantise.check_packing(folder, values)
-    return wanted.from_dict(_drop_steering(values))
+    try:
+        return wanted.from_dict(_drop_steering(values))
+    except StrictDataclassError as fault:  # a value of another type; it is no ValueError
+        raise ValueError(" ".join(str(fault).split())) from fault
 
 
 def _drop_steering(values: Any) -> Any:

@@ -253,6 +253,13 @@ def test_a_chat_template_is_not_run(family: str, tmp_path: Path) -> None:
     )
 
 
+def test_a_value_of_another_type_is_told(model: Path, voice: Path) -> None:
+    change(model / "text_encoder" / "config.json", layer_norm_eps={"a": 1})
+    change(voice / "config.json", norm_eps={"a": 1})
+    for act, key in ((lambda: load(model), "load.broken"), (lambda: speak(voice), "speech.broken")):
+        assert (trouble := refused(act)).sentence.key == key and "norm_eps" in str(trouble)
+
+
 def test_a_config_steers_no_library(model: Path, voice: Path, seen: list[str]) -> None:
     """Names of kernels, code and weights in a config: transformers would fetch the first two, and open the third."""
     steering = {
