@@ -42,6 +42,7 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.events import END, Failed, Loading
 from app.engine.jobs.messages import JobEvent, Ready, Run
 from app.engine.jobs.request import Lora, PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.keeper.own_inputs import require_own
 from app.engine.kinds import admit
 from app.engine.models import local_models
 from app.engine.models.catalog import CATALOG
@@ -356,7 +357,13 @@ class ModelFuzzer:
         outcome = Outcome()
         for index in mutations or range(DRAWS_MOST * wanted):
             with self.broken(family, good, index, outcome) as (name, path):
-                ended = engine.run(make_request(family, path, self.folder / "good"))
+                request = make_request(family, self.keep(path) if family == "kept-voice" else path, self.folder / "good")
+                try:
+                    require_own(self.desk.keeper.home, request)
+                except Trouble as refused:
+                    outcome.ends[refused.sentence.key] += 1
+                    continue
+                ended = engine.run(request)
                 outcome.ends[ended.how] += 1
                 outcome.bad += [f"{name} -> {each}" for each in ended.bad]
                 if ended.took_s > outcome.slowest_s:
@@ -366,6 +373,12 @@ class ModelFuzzer:
                 break
         return outcome
 
+    def keep(self, path: Path) -> Path:
+        """Put a folder of voices where Hearth keeps them."""
+        place = self.desk.keeper.home.voices
+        shutil.rmtree(place)
+        return Path(shutil.copytree(path, place, symlinks=True, copy_function=_move))
+
     def list_clips(self) -> list[VoicePrompt]:
         """List what can be chosen of the voices that Hearth keeps."""
         return [each.prompt for each in voices.list_voices(self.desk.keeper.home)]
@@ -373,8 +386,7 @@ class ModelFuzzer:
     def ask_voices(self, name: str, path: Path, good: Path, outcome: Outcome) -> None:
         """Ask for the voices that Hearth keeps, with a broken one among them; then delete what is listed."""
         home = self.desk.keeper.home
-        shutil.rmtree(home.voices)
-        shutil.copytree(path, home.voices, symlinks=True, copy_function=_move)
+        self.keep(path)
         for asked, ask in {
             "voices": lambda: voices.list_offered_voices(home),
             "speaker": lambda: [(voices.find_speaker(Path(each.path)), voices.find_known(Path(each.path))) for each in self.list_clips()],

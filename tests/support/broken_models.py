@@ -355,7 +355,7 @@ def change_index(chance: random.Random, model: Path, outside: Path) -> str:
         return ""
     files: tuple[Any, ...] = (
         "../x.safetensors",
-        "../../outside/model.safetensors",
+        os.path.relpath(outside / "model.safetensors", weights.parent),
         str(outside / "model.safetensors"),
         "..\\x.safetensors",
         "a/b.safetensors",
@@ -385,8 +385,8 @@ def change_index(chance: random.Random, model: Path, outside: Path) -> str:
     )
     name = chance.choice((f"{weights.name}.index.json", "model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json"))
     _write(weights.parent / name, json.dumps(whole))
-    if chance.random() < 0.3:
-        weights.unlink()
+    if chance.random() < 0.3:  # an index is followed only where no weights have the usual name, and some are there
+        weights.rename(weights.with_name(f"other-{weights.name}"))
     return f"{weights.parent.name}/{name}"
 
 

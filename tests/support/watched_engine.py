@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from app.engine.session.session import Session
 
 DONE = "done"
+VOICES = {"_DiaModel", "DacModel"}
+TINY = {"AutoencoderTiny"}
+"""For previews, beside a family's parts."""
 
 
 def main(handle: int, folder: Path, opened: list[str]) -> None:
@@ -52,6 +56,7 @@ def main(handle: int, folder: Path, opened: list[str]) -> None:
     def work(self: worker.Worker, session: Session) -> None:
         for fault in list_open_guards():
             os.write(heard, f"{fault}\n".encode())
+        watch_classes(lambda said: os.write(heard, f"{said}\n".encode()))
         for hole in opened:
             holes.HOLES[hole]()
         work_usual(self, session)
@@ -84,6 +89,25 @@ def list_open_guards() -> list[str]:
         else:
             faults.append(f"the engine {name}")
     return faults
+
+
+def watch_classes(tell: Callable[[str], object]) -> None:
+    """Tell of each class of a model's part that is loaded and that no family has."""
+    import diffusers
+    import transformers
+
+    from app.engine.pictures.families.families import FAMILIES
+
+    known = {name for family in FAMILIES.values() for names in family.parts.values() for name in names} | VOICES | TINY
+    for base in (diffusers.ModelMixin, transformers.PreTrainedModel):
+        usual = base.from_pretrained.__func__  # type: ignore[attr-defined]
+
+        def from_pretrained(cls: type, *args: Any, usual: Callable[..., Any] = usual, **kwargs: Any) -> Any:
+            if cls.__name__ not in known:
+                tell(f"{cls.__name__} is built")
+            return usual(cls, *args, **kwargs)
+
+        base.from_pretrained = classmethod(from_pretrained)  # type: ignore[method-assign, assignment]
 
 
 def _load_gguf(engine: worker.Worker, order: Run) -> None:
