@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -112,12 +113,13 @@ def drop_begun(begun: Path) -> None:
 
 
 def drop_elsewhere(folder: Path) -> bool:
-    """Delete what other machines had begun of a job; tell whether there was any. What breaks meanwhile says nothing of this machine."""
+    """Delete what other machines had begun of a job; tell whether there was any and it is gone. What breaks meanwhile says nothing of this machine."""
     begun = [mark.with_suffix("") for mark in folder.glob(f"*{ELSEWHERE}")]
     there = any(each.is_file() for each in begun)
     for each in begun:
-        drop_begun(each)
-    return there
+        with suppress(OSError):  # another program holds it
+            drop_begun(each)
+    return there and not any(each.is_file() for each in begun)
 
 
 class Parts:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from app.engine.jobs.parts import ELSEWHERE, SPOKEN, drop_elsewhere
+from app.engine.jobs.parts import ELSEWHERE, SPOKEN, drop_elsewhere, mark_elsewhere
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
@@ -61,6 +61,9 @@ def test_the_one_that_is_further_stays(tmp_path: Path) -> None:
     (target.with_name("latent-8.safetensors")).touch()
     assert drop_elsewhere(target.parent) and [each.name for each in target.parent.iterdir()] == ["latent-8.safetensors"]
     assert not drop_elsewhere(target.parent)
+    (target.parent / "latent-9.safetensors").mkdir()
+    mark_elsewhere(target.parent / "latent-9.safetensors")
+    assert not drop_elsewhere(target.parent), "a folder cannot be deleted so, which ends nothing"
 
 
 @pytest.mark.parametrize(
