@@ -19,7 +19,7 @@ from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed, seed_of_part
-from app.engine.jobs.setting_names import NAMES
+from app.engine.jobs.settings import SPEECH
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.family import PartTask, Voice, VoiceContext
@@ -192,7 +192,7 @@ class SpeechRun:
 def _describe_ignored(request: SpeechRequest, limits: VoiceLimits) -> list[Sentence]:
     """Return a sentence for each setting that this voice does not have."""
     return [
-        say("speech.no-setting", "{name} has no {setting}; yours was ignored.", name=word_name(limits.name), setting=NAMES[setting.replace("_", " ")])
+        say("speech.no-setting", "{name} has no {setting}; yours was ignored.", name=word_name(limits.name), setting=SPEECH[setting].said)
         for setting in SAMPLED
         if getattr(request, setting) is not None and setting not in limits.settings
     ]  # fmt: skip
