@@ -99,15 +99,16 @@ def watch_classes(tell: Callable[[str], object]) -> None:
     from app.engine.pictures.families.families import FAMILIES
 
     known = {name for family in FAMILIES.values() for names in family.parts.values() for name in names} | VOICES | TINY
-    for base in (diffusers.ModelMixin, transformers.PreTrainedModel):
-        usual = base.from_pretrained.__func__  # type: ignore[attr-defined]
+    bases: tuple[Any, ...] = (diffusers.ModelMixin, transformers.PreTrainedModel)
+    for base in bases:
+        usual = base.from_pretrained.__func__
 
-        def from_pretrained(cls: type, *args: Any, usual: Callable[..., Any] = usual, **kwargs: Any) -> Any:
+        def from_pretrained(cls: type, /, *args: Any, usual: Callable[..., Any] = usual, **kwargs: Any) -> Any:
             if cls.__name__ not in known:
                 tell(f"{cls.__name__} is built")
             return usual(cls, *args, **kwargs)
 
-        base.from_pretrained = classmethod(from_pretrained)  # type: ignore[method-assign, assignment]
+        base.from_pretrained = classmethod(from_pretrained)
 
 
 def _load_gguf(engine: worker.Worker, order: Run) -> None:
