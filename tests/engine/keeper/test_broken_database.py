@@ -354,12 +354,13 @@ def test_rows_around_a_damaged_page_are_read(place: Home) -> None:
 
 def test_rows_that_cannot_be_read_take_no_longer_than_others(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each may go on in as many pages as the file has, so that a thousand of them took minutes, between rows that can be read for as long as one likes."""
-    data = bytearray(place.database.read_bytes())
-    leaf = next(at for at in range(0, len(data), 4096) if data[at] == 0x0D and b"Waiting, number" in data[at : at + 4096])
-    data[leaf : leaf + 4096] = bytes(4096)
-    place.database.write_bytes(data)
-    columns = {"jobs": ["request"]}
-    last = salvage.read_rows(place.database, columns)["jobs"][-1]
+    data, columns, first = place.database.read_bytes(), {"jobs": ["request"]}, b"a red boat, number 0"
+    for leaf in (at for at in range(0, len(data), 4096) if data[at] == 0x0D and first in data[at : at + 4096]):
+        place.database.write_bytes(data[:leaf] + bytes(4096) + data[leaf + 4096 :])
+        rows = salvage.read_rows(place.database, columns)["jobs"]
+        if first.decode() not in rows[0]["request"]:
+            break  # it was a page of the jobs, not of what they made
+    last = rows[-1]
     monkeypatch.setattr(salvage, "time", SimpleNamespace(monotonic=count(0, salvage.MOST_S / 2).__next__))
     assert salvage.read_rows(place.database, columns)["jobs"] == [last], "the time is up before one that can be read is reached"
 
