@@ -116,6 +116,7 @@ def test_a_wrong_value_takes_no_other_where_nothing_can_be_written(tmp_path: Pat
     assert read_all(file) == without(where) and len([*tmp_path.glob("*.damaged")]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "wrong"), WRONG[::10])
 def test_a_window_is_built_of_damaged_settings(tmp_path: Path, where: tuple[str, ...], wrong: Any) -> None:
     (tmp_path / "settings.json").write_text(json.dumps(damage(where, wrong)))

@@ -31,6 +31,7 @@ def playwright() -> Iterator[Playwright]:
         yield playwright
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flag", "allowed", "before", "language", "told"),
     [

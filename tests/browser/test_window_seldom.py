@@ -185,6 +185,7 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     expect(select).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_picture_is_compared_with_one_of_an_earlier_run(page: Page) -> None:
     """The one selected was forgotten as soon as the next was painted."""
     go(page, "paint")

@@ -306,6 +306,7 @@ def test_a_model_that_cannot_be_sent_says_so(main: Main, tmp_path: Path) -> None
         until(lambda: not say_why())
 
 
+@pytest.mark.slow
 def test_a_picture_to_start_from_travels_by_its_hash(main: Main, tmp_path: Path) -> None:
     from PIL import Image
 

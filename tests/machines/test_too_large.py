@@ -99,6 +99,7 @@ def test_a_script_whose_voice_goes_from_part_to_part_is_left_as_a_whole(main: Ma
     assert {700, 701} <= began(there) and not began(here) & set(range(700, 800))
 
 
+@pytest.mark.slow
 def test_the_forecast_knows_who_has_room(main: Main) -> None:
     assert main.spreader is not None
     name = main.hub.list_machines()[0].name

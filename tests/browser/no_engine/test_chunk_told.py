@@ -119,6 +119,7 @@ def test_speed_memory_and_a_slider_stand_beside_the_picture(page: Page, desk: De
     show(page)
 
 
+@pytest.mark.slow
 def test_a_size_between_two_places_moves_the_slider_and_stays(page: Page, desk: Desk) -> None:
     """ "Exactly 300" left the slider at automatic, and Tab across it set automatic."""
     go(page, "machine")
@@ -202,6 +203,7 @@ NARROW = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, *(pytest.param(width, marks=pytest.mark.slow) for width in (390, 1280))])
 def test_sizes_and_figures_have_room_on_a_phone(page: Page, desk: Desk, width: int) -> None:
     """The sizes ran into each other, the peak was cut off, and 64 was marked while 77 was in force."""

@@ -159,6 +159,7 @@ def test_what_goes_with_a_press_leaves_the_focus_on_the_page(browser: Browser, o
         expect(page.get_by_role("tab", name="Speak")).to_be_focused()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[Desk, str], width: int) -> None:
     desk, address = opened

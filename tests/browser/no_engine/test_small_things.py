@@ -54,6 +54,7 @@ def test_a_prompt_of_emoji_is_not_painted_in_silence(page: Page) -> None:
     expect(problems.get_by_role("button")).not_to_have_count(0)
 
 
+@pytest.mark.slow
 def test_unknown_words_of_a_prompt_are_underlined_with_the_nearest_known(page: Page) -> None:
     go(page, "paint")
     page.fill(PROMPT, "\U0001f409 a gren housse beside a xylophone")

@@ -73,6 +73,7 @@ def test_other_notes_of_gradios_are_in_hearths_look_and_cover_no_button(page: Pa
     expect(note).to_have_count(0)  # by itself
 
 
+@pytest.mark.slow
 def test_while_a_file_is_sent_the_page_says_so_in_its_language(page: Page) -> None:
     held: list[Route] = []
     page.route("**/gradio_api/upload?*", lambda route: held.append(route))

@@ -75,6 +75,7 @@ def test_each_family_paints_several_at_once_as_alone(
     assert not torch.allclose(decoded[0], decoded[1], atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in schedulers.NAMES])
 def test_each_scheduler_goes_on_with_one_of_them_alone(
     name: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
