@@ -15,7 +15,7 @@ from app.engine.models.voice_families import FAMILIES
 from tests.support.places import TOP
 from tests.support.source_trees import tree_of
 
-FILES = sorted([*(TOP / "app").rglob("*.py"), *(TOP / "bench").rglob("*.py")])
+FILES = sorted(path for folder in ("app", "bench") for path in (TOP / folder).rglob("*.py") if "node_modules" not in path.parts)
 NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 COMPUTE = (
     "app.compat.attention", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
@@ -38,6 +38,12 @@ def test_no_relative_imports() -> None:
     for name in NAMES:
         tree = tree_of(TOP / name)
         assert not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)), name
+
+
+def test_no_test_changes_the_time_of_all_threads() -> None:
+    """Others wait and sleep by it meanwhile; tests.support.clock changes it for one module."""
+    changed = re.compile(r"setattr\(\s*(\w+\.)?time,|setattr\(\s*\"time\.")
+    assert [path.name for path in (TOP / "tests").rglob("*.py") if changed.search(path.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize(

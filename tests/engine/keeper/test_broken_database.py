@@ -31,6 +31,7 @@ from app.engine.jobs.shelf import Search, Shelf
 from app.engine.keeper import open_database as opening
 from app.engine.keeper.open_database import open_database
 from app.engine.pictures.files import picture_settings
+from tests.support.clock import set_clock
 from tests.support.database_damage import DAMAGES, execute
 
 pytestmark = pytest.mark.long
@@ -194,8 +195,8 @@ def test_a_backup_has_what_no_page_has_any_more(place: Home) -> None:
 def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     for day in range(12):
-        monkeypatch.setattr(time, "strftime", lambda *_, day=day: f"2026-11-{day + 1:02d}-081500")
-        monkeypatch.setattr(time, "time", lambda day=day: now + day * backups.DAY_S)
+        date = f"2026-11-{day + 1:02d}-081500"
+        set_clock(monkeypatch, backups, strftime=lambda *_, date=date: date, time=lambda day=day: now + day * backups.DAY_S)
         for _ in range(2):
             backups.make_daily_backup(place)
         if day == 0:
@@ -207,7 +208,7 @@ def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest
     kept = backups.list_backups(place)
     assert [each.name for each in kept] == [f"hearth-2026-11-{day:02d}-081500.sqlite3" for day in range(12, 12 - backups.KEPT, -1)]
     DAMAGES["garbage"](place.database, random.Random(SEED))
-    monkeypatch.setattr(time, "time", lambda: now + 99 * backups.DAY_S)
+    set_clock(monkeypatch, backups, time=lambda: now + 99 * backups.DAY_S)
     backups.make_daily_backup(place)
     assert backups.list_backups(place) == kept, "a broken database is no backup, and takes no one's place"
 

@@ -32,6 +32,7 @@ from app.engine.models.forecast import make_forecast
 from app.engine.models.model import describe_need
 from app.engine.session import machine_check
 from app.engine.session.session import Session
+from tests.support.clock import set_clock
 from tests.support.odd_questions import failing, hanging, hanging_before, losing_its_context, make_probe, right, slow, terminated
 from tests.support.separate_memory import separate_memory
 
@@ -132,7 +133,7 @@ def test_a_computer_that_slept_is_no_hung_driver(monkeypatch: pytest.MonkeyPatch
         seen = next(answers)
     assert next(answers) == "waiting"
     clock = time.perf_counter
-    monkeypatch.setattr(run.time, "perf_counter", lambda: clock() + 8 * 3600)
+    set_clock(monkeypatch, run, perf_counter=lambda: clock() + 8 * 3600)
     while (seen := next(answers)) == "waiting":
         pass
     assert isinstance(seen, Verdict) and seen.passed

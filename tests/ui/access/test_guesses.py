@@ -22,6 +22,7 @@ from app.ui.access.login import LOGINS_MOST, LoginRequired, Logins, digest_passw
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, build_guards
 from app.ui.state import guest_files
 from app.ui.state.guest_files import GuestFiles
+from tests.support.clock import set_clock
 
 MANY = 300
 
@@ -305,7 +306,7 @@ def test_an_old_file_stays_while_a_job_needs_it(tmp_path: Path, monkeypatch: pyt
 
 def let_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     later_s = time.time() + seconds
-    monkeypatch.setattr(guest_files.time, "time", lambda: later_s)
+    set_clock(monkeypatch, guest_files, time=lambda: later_s)
 
 
 def test_few_uploads_arrive_at_once(tmp_path: Path) -> None:
