@@ -15,6 +15,7 @@ import pytest
 
 from app.base import bounded_json
 from app.base.paths import assets
+from app.base.trouble import Trouble
 from app.engine.jobs.creation import make_file_name
 from app.engine.models.voice_limits import DIA
 from app.engine.pictures.files import foreign_settings
@@ -137,14 +138,14 @@ def test_the_bad_ones_of_old_are_found() -> None:
 def read_graph(text: str) -> object:
     try:
         return foreign_settings.read_comfyui(text)
-    except (ValueError, StopIteration, AttributeError, foreign_settings.Trouble):
+    except (ValueError, StopIteration, AttributeError, Trouble):
         return None
 
 
 def read_lines(text: str) -> object:
     try:
         return foreign_settings.read_a1111(text + "\nSteps: 1," + text)
-    except foreign_settings.Trouble:
+    except Trouble:
         return None
 
 

@@ -14,7 +14,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, error, made, turns
 from app.compat.attention.tile_size import WORKSPACE_BYTES
 from app.compat.machine.hardware import Hardware, probe
-from app.compat.planning.attention_calls import DIA, Call
+from app.compat.planning.attention_calls import DIA, PICTURES, Call
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import Dtype
 from bench import cases
@@ -53,7 +53,7 @@ def test_an_error_is_seen() -> None:
 def test_every_call_of_every_model_is_there_once() -> None:
     every = list(bench_calls())
     bare = [each.call._replace(name="") for each in every]
-    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *cases.PICTURES}
+    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *PICTURES}
     assert any(each.call.queries == 36864 and each.call.head_dim == 40 for each in every), "SD 1.5 at 1536 pixels"
     assert {call._replace(name="") for call in DIA} <= set(bare)
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.support.places import TOP
 from tests.support.waiting import LOADING_S
-from tests.support.window import FLAGS, TOP, WHOLE_CHROMIUM
+from tests.support.window import FLAGS, WHOLE_CHROMIUM
 
 pytestmark = [pytest.mark.skipif(WHOLE_CHROMIUM is None, reason="no whole Chromium on this machine"), pytest.mark.slow]
 

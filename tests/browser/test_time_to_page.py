@@ -14,7 +14,8 @@ import psutil
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.window import TOP, needs_chromium
+from tests.support.places import TOP
+from tests.support.window import needs_chromium
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [needs_chromium, pytest.mark.slow]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +14,13 @@ import gradio as gr
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from app.engine.keeper import worker
+
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.base.paths import assets, home
 from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
-from app.engine.keeper import child
 from app.engine.keeper.keeper import Keeper
 from app.machines.nearby import Announcement, Seen
 from app.ui import launch, process_limits
@@ -54,15 +56,15 @@ def serve(folder: Path) -> Iterator[tuple[Desk, str]]:
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[tuple[Desk, str], tuple[Desk, str]]]:
     """A window that is helped, and one that helps."""
-    patched, before, folder = child.worker.main, Path.cwd(), tmp_path_factory.mktemp("two")
-    child.worker.main = light_painter.main
+    patched, before, folder = worker.main, Path.cwd(), tmp_path_factory.mktemp("two")
+    worker.main = light_painter.main
     try:
         with serve(folder / "main") as main, serve(folder / "helper") as helper:
             yield main, helper
     finally:
         gr.close_all(verbose=False)
-        child.worker.main = patched
-        launch.os.chdir(before)
+        worker.main = patched
+        os.chdir(before)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from app.base.paths import home
 from app.engine.jobs import backups
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.keeper import child
+from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.open_database import open_database
 from app.ui.state.settings import Settings
@@ -38,7 +38,7 @@ CALM_S = 60.0
 
 def live(folder: Path, seed: int, first: int, more: bool) -> None:
     """The child's part: go on with what was interrupted, queue jobs, and do with the shelf what people do, until killed."""
-    child.worker.main = light_engine.main  # type: ignore[assignment]
+    worker.main = light_engine.main  # type: ignore[assignment]
     place, draw, number = home(folder), random.Random(seed), first
     keeper, settings = Keeper(place), Settings(place.settings)
     mine = [job.id for job in keeper.interrupted]

@@ -20,7 +20,7 @@ from statistics import median
 
 import psutil
 
-from app.ui.api.openai import public_name
+from app.engine.jobs.outward import public_name
 from tests.support.running import LIVE, Running, paint, speak
 from tests.support.tiny_pictures import save
 from tests.support.window import small_voice

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
@@ -110,7 +111,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     monkeypatch.setattr(slots, "TOP", tmp_path)
     monkeypatch.setattr(repair_page, "BYE_S", 1.5)
     told: list[str] = []
-    monkeypatch.setattr(repair_page.webbrowser, "open", lambda address: told.append(address) or True)
+    monkeypatch.setattr(webbrowser, "open", lambda address: told.append(address) or True)
     monkeypatch.setenv("DISPLAY", ":9")
     result: list[bool] = []
     worker = threading.Thread(target=lambda: result.append(repair_page.offer_repair(FAILED, tmp_path, True, 0)))
@@ -189,7 +190,7 @@ def test_where_there_is_no_browser_a_text_is_left(
     assert repair_page.offer_repair(FAILED, tmp_path, True, 0) is False
     file = tmp_path / "h" / "logs" / "hearth-did-not-start.txt"
     assert str(file) in capsys.readouterr().err and file.read_text("utf-8") == "It <b>broke</b>.\n\nPython 3\nline\n"
-    monkeypatch.setattr(repair_page.webbrowser, "open", lambda address: pytest.fail("asked not to"))
+    monkeypatch.setattr(webbrowser, "open", lambda address: pytest.fail("asked not to"))
     monkeypatch.setenv("DISPLAY", ":9")
     assert repair_page.offer_repair(FAILED, tmp_path, False, 0) is False
 

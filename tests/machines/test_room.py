@@ -15,6 +15,7 @@ from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.models.forecast import make_forecast
 from app.machines import room
 from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine
@@ -55,7 +56,7 @@ class Table:
         self.machines, self.outlooks, self.now_s, self.forecasts = [READY], {"a": HAS}, 1000.0, 0
         self.hardware = MACHINES["m1-8gb"]
         set_clock(monkeypatch, room, monotonic=lambda: self.now_s)
-        make = room.make_forecast
+        make = make_forecast
 
         def count(*asked: object, **more: object) -> object:
             self.forecasts += 1

@@ -26,7 +26,7 @@ PAINTER = assets() / "starter" / "painter"
 
 @pytest.fixture
 def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SentModels:
-    monkeypatch.setattr(sent_models.shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 50))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 50))
     return SentModels(home(tmp_path / "helper").create())
 
 
@@ -100,7 +100,7 @@ def test_room_is_made_for_a_model_by_those_unused_for_longest(sent: SentModels, 
     new = ModelFiles("new", {"a.safetensors": ("2" * 64, size)})
     sent.choose_missing(new)
     assert {*sent.list_keys()} == {models[0].key, models[2].key}
-    monkeypatch.setattr(sent_models.shutil, "disk_usage", lambda _: SimpleNamespace(free=FREE_BYTES + size - 1))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=FREE_BYTES + size - 1))
     with pytest.raises(Trouble, match="10240 MB stay free"):
         sent.choose_missing(new, spare=[used])
     assert sent.list_keys() == [models[0].key], "what the engine uses stays"

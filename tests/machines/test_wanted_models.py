@@ -16,7 +16,7 @@ from app.base.paths import assets, home
 from app.base.trouble import Trouble
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Status
-from app.machines import sent_models, wanted_models
+from app.machines import wanted_models
 from app.machines.sent_models import FREE_BYTES
 from app.machines.tasks.model_files import describe, to_json
 from app.machines.tasks.portable import hash_file
@@ -63,10 +63,7 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     usage = SimpleNamespace(free=1 << 50)
-    with (
-        mock.patch.object(sent_models.shutil, "disk_usage", lambda _: usage),
-        mock.patch.object(wanted_models.shutil, "disk_usage", lambda _: usage),
-    ):
+    with mock.patch.object(shutil, "disk_usage", lambda _: usage):
         yield Place(tmp_path)
 
 
@@ -92,7 +89,7 @@ def test_nothing_is_fetched_unless_the_owner_lets_it(place: Place) -> None:
     place.wanted.allowed = False
     for body in (BODY, json.dumps({"model": "sd15"})):
         place.wanted.want(body)
-    assert place.told == place.downloads.asked == [] and not place.wanted.fetching.under_way
+    assert not place.told and not place.downloads.asked and not place.wanted.fetching.under_way
 
 
 @pytest.mark.parametrize("body", [
@@ -102,7 +99,7 @@ def test_nothing_is_fetched_unless_the_owner_lets_it(place: Place) -> None:
 ])  # fmt: skip
 def test_an_odd_wish_is_not_followed(body: str, place: Place) -> None:
     place.wanted.want(body)
-    assert place.told == place.downloads.asked == [] and not place.wanted.fetching.under_way
+    assert not place.told and not place.downloads.asked and not place.wanted.fetching.under_way
 
 
 def test_a_model_of_the_catalog_comes_from_its_repository(place: Place) -> None:
@@ -121,14 +118,11 @@ def test_a_model_of_the_catalog_comes_from_its_repository(place: Place) -> None:
 
 def test_the_disk_keeps_its_room(tmp_path: Path) -> None:
     place, usage = Place(tmp_path), SimpleNamespace(free=FREE_BYTES + 100)
-    with (
-        mock.patch.object(sent_models.shutil, "disk_usage", lambda _: usage),
-        mock.patch.object(wanted_models.shutil, "disk_usage", lambda _: usage),
-    ):
+    with mock.patch.object(shutil, "disk_usage", lambda _: usage):
         for body in (BODY, json.dumps({"model": "sd15"})):
             place.wanted.want(body)
             assert place.wanted.fetching.lack == "no-room" and place.wanted.fetching.said is not None
-    assert place.told == place.downloads.asked == []
+    assert not place.told and not place.downloads.asked
 
 
 def test_what_arrived_broken_and_what_was_lost_is_told(place: Place) -> None:

@@ -14,6 +14,7 @@ from transformers import DiaProcessor
 
 from app.base.paths import assets
 from app.engine.speech.text import pronounce
+from training.muon import Muon
 from training.voice import batches, codec, corpus, earlier, judge, letters, lookup, model, sentences, smoke, train
 from training.voice.flite import SPEAKERS, VOICES, Phone, Utterance
 
@@ -187,7 +188,7 @@ def test_the_judge_counts_errors_and_finds_lost_and_repeated_clauses() -> None:
 
 def test_muon_steps_as_torch_does() -> None:
     ours, theirs = (torch.nn.Parameter(torch.randn(24, 8, generator=torch.Generator().manual_seed(1))) for _ in range(2))
-    mine, other = train.Muon([ours], 0.1), torch.optim.Muon(
+    mine, other = Muon([ours], 0.1), torch.optim.Muon(
         [theirs], lr=0.1, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw", ns_steps=4
     )  # fmt: skip
     for step in range(3):

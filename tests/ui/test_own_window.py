@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -63,7 +64,7 @@ class Stage:
         monkeypatch.setattr(own_window, "RUN", STAND_IN)
         monkeypatch.setattr(own_window, "TOP", folder / "said")
         monkeypatch.setattr(own_window, "LOOK_S", 0.05)
-        monkeypatch.setattr(own_window.webbrowser, "open", self.browsed.append)
+        monkeypatch.setattr(webbrowser, "open", self.browsed.append)
 
     def open(self) -> None:
         self.own.start()

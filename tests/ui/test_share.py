@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import gradio as gr
 import httpx
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 
@@ -28,6 +29,7 @@ from app.ui import live_view, routes, share
 from app.ui.access.login import Logins, digest_password
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
+from app.ui.page.qr import draw_qr
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import Allowance, read_allowance
@@ -139,14 +141,14 @@ def test_at_home_guests_come_by_an_address_in_digits(desk: Desk, monkeypatch: py
     try:
         seen = sharing.view()
         port = urlsplit(seen["address"]).port
-        assert seen["address"] == f"http://{AT_HOME}:{port}/" and seen["qr"] == share.draw_qr(seen["address"])
+        assert seen["address"] == f"http://{AT_HOME}:{port}/" and seen["qr"] == draw_qr(seen["address"])
         assert seen["at_home"] and seen["advice"] and not seen["lost"]
         with guest_client(seen["address"], seen["password"], "Ada") as ada:
             assert ada.get("/hearth/live").status_code == 200
             assert ada.get("/hearth/live", headers={"Host": "elsewhere.example"}).status_code == 421
         with pytest.raises(httpx.ConnectError):  # it listens in that network only
             httpx.get(f"http://127.0.0.1:{port}/")
-        monkeypatch.setattr(share.psutil, "net_if_addrs", dict)
+        monkeypatch.setattr(psutil, "net_if_addrs", dict)
         assert AT_HOME in sharing.view()["lost"]
     finally:
         sharing.end()

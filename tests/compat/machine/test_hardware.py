@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -180,7 +182,7 @@ LSPCI = """\
 def test_other_cards_are_named_too(said: str, unseen: str, monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     no_device(monkeypatch)
     monkeypatch.setattr(platform, "system", lambda: "Linux")
-    monkeypatch.setattr(graphics_cards.shutil, "which", lambda *_, **__: "lspci")
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: "lspci")
     monkeypatch.setattr(graphics_cards, "DRM", TOP / "nowhere")
     system["lspci", "-mm"] = said
     found = probe()
@@ -205,7 +207,7 @@ def test_a_strange_machine_does_not_stop_it(monkeypatch: pytest.MonkeyPatch, sys
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(platform, "release", lambda: "")
     monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: None)
-    monkeypatch.setattr(hardware.Path, "is_file", lambda self: False)
+    monkeypatch.setattr(Path, "is_file", lambda self: False)
     for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
         monkeypatch.delattr(torch.cpu, name, raising=False)
     found = probe()

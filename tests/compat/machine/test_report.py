@@ -3,9 +3,11 @@ was learned under --pretend lies apart."""
 
 from __future__ import annotations
 
+import getpass
 import json
 import math
 import os
+import platform
 import random
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
@@ -14,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from app.base import private_words
 from app.base.private_words import hide_private
 from app.base.trouble import Trouble
 from app.compat.machine.chunk_curve import Curve, Point
@@ -233,8 +234,8 @@ def test_no_value_breaks_the_planner(tmp_path: Path) -> None:
 def test_nothing_private_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = "/Users/Anna O'Smith"
     monkeypatch.setattr(Path, "home", classmethod(lambda cls: cls(house)))
-    monkeypatch.setattr(private_words.getpass, "getuser", lambda: "asmith")
-    monkeypatch.setattr(private_words.platform, "node", lambda: "annas-mac.fritz.box")
+    monkeypatch.setattr(getpass, "getuser", lambda: "asmith")
+    monkeypatch.setattr(platform, "node", lambda: "annas-mac.fritz.box")
     planted = (
         f'File "{house}/diary/torch/run.py", line 3, in asmith: 2**32',
         f"{house}/secret plans/x.py:7: failed assertion `{house}/y z/a.metal' on annas-mac",

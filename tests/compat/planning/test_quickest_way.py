@@ -29,9 +29,9 @@ from app.compat.planning.quickest_way import (
     way_subject,
     way_words,
 )
-from app.compat.planning.types import AUTO, Choice, Need, Plan
-from app.engine.models import catalog
-from app.engine.models.model import describe_need
+from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan
+from app.engine.models import catalog, on_disk
+from app.engine.models.model import Model, describe_need
 from app.engine.models.on_disk import Located
 from app.engine.session import idle_measuring
 from app.engine.session.session import Session
@@ -57,7 +57,7 @@ def test_a_verdict_names_its_shape(shape: Shape) -> None:
         Subject("way", "1x1x1x1x1x1"),
     ],
 )
-def test_what_is_no_shape_is_passed_by(other: str) -> None:
+def test_what_is_no_shape_is_passed_by(other: Subject) -> None:
     assert parse_shape(other) is None
 
 
@@ -156,10 +156,9 @@ def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | N
     sizes: list[int] = []
     query, key, value, _mask = measure.made(shape, "cpu")
     told = plan(ways=((round_up_lengths(shape), way),), chunk_most=32, chunk_k=keys)
-    for asked in (AUTO, 512, 16):
-        compose(told, read_chunk_q=lambda asked=asked: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(
-            query, key, value
-        )  # type: ignore[misc]
+    chunks: tuple[Chunk, ...] = (AUTO, 512, 16)
+    for asked in chunks:
+        compose(told, read_chunk_q=lambda: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # noqa: B023
     assert max(sizes[:2]) <= 32 and sizes[2] <= 16
 
 
@@ -230,7 +229,7 @@ def test_what_is_measured_is_short(family: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("model", [each for each in catalog.CATALOG if not each.starter], ids=lambda each: each.id)
-def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
+def test_calls_hold_the_catalogs_widest_attention(model: Model) -> None:
     asked = describe_need(model)
     calls = idle_measuring.list_calls(model, "calls")
     widest = max(calls, key=lambda call: (call.head_dim <= 160) * call.heads * call.queries * call.keys)
@@ -254,7 +253,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring,
         "quickest",
@@ -263,10 +262,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     assert len(list(idle_measuring.measure_while_idle(place, here, known))) == 2 * len(known) > 0
     assert all(has_choice(shape) for shape in map(parse_shape, known) if shape is not None)
     assert list(idle_measuring.measure_while_idle(place, here, known)) == [], "not again"
-    assert (
-        list(idle_measuring.measure_while_idle(place, here, dict(idle_measuring.learn(place.verdicts, here, next(iter(known.values()))))))
-        == []
-    )
+    assert list(idle_measuring.measure_while_idle(place, here, dict(learn(place.verdicts, here, next(iter(known.values())))))) == []
     assert list(idle_measuring.measure_while_idle(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
 
 
@@ -274,7 +270,7 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
     place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")])
     )
@@ -302,7 +298,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model, row: (long, short))
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(on_disk, "locate", lambda home, model: Located(tmp_path, {}) if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
     list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

@@ -30,6 +30,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.keeper import open_database as opening
 from app.engine.keeper.open_database import open_database
+from app.engine.keeper.shelf_refill import correct
 from app.engine.pictures.files import picture_settings
 from tests.support.clock import set_clock
 from tests.support.database_damage import DAMAGES, execute
@@ -302,7 +303,7 @@ def test_a_salvaged_row_takes_its_size_from_the_file(place: Home) -> None:
     kept = Database(place.database)
     (row, *_) = map(dict, kept.query("SELECT * FROM creations"))
     kept.close()
-    assert opening.correct({**row, "bytes": row["bytes"] ^ 1 << 20, "text": "another"}) == row, "a flipped bit made it somebody else's file"
+    assert correct({**row, "bytes": row["bytes"] ^ 1 << 20, "text": "another"}) == row, "a flipped bit made it somebody else's file"
 
 
 def test_latest_changes_that_sqlite_ignores_are_told(place: Home) -> None:

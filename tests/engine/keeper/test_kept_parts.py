@@ -137,7 +137,7 @@ def test_only_the_newest_parts_are_kept_and_pictures_do_not_push_them_out(open_:
     speak(keeper)
     monkeypatch.undo()
     disk = Disk(0, 0, 0)
-    monkeypatch.setattr(kept_parts.shutil, "disk_usage", lambda _: disk)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: disk)
     assert len(tidied()) == 2 and keeper.measure_parts().most_bytes < each, "a tenth of what would be free; of the newest script all stay"
 
 

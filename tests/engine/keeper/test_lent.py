@@ -13,7 +13,7 @@ import pytest
 from app.base.paths import home
 from app.engine.jobs.events import Adjusted, Finished, Step, Stopped
 from app.engine.jobs.request import PictureRequest
-from app.engine.keeper import child
+from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
 from tests.support import light_painter
 from tests.support.light_painter import PACE, read_made
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
-    monkeypatch.setattr(child.worker, "main", light_painter.main)
+    monkeypatch.setattr(worker, "main", light_painter.main)
     (tmp_path / PACE).write_text(json.dumps({"step_s": 0.05}))
     keeper = Keeper(home(tmp_path))
     yield keeper

@@ -7,6 +7,7 @@ import contextlib
 import json
 import multiprocessing
 import operator
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -158,7 +159,7 @@ def test_an_engine_beats_on_where_the_meter_fails(monkeypatch: pytest.MonkeyPatc
             if len(beats) == 3:
                 raise EOFError
 
-    readings = [worker.Reading(process_bytes=7)]
+    readings = [Reading(process_bytes=7)]
 
     def read_beside(_: Any) -> Any:
         if readings:
@@ -215,7 +216,7 @@ def test_the_beat_tells_how_long_stop_was_not_seen(tmp_path: Path) -> None:
     order = Run("job", SpeechRequest(SCRIPT), Choice(), str(tmp_path))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker, "BEAT_S", 0.01)
-        patch.setattr(worker.os, "_exit", end_thread)
+        patch.setattr(os, "_exit", end_thread)
 
         def until_the_end(needed: Callable[[], None]) -> None:
             with contextlib.suppress(OSError, SystemExit):

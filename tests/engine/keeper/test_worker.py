@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
 from pathlib import Path
@@ -142,7 +143,7 @@ def test_a_log_that_somebody_has_open_is_written_on(tmp_path: Path, monkeypatch:
         return SimpleNamespace(start=lambda: None, is_alive=lambda: True)
 
     ends = SimpleNamespace(Pipe=lambda: (None, SimpleNamespace(close=lambda: None)), Process=process)
-    monkeypatch.setattr(child.multiprocessing, "get_context", lambda _: ends)
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: ends)
     with monkeypatch.context() as open_elsewhere:
         open_elsewhere.setattr(Path, "replace", refuse)
         assert child.Child(place, "").alive and log.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from huggingface_hub import constants
 
 from app.base.paths import Home
 from app.base.trouble import Trouble
-from app.engine.models import hub as client
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
 from app.engine.models.hub import list_files
@@ -109,7 +109,7 @@ Usage = namedtuple("Usage", "total used free")
 
 
 def test_a_disk_without_room_is_told_before_anything_comes(hub: Hub, place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, SIZE))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12, SIZE))
     end = fetched_here(place, hub)
     assert end.sentence.key == "hub.no-room"  # type: ignore[union-attr]
     assert not hub.sent

@@ -19,6 +19,7 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, load
 from app.compat.planning.fallbacks import CHUNK_FALLBACK
 from app.compat.planning.types import Plan
+from app.compat.selftest import run
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
 from app.engine.models import catalog
@@ -36,7 +37,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
         found[Subject("row", "defect")] = Verdict(Subject("row", "defect"), passed=False)
         yield ASKED, ASKED, say("selftest.done", "{passed} of {total} correct on this machine", passed=2, total=3)
 
-    monkeypatch.setattr(maintenance.run, "steps", steps)
+    monkeypatch.setattr(run, "steps", steps)
 
 
 def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: None, tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 
+from app.compat.attention import measure
 from app.compat.machine.hardware import probe
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
@@ -62,7 +64,7 @@ def test_both_ways_are_timed_as_often_and_in_all_threads(monkeypatch: pytest.Mon
             time.sleep(0.03 * (name == "plain"))
             return lines
 
-        monkeypatch.setattr(packed_weights_check.F, "linear", lambda lines, weight: multiply(lines, "plain"))
+        monkeypatch.setattr(F, "linear", lambda lines, weight: multiply(lines, "plain"))
         return multiply
 
     monkeypatch.setattr(packed_weights_check, "pack_linear", pack)
@@ -85,7 +87,7 @@ def test_quicker_is_what_takes_less_time(packed_s: float, quicker: bool, monkeyp
         while True:
             yield from (("packed", packed_s, None), ("plain", 1.0, None))
 
-    monkeypatch.setattr(packed_weights_check.measure, "turns", take_turns)
+    monkeypatch.setattr(measure, "turns", take_turns)
     monkeypatch.setattr(packed_weights_check, "pack_linear", lambda *_: None)
     verdict = answer(Subject.quicker("int8", "float32"))
     assert verdict.passed == quicker == (verdict.error < packed_weights_check.QUICKER) and not verdict.subject.matters

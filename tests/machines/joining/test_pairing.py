@@ -11,6 +11,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -200,7 +201,7 @@ def test_a_proof_sent_again_in_another_conversation_is_none(opened: Open, regist
     hello = next(each for each in said if "hello" in each)
     proven = next(each for each in said if "request" in each)
     pairing, again = opened()
-    pairing.state = endpoint.replace(pairing.state, code=endpoint.replace(again, secret=code.secret))  # even if the secret were drawn twice
+    pairing.state = replace(pairing.state, code=replace(again, secret=code.secret))  # even if the secret were drawn twice
     with socket.create_connection((again.host, again.port)) as raw, context.wrap_socket(raw) as connection:
         channel = Channel(connection)
         channel.send(hello)

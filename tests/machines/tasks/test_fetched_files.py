@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,7 +37,7 @@ def test_what_is_no_list_of_hashes_is_refused(files: object, tmp_path: Path) -> 
 def test_only_what_is_missing_is_fetched_and_only_where_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ONE).write_bytes(b"x")
     os.utime(tmp_path / ONE, (1, 1))
-    monkeypatch.setattr(fetched_files.shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES + 10))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES + 10))
     assert choose_missing(tmp_path, {ONE: 20, TWO: 10}) == {TWO: 10}
     assert time.time() - (tmp_path / ONE).stat().st_mtime < 600, "it is used now"
     with pytest.raises(Trouble, match="it needs 101 MB and has 100 MB free"):

@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse
 from app.base.paths import home
 from app.base.trouble import Trouble
 from app.engine.jobs.owners import household_of
+from app.engine.keeper.job_folder import UPLOADS_S
 from app.ui.access import guesses
 from app.ui.access.guesses import DELAY_MOST_S, DELAY_S, FORGET_S, HOUSEHOLDS_MOST, Guesses
 from app.ui.access.login import LOGINS_MOST, LoginRequired, Logins, digest_password, digest_token, find_address, make_password
@@ -268,14 +269,14 @@ def test_a_guest_whose_space_is_used_up_may_send_again_tomorrow(tmp_path: Path, 
     kept.add("a", [old])
     with pytest.raises(Trouble, match="come back tomorrow"), kept.receiving("a"):
         pass
-    let_pass(monkeypatch, guest_files.UPLOADS_S + 1)
+    let_pass(monkeypatch, UPLOADS_S + 1)
     with kept.receiving("a"):
         new.touch()
         kept.add("a", [new])
     assert list(kept.sent) == [new] and not old.exists()
 
 
-@pytest.mark.parametrize("later_s", [guest_files.UPLOADS_S - 1, guest_files.UPLOADS_S + 1])
+@pytest.mark.parametrize("later_s", [UPLOADS_S - 1, UPLOADS_S + 1])
 def test_a_file_that_is_sent_again_stays_for_another_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later_s: float) -> None:
     """Files are named by their content, so that the second one has the path of the first."""
     kept, sent = GuestFiles(tmp_path), tmp_path / "face.png"
@@ -296,7 +297,7 @@ def test_an_old_file_stays_while_a_job_needs_it(tmp_path: Path, monkeypatch: pyt
         each.touch()
     kept.add("a", files)
     needed = json.dumps({"image": str(files[0])})
-    let_pass(monkeypatch, guest_files.UPLOADS_S + 1)
+    let_pass(monkeypatch, UPLOADS_S + 1)
     kept.add("a", [])
     assert [each.exists() for each in files] == [True, False] and list(kept.sent) == files[:1], "it stays, and counts"
     needed = ""

@@ -27,7 +27,7 @@ from PIL import Image
 
 from app.base.paths import home
 from app.base.trouble import Trouble
-from app.engine.keeper import child
+from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.sound import stream_encoding
 from app.ui import routes
@@ -64,7 +64,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(place.scratch / "uploads"))
         patch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
-        patch.setattr(child.worker, "main", patient_engine.main)
+        patch.setattr(worker, "main", patient_engine.main)
         keeper = Keeper(place)
         desk = Desk(keeper, Settings(place.settings))
         desk.settings.put({"models": [str(voice), str(painter)], "paint": {"model": str(painter)}})

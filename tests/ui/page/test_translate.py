@@ -22,6 +22,7 @@ from app.launcher import console, desktop_entry, failure, repair_page
 from app.ui import routes, start_failure
 from app.ui.access import login
 from app.ui.page import bundle, translate
+from app.ui.page.bundle import list_script_sentences
 from app.ui.page.translate import GRADIO_WORDS
 from app.ui.tabs import paint_form
 from app.ui.window import build_head
@@ -103,7 +104,7 @@ def test_the_scripts_get_their_words() -> None:
     assert json.loads(bytes(routes.send_sentences(asked("en")).body)) == {}
     chinese = json.loads(bytes(routes.send_sentences(asked("zh-CN")).body))
     assert chinese["strip.nothing"] == "没有加载模型"
-    assert chinese.keys() == routes.list_script_sentences().keys()
+    assert chinese.keys() == list_script_sentences().keys()
 
 
 def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:

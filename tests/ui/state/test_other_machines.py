@@ -20,7 +20,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
-from app.engine.keeper import child, disk_room
+from app.engine.keeper import disk_room, worker
 from app.engine.keeper.keeper import Keeper
 from app.ui.state.desk import Desk
 from app.ui.state.other_machines import OtherMachines
@@ -40,7 +40,7 @@ needs_extra = pytest.mark.skipif(not has_machines(), reason="the extra machines 
 
 @pytest.fixture
 def light_engine() -> Iterator[None]:
-    with patch.object(child.worker, "main", light_painter.main):
+    with patch.object(worker, "main", light_painter.main):
         yield
 
 

@@ -20,7 +20,7 @@ from app.compat.planning.options import LEARNED_HERE, failed_sentence, overruled
 from app.compat.planning.plan_words import word_option
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.control import Dial
-from app.engine.models import fit
+from app.engine.models import fit, on_disk
 from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
 from app.engine.models.planned import make_plan
@@ -55,7 +55,7 @@ def test_a_starters_part_is_told_in_words() -> None:
 def test_the_largest_picture_is_one_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With checkpoints that cannot be had here: only that they are installed is pretended."""
     there, known = {"starter-painter"}, (find("sdxl"), find("sd15"), find("starter-painter"), find("dia-1.6b"))
-    monkeypatch.setattr(fit.on_disk, "locate", lambda place, model, quantised: model.id in there or None)
+    monkeypatch.setattr(on_disk, "locate", lambda place, model, quantised: model.id in there or None)
 
     def largest(hardware: Hardware) -> tuple[str, int] | None:
         found = fit.find_largest_picture(home(tmp_path), known, hardware, Choice(), AUTO, {})

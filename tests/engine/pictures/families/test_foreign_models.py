@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import diffusers
 import pytest
 import torch
 import transformers
@@ -115,7 +116,7 @@ def test_a_part_of_another_class_is_refused_by_name(model: Path, part: str, made
 def test_the_table_names_classes_that_there_are() -> None:
     for family in FAMILIES.values():
         for part, names in family.parts.items():
-            library = {"diffusers": loader.diffusers, "transformers": loader.transformers}[loader.library_of(part)]
+            library = {"diffusers": diffusers, "transformers": transformers}[loader.library_of(part)]
             assert all(isinstance(getattr(library, name), type) for name in names), part
 
 
@@ -244,7 +245,7 @@ def test_a_chat_template_is_not_run(family: str, tmp_path: Path) -> None:
     folder = tiny.save(family, tmp_path / family)
     asked = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": family == "z-image"}
     messages = [{"role": "user", "content": "a red\nball\n"}]
-    own = loader.transformers.Qwen2Tokenizer.from_pretrained(folder / "tokenizer").apply_chat_template(messages, **asked)
+    own = transformers.Qwen2Tokenizer.from_pretrained(folder / "tokenizer").apply_chat_template(messages, **asked)
     (folder / "tokenizer" / "chat_template.jinja").write_text("{{ 'x' * 10**11 }}")
     pipe = load(folder)._pipe
     assert pipe.tokenizer.apply_chat_template(messages, **asked) == own

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+import psutil
 import pytest
 import torch
 from diffusers.hooks.layerwise_casting import apply_layerwise_casting
@@ -24,7 +25,6 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need, Plan, Precision
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.engine.speech.dia import linears
 from app.engine.speech.dia.decoder import Decoding, PartInput
 from app.engine.speech.dia.linears import StoredLinear, StoredLinears, choose_kept, runs_once
 from app.engine.speech.dia.sampling import Sampling
@@ -163,7 +163,7 @@ def test_what_is_sent_for_each_row_is_locked_in_memory(
 ) -> None:
     """Those of every row first, as far as a quarter of the free memory and the system allow; what stays on the card is not."""
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")
-    monkeypatch.setattr(linears.psutil, "virtual_memory", lambda: SimpleNamespace(available=free_bytes))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free_bytes))
     locked: list[torch.Tensor] = []
 
     def pin(weight: torch.Tensor) -> torch.Tensor:

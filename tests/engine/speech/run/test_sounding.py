@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, PartDone, Sound, Stopped
+from app.engine.jobs.request import SpeechRequest
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.speech.dia.codec import Codec
 from app.engine.speech.dia.decoder import Decoding
@@ -30,7 +32,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As for a small voice on a computer with a core to spare."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    monkeypatch.setattr(sounding.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     yield
     torch.set_num_threads(before)
 
@@ -42,7 +44,7 @@ def test_where_it_gains_nothing_the_loop_does_it(
     with sounding.open_beside("cpu") as beside:
         assert beside is not None
     torch.set_num_threads(threads)
-    monkeypatch.setattr(sounding.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
     with sounding.open_beside(device) as beside:
         assert beside is None
 
@@ -82,7 +84,7 @@ def test_the_same_pieces_in_the_same_order(
     speakers: dict[str, loader.Speaker], tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beside = run(speakers["starter"], tmp_path / "beside", text=LONG, max_frames=300)
-    monkeypatch.setattr(sounding.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
     within = run(speakers["starter"], tmp_path / "within", text=LONG, max_frames=300)
 
     def tell(events: list[Event]) -> list[tuple[Any, ...]]:
@@ -121,7 +123,7 @@ def test_a_fault_beside_the_loop_is_told_and_the_run_resumes(
 
 def test_stop_keeps_the_piece_that_is_being_made(speakers: dict[str, loader.Speaker], tmp_path: Path, one_thread: None) -> None:
     control, events = Control(), list[Event]()
-    request = speech_fixtures.SpeechRequest(text=LONG, seed=5, max_frames=300)
+    request = SpeechRequest(text=LONG, seed=5, max_frames=300)
     for event in speakers["starter"].run(request, control, None, tmp_path):
         events.append(event)
         if isinstance(event, Sound) and len([each for each in events if isinstance(each, Sound)]) == 2:

@@ -125,7 +125,7 @@ def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: p
     part = SpokenPart("x", 1, "first", 100 / 16000, True, np.zeros((3, 9), np.int16), path)
     spoken_parts.save(part, np.zeros(100, np.float32), 16000)
     assert spoken_parts.find(tmp_path / "part-000.wav") is not None
-    monkeypatch.setattr(spoken_parts.json, "dumps", lambda values: 1 / 0)
+    monkeypatch.setattr(json, "dumps", lambda values: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         spoken_parts.save(dataclasses.replace(part, key="second"), np.ones(100, np.float32), 16000)
     assert spoken_parts.find(tmp_path / "part-000.wav") is None

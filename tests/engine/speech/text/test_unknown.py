@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
+from app.base.unknown_words import MARKED_MOST
 from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
 from app.engine.pictures.prompts.starter_words import list_unknown, match_prompt
 from app.engine.pictures.prompts.wordless import note_wordless
-from app.engine.speech.text import unknown
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.unknown import find_in_script
 from tests.support.places import TOP
@@ -48,7 +48,7 @@ def test_in_a_script(text: str, limits: VoiceLimits, found: dict[str, tuple[str,
 
 def test_marks_stand_side_by_side_and_there_is_an_end_to_them() -> None:
     found = find_in_script("[S3] \u4e16 (pause x) [a\u4e16b] " * 200, STARTER)
-    assert 0 < len(found) <= unknown.MARKED_MOST
+    assert 0 < len(found) <= MARKED_MOST
     assert all(one.end <= other.begin for one, other in pairwise(found))
 
 
