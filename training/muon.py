@@ -20,21 +20,21 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         for group in self.param_groups:
-            shapes: dict[torch.Size, list[Tensor]] = {}
+            shapes: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}
             for weight in group["params"]:
                 if weight.grad is not None:
-                    shapes.setdefault(weight.shape, []).append(weight)
+                    shapes.setdefault(weight.shape, []).append((weight, weight.grad))
             for shape, weights in shapes.items():
                 moved = []
-                for weight in weights:
+                for weight, slope in weights:
                     if not self.state[weight]:
                         self.state[weight]["momentum"] = torch.zeros_like(weight)
                     held = self.state[weight]["momentum"]
-                    held.lerp_(weight.grad, 1 - group["momentum"])
-                    moved.append(weight.grad.lerp(held, group["momentum"]).flatten(1))
+                    held.lerp_(slope, 1 - group["momentum"])
+                    moved.append(slope.lerp(held, group["momentum"]).flatten(1))
                 even = self._orthogonal(torch.stack(moved))
                 scale = 0.2 * math.sqrt(max(even.shape[1:]))
-                for weight, change in zip(weights, even, strict=True):
+                for (weight, _), change in zip(weights, even, strict=True):
                     weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(change.view(shape), alpha=group["lr"] * scale)
 
     def _orthogonal(self, given: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ def test_a_thing_that_is_gone_is_not_shown() -> None:
     assert not shows(draw(asked, 256, spots=[cat, replace(house, kind="tent")]), asked, "house")
 
 
-TOLD = {"ground": None, "background": None, "time": None, "extras": [], "style": None, "not": []}
+TOLD: dict[str, Any] = {"ground": None, "background": None, "time": None, "extras": [], "style": None, "not": []}
 
 
 def _thing(noun: str, **more: object) -> dict[str, object]:

@@ -104,7 +104,7 @@ def test_the_codec_finds_the_codes_that_the_training_has() -> None:
     dac = model.dac()
     lookup.lay(dac, found_books)
     with torch.no_grad():
-        for quantizer in dac.quantizer.quantizers:  # as the decoder's training leaves them
+        for quantizer in lookup.list_stages(dac):  # as the decoder's training leaves them
             quantizer.codebook.weight[:, lookup.OWN] += torch.randn(codec.CODES, codec.FEATURES, generator=draw)
         lookup.level(dac)
         hidden = torch.randn(1, 128, 4000, generator=draw)

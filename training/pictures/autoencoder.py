@@ -110,8 +110,10 @@ def train_autoencoder(
         chosen = np.sort(rng.choice(len(pictures), batch if whole else CROPS * batch, replace=False))
         real = as_input(pictures[chosen]).contiguous(memory_format=torch.channels_last)
         true = latents_of(halved(real))
-        made = left is not None and step % TRUE_EVERY
-        latents = torch.from_numpy(left[chosen]) if made else true + torch.randn_like(true) * torch.rand(len(true), 1, 1, 1) * NOISE
+        if left is not None and step % TRUE_EVERY:
+            latents = torch.from_numpy(left[chosen])
+        else:
+            latents = true + torch.randn_like(true) * torch.rand(len(true), 1, 1, 1) * NOISE
         if not whole:
             real, latents = cut_outs(real, latents, rng)
         with torch.autocast("cpu", torch.bfloat16):

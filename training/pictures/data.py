@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ SIZE = 128
 FIRST_SEED, FIRST_LARGE_SEED = 0, 3_000_000
 
 
-def _write(path: Path, count: int, shape: tuple[int, ...], kind: type, make: partial[NDArray[np.generic]]) -> Iterator[str]:
+def _write(path: Path, count: int, shape: tuple[int, ...], kind: type, make: Callable[[int], NDArray[Any]]) -> Iterator[str]:
     """Fill a file with make(i), unless it exists."""
     unfinished = path.with_suffix(".part.npy")
     if path.exists():

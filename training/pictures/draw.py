@@ -222,14 +222,17 @@ def draw(scene: Scene, size: int, even: bool = False, spots: Sequence[Spot] | No
 def _under(image: Image.Image, x: float, y: float) -> tuple[int, int, int]:
     """Return the colour of a soft shadow at this point."""
     at = (min(image.width - 1, max(0, int(x))), min(image.height - 1, max(0, int(y))))
-    red, green, blue = (round(0.84 * c) for c in image.getpixel(at))
+    seen = image.getpixel(at)
+    assert isinstance(seen, tuple)
+    red, green, blue = (round(0.84 * c) for c in seen)
     return red, green, blue
 
 
 def _noise(size: int, cells: int) -> Floats:
     """Return smooth noise from 0 to 1 of so many cells across, always the same."""
     grid = np.random.default_rng(cells).random((cells, cells), np.float32)
-    return np.asarray(Image.fromarray((grid * 255).astype(np.uint8)).resize((size, size), Image.Resampling.BICUBIC), np.float32) / 255
+    smooth = Image.fromarray((grid * 255).astype(np.uint8)).resize((size, size), Image.Resampling.BICUBIC)
+    return np.asarray(smooth, np.float32) / np.float32(255)
 
 
 def _watercolour(pixels: Floats) -> Floats:

@@ -64,6 +64,7 @@ class Ground:
     """The picture's ground as it would be without things: the drawn one, in the picture's own light."""
 
     def __init__(self, picture: Floats, scene: Scene) -> None:
+        self.broad: Floats
         self.scene, self.spots = scene, place_things(scene)
         self.drawn = draw(scene, SIZE, True, []).astype(np.float32)
         self.free = free = np.ones((SIZE, SIZE), np.float32)

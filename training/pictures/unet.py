@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from diffusers import UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import CLIPTextModel, CLIPTokenizer
 
 from training.muon import Muon
@@ -95,7 +95,7 @@ class Written(Sketched):
 
 
 def _steppers(unet: UNet2DConditionModel, rate: float) -> list[torch.optim.Optimizer]:
-    inner, outer = [], []
+    inner, outer = list[nn.Parameter](), list[nn.Parameter]()
     for name, weight in unet.named_parameters():
         (inner if weight.ndim >= 2 and not name.startswith(("conv_in", "conv_out", "time_embedding")) else outer).append(weight)
     return [Muon(inner, rate), torch.optim.AdamW(outer, 0.4 * rate, betas=(0.9, 0.98), weight_decay=0.0)]

@@ -70,7 +70,7 @@ def read_out(text: str, phones: tuple[Phone, ...], frames: int) -> tuple[str, ND
     written: list[str] = []  # by character
     starts: list[int] = []  # of each phone in `written`; of pauses -1
     pieces = SPOKEN.findall(text)
-    word, by_word = -1, {}
+    word, by_word = -1, dict[int, list[Phone]]()
     for phone in phones:
         if phone.word >= 0:
             by_word.setdefault(phone.word, []).append(phone)
@@ -122,7 +122,7 @@ def draw(rng: random.Random, phrases: Phrases, longest_frames: int) -> Example:
     elif rng.random() < NAMED_SHARE:
         own = dict(zip(own, rng.choices(list(VOICES), k=2), strict=True))
         named = {each: voice_sign(name) for each, name in own.items()}
-    written, codes, places, last = "", [], [], ""
+    written, codes, places, last = "", list[Any](), list[Any](), ""
     for number in range(count):
         said = rng.choice(phrases[own[speaker]])
         if number and sum(map(len, codes)) + len(said.codes) > longest_frames:

@@ -91,13 +91,13 @@ def median_hz(sound: Sound) -> float:
 def span_s(sound: Sound) -> float:
     """Return the seconds from the first to the last 25 ms that are within 35 dB of the loudest."""
     loud = judge.loudness_db(sound)
-    heard = np.flatnonzero(loud > loud.max() - 35) if len(loud) else []
+    heard = np.flatnonzero(loud > loud.max() - 35) if len(loud) else np.empty(0)
     return (heard[-1] - heard[0] + 1) * judge.FRAME_S if len(heard) else 0.0
 
 
 def by_flite(flite: Flite, trial: Trial) -> Sound:
     """Return what flite itself says for a trial."""
-    return flite.say(SPEAKERS[trial.speaker], trial.text).samples.astype(np.float32) / 32768
+    return np.asarray(flite.say(SPEAKERS[trial.speaker], trial.text).samples / 32768, np.float32)
 
 
 def judged(asked: Sequence[Trial], said: Sequence[speak.Spoken]) -> list[Verdict]:

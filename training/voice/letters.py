@@ -74,7 +74,7 @@ def align(word: str, said: str, costs: Chunks | None) -> list[str] | None:
     """Divide the sounds among the letters at the least cost; None where there are more sounds than that allows."""
     best: list[dict[int, tuple[float, int]]] = [{0: (0.0, 0)}]
     for letter in word:
-        known, row = (costs or {}).get(letter, {}), {}
+        known, row = (costs or {}).get(letter, {}), dict[int, tuple[float, int]]()
         for end, (cost, _) in best[-1].items():
             for size in range(min(LONGEST_CHUNK, len(said) - end) + 1):
                 chunk = said[end : end + size]

@@ -6,6 +6,8 @@ a query (x, 1, 0), that is the code nearest to x. Between them the vector holds 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from transformers import DacModel
@@ -28,12 +30,17 @@ def scaled(points: Tensor, books: Tensor) -> Tensor:
     return (points - middle) / scale
 
 
+def list_stages(dac: DacModel) -> list[Any]:
+    """Return the quantizer's stages, whose parts the types of a list of modules do not tell."""
+    return list(dac.quantizer.quantizers)
+
+
 def lay(dac: DacModel, books: Tensor) -> None:
     """Set the codebooks, and projections that pass features through; the decoder's part starts as the code's vector."""
     middle, scale = middle_and_scale(books)
     size = codec.FEATURES
     with torch.no_grad():
-        for stage, (quantizer, book, weights) in enumerate(zip(dac.quantizer.quantizers, books, codec.STAGE_WEIGHTS, strict=True)):
+        for stage, (quantizer, book, weights) in enumerate(zip(list_stages(dac), books, codec.STAGE_WEIGHTS, strict=True)):
             seen = weights > 0
             centres = (book - middle * seen if stage < 2 else book) / scale
             rows, ask, answer = quantizer.codebook.weight, quantizer.in_proj, quantizer.out_proj
@@ -53,7 +60,7 @@ def lay(dac: DacModel, books: Tensor) -> None:
 
 def hold(dac: DacModel) -> None:
     """Let training change only the decoder's part of the vectors and its projection."""
-    for quantizer in dac.quantizer.quantizers:
+    for quantizer in list_stages(dac):
         free = torch.zeros_like(quantizer.codebook.weight)
         free[:, OWN] = 1
         quantizer.codebook.weight.register_hook(lambda slope, free=free: slope * free)
@@ -68,7 +75,7 @@ def hold(dac: DacModel) -> None:
 def level(dac: DacModel) -> None:
     """Make all vectors of a stage equally long through their last element, which is not read."""
     with torch.no_grad():
-        for quantizer in dac.quantizer.quantizers:
+        for quantizer in list_stages(dac):
             rows = quantizer.codebook.weight
             lengths = rows[:, :-1].pow(2).sum(1)
             rows[:, -1] = (lengths.max() - lengths).clamp(min=0).sqrt()

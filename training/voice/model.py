@@ -82,13 +82,10 @@ def dac() -> DacModel:
             encoder_hidden_size=16,
             downsampling_ratios=[4, 10, 10],
             decoder_hidden_size=256,
-            upsampling_ratios=[10, 10, 4],
             n_codebooks=codec.CHANNELS,
             codebook_size=codec.CODES,
             codebook_dim=2 * codec.FEATURES + 2,
             sampling_rate=codec.RATE_HZ,
-            hop_length=codec.HOP,
-            hidden_size=128,
         )
     )
     for name, part in model.encoder.named_modules():

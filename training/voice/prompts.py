@@ -37,13 +37,13 @@ def followed(voice: speak.Voice, texts: list[str], count: int) -> list[Followed]
     for number in range(count):
         before, text = texts[2 * number : 2 * number + 2]
         name, speaker = list(VOICES)[number % len(VOICES)], tuple(SPEAKERS)[number // len(VOICES) % 2]
-        prompt = flite.say(name, before).samples.astype(np.float32) / 32768
+        prompt = np.asarray(flite.say(name, before).samples / 32768, np.float32)
         script = evaluate.script(evaluate.Trial(speaker, False, f"{before} {text}"), voice.letters)
         spoken = speak.speak(voice, [script], number, prompts=[prompt])[0]
         wanted = sentences.key(text).split()
         errors, flite_errors = (
             judge.word_errors(wanted, ear.listen(sound))
-            for sound in (spoken.sound, flite.say(name, text).samples.astype(np.float32) / 32768)
+            for sound in (spoken.sound, np.asarray(flite.say(name, text).samples / 32768, np.float32))
         )
         found.append(Followed(evaluate.median_hz(prompt), evaluate.median_hz(spoken.sound), len(wanted), errors, flite_errors))
     return found

@@ -12,7 +12,7 @@ import soundfile
 from app.engine.speech.text import pronounce, written_out
 
 from . import codec, corpus, evaluate, judge, sentences, speak
-from .flite import VOICES, Flite
+from .flite import SPEAKERS, VOICES, Flite
 
 TEXT = "Hello, I am {name}, one of the voices that come with Hearth. I read whatever you write."
 FOLDER, MODEL = "voices", "starter-voice"
@@ -24,7 +24,7 @@ def about() -> dict[str, Any]:
     """Return what starter.json says of them: each clip's sign, and the signs of the speakers' usual voices."""
     return {
         "ready": {f"{FOLDER}/{name}.ogg": corpus.voice_sign(name) for name in VOICES},
-        "usual": [corpus.voice_sign(name) for name in corpus.SPEAKERS.values()],
+        "usual": [corpus.voice_sign(name) for name in SPEAKERS.values()],
     }
 
 
@@ -54,7 +54,7 @@ def scores(voice: speak.Voice, texts: list[str]) -> dict[str, Any]:
     spoken = evaluate.in_batches(voice, [script(name, text, voice.letters) for name, text in zip(names, said, strict=True)], SEED)
     words = errors = flite_errors = 0
     for name, text, own in zip(names, said, spoken, strict=True):
-        wanted, theirs = sentences.key(text).split(), flite.say(name, text).samples.astype(np.float32) / 32768
+        wanted, theirs = sentences.key(text).split(), np.asarray(flite.say(name, text).samples / 32768, np.float32)
         words += len(wanted)
         errors += judge.word_errors(wanted, ear.listen(own.sound))
         flite_errors += judge.word_errors(wanted, ear.listen(theirs))

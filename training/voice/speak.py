@@ -34,7 +34,7 @@ class Voice:
     """A loaded starter voice."""
 
     dia: DiaForConditionalGeneration
-    processor: DiaProcessor
+    processor: Any  # a DiaProcessor, whose codec has no type
     generation: dict[str, Any]
     letters: pronounce.Letters
 

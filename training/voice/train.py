@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +36,8 @@ SAVED_EVERY_S = 120
 
 class SharedRows(nn.Module):
     """Rows of an embedding or output layer that share what their codebook vectors share, so that similar codes are learned together."""
+
+    known: Tensor
 
     def __init__(self, books: Tensor, width: int, spread: float) -> None:
         super().__init__()
@@ -67,7 +70,7 @@ class Trainee(nn.Module):
             cross.forward = partial(self._attend, cross, layer)
 
     def _attend(
-        self, cross: nn.Module, layer: int, asked: Tensor, text: Tensor, attention_mask: Tensor | None = None, **_: object
+        self, cross: Any, layer: int, asked: Tensor, text: Tensor, attention_mask: Tensor | None = None, **_: object
     ) -> tuple[Tensor, None]:
         """Run Dia's cross attention and record the share that guided heads give to the right character; some examples are given it."""
         queries, keys, values = (
@@ -130,7 +133,7 @@ class Trainee(nn.Module):
 
 def optimizers(trainee: Trainee, rate: float) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside the layers, AdamW for all else."""
-    inner, outer = [], []
+    inner, outer = list[nn.Parameter](), list[nn.Parameter]()
     for name, weight in trainee.named_parameters():
         (inner if weight.ndim == 2 and ".layers." in name else outer).append(weight)
     return [Muon(inner, lr=rate), torch.optim.AdamW(outer, lr=rate, betas=(0.9, 0.97), weight_decay=0.0)]
@@ -190,7 +193,8 @@ def begin(books: Tensor, rate: float, earlier: Path | None = None) -> Course:
         dia.load_state_dict({name: weight.float() for name, weight in load_file(earlier / "model.safetensors").items()})
     trainee = Trainee(dia, books)
     if earlier:
-        for layer in (dia.model.decoder.embeddings.embed, dia.logits_dense):
+        layers: tuple[Any, ...] = (dia.model.decoder.embeddings.embed, dia.logits_dense)
+        for layer in layers:
             layer.parametrizations.weight[0].shared.data.zero_()
     return Course(trainee, optimizers(trainee, rate), {name: weight.clone() for name, weight in trainee.plain().items()})
 

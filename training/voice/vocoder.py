@@ -68,7 +68,7 @@ def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float =
         lookup.lay(dac, sounds.books)
     lookup.hold(dac)
     weights = list(dac.decoder.parameters())
-    for quantizer in dac.quantizer.quantizers:
+    for quantizer in lookup.list_stages(dac):
         weights += [*quantizer.codebook.parameters(), *quantizer.out_proj.parameters()]
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.8, 0.98), weight_decay=0.0)
     part, begun, mean_loss = out.with_suffix(".part"), time.monotonic(), 0.0

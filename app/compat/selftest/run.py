@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial, reduce
@@ -130,7 +130,7 @@ def judge(
 
 def answer_all(
     hardware: Hardware, probes: Sequence[Probe], list_probes: ListProbes, *, stage: Stage | None = None, isolated: bool | None = None
-) -> Iterator[Answer]:
+) -> Generator[Answer, None, None]:
     """Answer the probes, all of which `list_probes` lists, in their order. Where a child does it, it is "waiting" every POLL_S, and closing
     this generator ends the child."""
     if needs_child(hardware) if isolated is None else isolated:

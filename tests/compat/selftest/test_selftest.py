@@ -241,7 +241,8 @@ def asked_apart(name: str) -> dict[Subject, Verdict]:
     hardware = machine(name)
     wanted = {Subject.path(f"{each}/float16", "float16") for each in ("linear", "convolution")}
     asked = [each for each in probes.paths(hardware, decide(hardware)) if each.subject in wanted]
-    return {each.subject: run.answer_one(each, hardware, nullcontext) for each in asked}
+    answers = {each.subject: run.answer_one(each, hardware, nullcontext) for each in asked}
+    return {subject: answer for subject, answer in answers.items() if answer is not None}
 
 
 def test_a_card_that_is_sick_in_convolutions_alone_may_multiply_in_half(monkeypatch: pytest.MonkeyPatch) -> None:

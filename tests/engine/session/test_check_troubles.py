@@ -120,7 +120,7 @@ def test_a_child_that_never_becomes_ready_is_ended_too(monkeypatch: pytest.Monke
             ended = next(answers) != "waiting"
         except (RuntimeError, StopIteration):
             ended = True
-    answers.close()  # type: ignore[attr-defined]
+    answers.close()
     assert ended
 
 
