@@ -113,8 +113,12 @@ def _save_kept_voice(folder: Path) -> Path:
     return place
 
 
+def _save_picture_model(family: str, folder: Path) -> Path:
+    return tiny_pictures.save(family, folder / family)
+
+
 FAMILIES: Final[dict[str, Callable[[Path], Path]]] = {
-    **{family: lambda folder, family=family: tiny_pictures.save(family, folder / family) for family in tiny_pictures.MAKERS},
+    **{family: partial(_save_picture_model, family) for family in tiny_pictures.MAKERS},
     "dia": lambda folder: tiny_voices.save_voice(folder / "dia"),
     "starter-voice": lambda folder: shutil.copytree(TOP / "assets" / "starter" / "voice", folder / "voice"),
     "sd15-file": lambda folder: _save_file("sd15", folder), "sdxl-file": lambda folder: _save_file("sdxl", folder),
@@ -221,7 +225,8 @@ class Engine:
     """A watched engine (tests/support/watched_engine.py); a new one after each that was ended."""
 
     def __init__(self, folder: Path, opened: Sequence[str] = ()) -> None:
-        self._folder, self._opened, self._runs, self._child = folder, opened, 0, None
+        self._folder, self._opened, self._runs = folder, opened, 0
+        self._child: psutil.Popen | None = None
         for name in ("temp", "jobs"):
             (folder / name).mkdir(exist_ok=True)
         (folder / "heard").touch()
@@ -254,6 +259,7 @@ class Engine:
             self.end()
             self._child = None
             bad = self._start()
+        assert self._child is not None
         self._runs += 1
         job, reached, how, begun_s = f"job-{self._runs}", False, "", time.monotonic()
         self._pipe.send(Run(job, request, Choice(), str(self._folder / "jobs" / job)))
@@ -284,6 +290,7 @@ class Engine:
         return Ended(how, took_s, reached, tuple(bad))
 
     def _read_bytes(self) -> int:
+        assert self._child is not None
         try:
             return int(self._child.memory_info().rss)
         except psutil.Error:  # it ended just now
@@ -330,7 +337,9 @@ class ModelFuzzer:
                 else:
                     self.ask_all(name, str(path), "speech" if family in SPEAKING else "picture", index, outcome)
                 if family == "lora":
-                    ask = partial(paint_view.forecast_html, self.desk, make_request(family, path, self.folder / "good"), OWNER, "en")
+                    asked = make_request(family, path, self.folder / "good")
+                    assert isinstance(asked, PictureRequest)
+                    ask = partial(paint_view.forecast_html, self.desk, asked, OWNER, "en")
                     self.time(f"{name} -> forecast with it", partial(refuse_or, ask), outcome)
             if (index + 1) % 100 == 0:
                 print(f"{family}: {index + 1} mutations, {len(outcome.bad)} bad answers", flush=True)
@@ -415,20 +424,21 @@ class ModelFuzzer:
                 outcome.bad.append(f"{name} -> it is not in the list once")
         else:
             outcome.bad.append(f"{name} -> no list from which it could be removed")
-        for asked, ask in {
+        asks: dict[str, Callable[[], object]] = {
             "offer": lambda: page.get("/hearth/offer", params={"model": path}),
             "machine": lambda: page.get("/hearth/machine", params={"model": path}),
             "of programs": lambda: page.get("/v1/models"),
             "of A1111's": lambda: page.get("/sdapi/v1/sd-models"),
             **{
-                f"check of {len(text)}": lambda text=text: page.post("/hearth/check", json={"kind": kind, "text": text, "model": path})
+                f"check of {len(text)}": partial(page.post, "/hearth/check", json={"kind": kind, "text": text, "model": path})
                 for text in SCRIPTS
             },
             "precheck": lambda: refuse_or(lambda: admit(SpeechRequest(SCRIPTS[-1], path), desk.keeper.home)),
             "forecast": lambda: refuse_or(lambda: paint_view.forecast_html(desk, PictureRequest("a boat", path), OWNER, "en")),
             "start": lambda: self.start(path, kind, index, path in usable),
             "remove": lambda: page.post("/hearth/models/forget", json={"value": path}),
-        }.items():
+        }
+        for asked, ask in asks.items():
             self.time(f"{name} -> {asked}", ask, outcome)
         if path in desk.settings.get("models"):
             outcome.bad.append(f"{name} -> it cannot be removed")

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
             continue
         tree = parse_source(source)
         names = {
-            id(node.value): getattr(node, "target", None) or node.targets[0]
+            id(node.value): node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
             for node in ast.walk(tree)
             if isinstance(node, ast.Assign | ast.AnnAssign)
         }
@@ -60,6 +61,7 @@ def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
             if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re"):
                 continue
             first, target = node.args[0], names.get(id(node))
+            pattern: Any
             if isinstance(first, ast.Constant):
                 pattern = first.value
             elif name not in COMPUTED and isinstance(target, ast.Name):  # put together of others
@@ -98,7 +100,7 @@ def draw_inputs(pattern: str, rng: random.Random, count: int) -> Iterator[str]:
 def measure(run: Callable[[str], object], text: str, most_s: float = SLOWEST_S) -> float:
     """Return the processor's seconds, the least of three where it was slow. A short beginning is tried first, so that a cubic pattern ends."""
     for length in (256, 1024, len(text)):
-        taken_s = []
+        taken_s: list[float] = []
         while not taken_s or (min(taken_s) > most_s and len(taken_s) < 3):
             begun_s = time.thread_time()
             run(text if length == len(text) else text[: length - 8] + text[-8:])
@@ -111,7 +113,8 @@ def measure(run: Callable[[str], object], text: str, most_s: float = SLOWEST_S) 
 def check_pattern(pattern: str, flags: int, anywhere: bool, seed: int, count: int) -> None:
     compiled = re.compile(pattern, flags)
     for text in draw_inputs(pattern, random.Random(f"{seed}{pattern}"), count):
-        for way in (compiled.fullmatch, *([compiled.findall] if anywhere else [])):
+        ways: list[Callable[[str], object]] = [compiled.fullmatch, *([compiled.findall] if anywhere else [])]
+        for way in ways:
             assert measure(way, text) <= SLOWEST_S, f"{text[:60]!r}... takes too long"
 
 

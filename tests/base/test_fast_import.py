@@ -26,7 +26,7 @@ def test_it_rests_and_goes_on() -> None:
     before = gc.get_freeze_count()
     with pausing_collector():
         assert not gc.isenabled()
-        made = [[] for _ in range(100)]
+        made: list[object] = [[] for _ in range(100)]
     assert gc.isenabled() and gc.get_freeze_count() >= before + len(made)
 
 

@@ -106,7 +106,7 @@ def test_lists_are_joined_by_the_language() -> None:
         for call in called(tree_of(path), labels=False)
         for part in ast.walk(call)
         if isinstance(part, ast.Attribute) and part.attr == "join" and isinstance(part.value, ast.Constant)
-        and part.value.value.strip() in (",", ";", "/")
+        and str(part.value.value).strip() in (",", ";", "/")
     ]  # fmt: skip
     assert not joined
     scripts = [path.name for path in SCRIPTS if re.search(r"""join\(["'][,;/] ?["']\)""", path.read_text("utf-8"))]

@@ -159,7 +159,7 @@ HERE = Hardware(kind="cpu", system="linux", name="a machine", torch="2.13.0")
 SEEN = Verdict(Subject("rung", "a/b"), False, 0.0, 1.0, "words", RunFailure("memory", 3))
 
 
-NO_VERDICTS = (
+NO_VERDICTS: tuple[Any, ...] = (
     5, {}, None, "x", {"subject": "no colon", "passed": True}, {"subject": "row:x", "passed": "yes"},
     {"subject": "rung:a/c", "passed": True, "seen": {"fault": "odd"}},
 )  # fmt: skip

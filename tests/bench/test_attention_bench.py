@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from app.__main__ import main
 from app.compat.attention.compose import compose
-from app.compat.attention.measure import HOPELESS, error, made, turns
+from app.compat.attention.measure import HOPELESS, Contender, error, made, turns
 from app.compat.attention.tile_size import WORKSPACE_BYTES
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.attention_calls import DIA, PICTURES, Call
@@ -70,7 +71,7 @@ def test_what_is_too_large_is_measured_in_part_and_said() -> None:
 def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:
     order: list[str] = []
 
-    def runner(name: str, loops: int) -> cases.Contender:
+    def runner(name: str, loops: int) -> Contender:
         def run(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
             order.append(name)
             for _ in range(loops):
@@ -79,9 +80,9 @@ def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:
 
         return run
 
-    given = tuple(torch.zeros(200, 200) for _ in range(3))
+    given = torch.zeros(200, 200)
     run = {"a": runner("a", 1), "b": runner("b", 1), "slow": runner("slow", 200), "kept": runner("kept", 200)}
-    list(islice(turns(run, (*given, None), "cpu", ("a", "b", "kept")), 8))  # type: ignore[arg-type]
+    list(islice(turns(run, (given, given, given, None), "cpu", ("a", "b", "kept")), 8))
     assert "".join(order[:8]) == "aabbslowslowkeptkept" and HOPELESS < 200
     assert order[8] == "b" and "slow" not in order[8:] and "kept" in order[8:]
 
@@ -137,7 +138,7 @@ def test_own_tiles_stay_small(keys: int) -> None:
     sizes: list[int] = []
     held = torch.baddbmm
 
-    def spy(*given: torch.Tensor, **named: float) -> torch.Tensor:
+    def spy(*given: Any, **named: Any) -> torch.Tensor:
         result = held(*given, **named)
         sizes.append(result.numel() * result.element_size())
         return result

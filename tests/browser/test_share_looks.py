@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from PIL import Image
@@ -64,7 +65,10 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-def look(browser: Browser, address: str, light: str, language: str, width: int) -> Page:
+Light = Literal["dark", "light"]
+
+
+def look(browser: Browser, address: str, light: Light, language: str, width: int) -> Page:
     viewport: ViewportSize = {"width": width, "height": 800}
     page = browser.new_context(color_scheme=light, locale=language, viewport=viewport).new_page()
     page.set_default_timeout(WAIT_MS)
@@ -82,7 +86,8 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
     picture = tmp_path / "kept.png"
     picture_settings.write(Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15")
     with shared(desk) as (address, words, sharing):
-        for light, language, title, width in (("dark", "en-US", "Password", 1280), ("light", "zh-CN", "密码", 390)):
+        looks: list[tuple[Light, str, str, int]] = [("dark", "en-US", "Password", 1280), ("light", "zh-CN", "密码", 390)]
+        for light, language, title, width in looks:
             page = look(browser, address, light, language, width)
             expect(page.get_by_text(title).first).to_be_visible()
             ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -118,7 +123,7 @@ LOOKS = [("light", "en-US", 1280), pytest.param("dark", "zh-CN", 390, marks=pyte
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("light", "language", "width"), LOOKS)
-def test_the_owners_panel(light: str, language: str, width: int, desk: Desk, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_owners_panel(light: Light, language: str, width: int, desk: Desk, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)
     lost: list[Sentence] = []
     sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None))

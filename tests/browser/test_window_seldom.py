@@ -294,7 +294,7 @@ def test_a_stopped_grid_is_gone_on_with(page: Page) -> None:
 def test_a_format_that_was_chosen_stays_for_the_next_sound(page: Page) -> None:
     go(page, "speak")
     for number in (1, 2):
-        made = [{"url": f"hearth/creation/{number}", "id": number, "name": "a.wav", "peaks": [], "seconds": 1.0}]
+        made: list[Any] = [{"url": f"hearth/creation/{number}", "id": number, "name": "a.wav", "peaks": [], "seconds": 1.0}]
         alter(page, **job("speech", results=made, job=f"sound {number}"))
         link = page.locator("#h-sound a[download]")
         expect(link).to_have_attribute("href", re.compile(f"creation/{number}.*format={'wav' if number == 1 else 'mp3'}$"))

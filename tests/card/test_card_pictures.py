@@ -31,6 +31,7 @@ from app.engine.pictures.run import per_request, steps
 from app.engine.session.session import Session
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib
+from tests.support.picture_fixtures import find_pipe
 
 pytestmark = pytest.mark.card
 PROMPT = "a lighthouse at dusk"
@@ -183,7 +184,7 @@ def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp
     with acting("GTX 1060, 6 GB"), opened(tmp_path) as session:
         asked = request(folder("sd15"), "sd15")
         whole = paint(session, asked, tmp_path / "whole")
-        unet, calls = placement.list_modules(session._holder.get("picture")._pipe)["unet"], []
+        unet, calls = find_pipe(session).unet, list[int]()
 
         def full(*_: Any) -> None:
             calls.append(1)
@@ -217,9 +218,9 @@ def test_parts_that_wait_are_not_on_the_card(folder: Any, tmp_path: Path) -> Non
     with acting("GTX 1060, 6 GB"), opened(tmp_path) as session:
         choice, asked = Choice(offload="model"), request(folder("sd15"), "sd15")
         paint(session, asked, tmp_path / "first", choice)
-        parts = placement.list_modules(session._holder.get("picture")._pipe)
+        parts = placement.list_modules(find_pipe(session))
         for name, part in parts.items():
-            first = part.decoder if name == "vae" else part
+            first: Any = part.decoder if name == "vae" else part
             first.register_forward_hook(lambda *_, name=name: held.update({name: torch.cuda.memory_allocated()}))
         paint(session, asked, tmp_path / "second", choice)
         sizes = {name: sum(each.nbytes for each in part.parameters()) for name, part in parts.items()}

@@ -59,7 +59,7 @@ def speak(model: object, plan: object, row: str, forced: torch.Tensor | None) ->
 def test_a_graph_makes_the_rows_of_single_calls_sooner(dtype: Dtype, voice: Path) -> None:
     hardware = probe()
     plan = decide(hardware, describe_need(BY_ID["dia-1.6b"]), Choice(dtype=dtype, quantised="none", offload="none"))
-    model = DiaForConditionalGeneration.from_pretrained(voice, dtype=getattr(torch, dtype)).to(full_size.DEVICE).eval()
+    model = DiaForConditionalGeneration.from_pretrained(voice, dtype=getattr(torch, dtype)).to(full_size.DEVICE).eval()  # type: ignore[arg-type]
     with alone():
         torch.manual_seed(0)
         right, rows, plain_s, plain_bytes = speak(model, plan, "calls", None)

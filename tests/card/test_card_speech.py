@@ -123,12 +123,12 @@ def reference(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> Referenc
     with acting("GTX 1080, 8 GB"), speaking(voice, tmp_path_factory.mktemp("first"), ROWS) as first:
         given, rows, frames = first.watch.given, first.watch.rows.clone(), len(first.sound)
     with acting("T4, 15 GB"), torch.inference_mode():
-        model = DiaForConditionalGeneration.from_pretrained(voice, dtype=torch.float32).to(full_size.DEVICE).eval()
+        model = DiaForConditionalGeneration.from_pretrained(voice, dtype=torch.float32).to(full_size.DEVICE).eval()  # type: ignore[arg-type]
         watch = Watch()
         decoding = watched(watch, rows)(model, full_size.DEVICE, *given[2:])
         while not decoding.done:
             decoding.step()
-        dac = DacModel.from_pretrained(voice / "codec", dtype=torch.float32).to(full_size.DEVICE).eval()
+        dac = DacModel.from_pretrained(voice / "codec", dtype=torch.float32).to(full_size.DEVICE).eval()  # type: ignore[arg-type]
         codec = Codec(dac, full_size.DEVICE, torch.float32)
         sound = torch.from_numpy(codec.decode(decoding.get_codes(0, decoding.frames)))
     assert len(sound) == frames

@@ -38,7 +38,7 @@ CALM_S = 60.0
 
 def live(folder: Path, seed: int, first: int, more: bool) -> None:
     """The child's part: go on with what was interrupted, queue jobs, and do with the shelf what people do, until killed."""
-    worker.main = light_engine.main  # type: ignore[assignment]
+    worker.main = light_engine.main
     place, draw, number = home(folder), random.Random(seed), first
     keeper, settings = Keeper(place), Settings(place.settings)
     mine = [job.id for job in keeper.interrupted]

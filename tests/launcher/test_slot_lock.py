@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_a_python_of_somebody_elses_leaves_no_file(tmp_path: Path) -> None:
 
 DEEDS: dict[str, Callable[[Path], object]] = {
     "repair": lambda folder: install.repair(folder, slots.read_requirements()),
-    **{verb: (lambda folder, verb=verb: update.step(verb, folder)) for verb in ("update", "back", "renew")},
+    **{verb: partial(update.step, verb) for verb in ("update", "back", "renew")},
     "a new environment": lambda folder: new_environment.make_empty(folder / "a", folder / "log"),
 }
 

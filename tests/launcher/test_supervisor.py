@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
@@ -133,7 +134,8 @@ def test_in_a_real_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     )
     with offered(monkeypatch, tmp_path, repairing) as (address, result), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        for light, language in (("dark", "zh-CN"), ("light", "en")):
+        looks: tuple[tuple[Literal["dark", "light"], str], ...] = (("dark", "zh-CN"), ("light", "en"))
+        for light, language in looks:
             page = browser.new_page(color_scheme=light, locale=language)
             page.goto(address)
             page.locator("summary").click()

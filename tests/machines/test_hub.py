@@ -37,7 +37,7 @@ def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
             first = hub.pid
             assert first is not None
             psutil.Process(first).kill()
-            until(lambda first=first: hub.pid != first)  # type: ignore[misc]
+            until(lambda first=first: hub.pid != first)
         until(lambda: is_listening(port), LOADING_S)
         assert hub.port == port
     finally:

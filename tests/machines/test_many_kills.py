@@ -69,8 +69,8 @@ def test_twelve_kills_over_sixty_pictures_and_a_script(seed: int, tmp_path: Path
         for job in jobs:
             end = next(event for event in main.keeper.follow(job) if isinstance(event, END))
             assert isinstance(end, Finished) and len(end.files) == BATCH, (end, killed)
-        *_, end = main.keeper.follow(spoken)
-        assert isinstance(end, Finished), (end, killed)
+        *_, last = main.keeper.follow(spoken)
+        assert isinstance(last, Finished), (last, killed)
         done.set()
         killer.join()
         kept = [each for job in jobs for each in main.keeper.shelf.list_of_job(job)]

@@ -125,5 +125,6 @@ def test_a_local_voice_speaks_on_both_machines_and_each_part_once(tmp_path: Path
     there = sum(name.endswith(".wav") for name in made_by)
     assert keys[0] == keys[1] and len(keys[0]) > 4 and there > 0, made_by
     assert spoken_here[1] == {*range(len(keys[0]))} > spoken_here[0], "what the helper spoke was spoken here again"
-    assert np.array_equal(*sounds)
+    alone, together = sounds
+    assert np.array_equal(alone, together)
     print(f"{there} of {len(keys[0])} parts by the helper")

@@ -121,7 +121,8 @@ def test_a_script_is_spoken_by_two_machines_as_by_one(kind: str, tmp_path: Path)
             main.hub.close()
             keeper.close()
     assert any(each.endswith(".wav") for each in made_by), "the helper spoke nothing"
-    assert np.array_equal(*spoken)
+    alone, together = spoken
+    assert np.array_equal(alone, together)
 
 
 def test_a_picture_whose_machine_is_killed_goes_on_here_from_its_last_kept_step(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from app.engine.models.model import Model
 from app.engine.pictures.families.families import FAMILIES
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run import steps
+from app.engine.session.session import Session
 from tests.support import tiny_pictures as tiny
 
 SMALL: dict[str, Any] = {"width": 64, "height": 64, "steps": 3, "seed": 11, "preview_every": 0}
@@ -42,6 +43,13 @@ def load_painter(folder: Path) -> tuple[picture_painter.Painter, Model]:
     """Load a painter once; a test that modifies one loads its own."""
     model = catalog.find(str(folder))
     return picture_painter.load(folder, model, tiny.make_plan(model), {}), model
+
+
+def find_pipe(session: Session) -> Any:
+    """Return the pipeline of the loaded picture model."""
+    painter = session._holder.get("picture")
+    assert isinstance(painter, picture_painter.Painter)
+    return painter._pipe
 
 
 def read_pixels(path: str | Path) -> np.ndarray:

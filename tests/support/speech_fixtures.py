@@ -17,6 +17,7 @@ from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.dia.voice import Dia
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from tests.support import tiny_voices
@@ -46,6 +47,11 @@ def plan() -> Plan:
 @pytest.fixture(scope="session")
 def speakers(folders: dict[str, Path], plan: Plan) -> dict[str, loader.Speaker]:
     return {name: loader.load(folder, plan) for name, folder in folders.items()}
+
+
+def dia_of(speaker: loader.Speaker) -> Dia:
+    assert isinstance(speaker.voice, Dia)
+    return speaker.voice
 
 
 def run(speaker: loader.Speaker, job: Path, control: Control | None = None, plan: Plan | None = None, **settings: Any) -> list[Event]:

@@ -27,7 +27,7 @@ class Idle(Keeper):
         super().__init__(home, engine=NoEngine(home))
 
 
-def until(condition: Callable[[], bool], seconds: float = WAIT_S) -> None:
+def until(condition: Callable[..., bool], seconds: float = WAIT_S) -> None:
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, "it did not come to pass"

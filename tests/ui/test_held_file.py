@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from app.ui.routes import send_file
+from app.ui.routes import HeldFile, send_file
 
 BYTES = bytes(range(256)) * 1024
 
@@ -36,7 +36,7 @@ def test_what_moved_or_went_after_the_answer_began_is_sent_whole(file: Path, hea
 def test_the_file_is_let_go_when_it_is_sent(file: Path, method: str) -> None:
     answer = send_file(file)
     assert TestClient(answer).request(method, "/").headers["content-length"] == str(len(BYTES))
-    assert answer._held.closed
+    assert isinstance(answer, HeldFile) and answer._held.closed
 
 
 def test_what_is_gone_before_is_not_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

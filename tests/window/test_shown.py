@@ -81,7 +81,7 @@ def test_the_page_stands_in_the_systems_light(
     (folder / "settings.json").write_text(json.dumps({"window": {"x": 70, "y": 40, "width": 1000, "height": 700}}))
 
     def kept() -> dict[str, object]:
-        return json.loads((folder / "settings.json").read_text()).get("window", {})  # type: ignore[no-any-return]
+        return json.loads((folder / "settings.json").read_text()).get("window", {})
 
     child = subprocess.Popen([*OPEN, str(folder)], cwd=TOP, env={**screen, "GTK_THEME": theme}, stdout=subprocess.PIPE, text=True)
     try:
@@ -112,7 +112,7 @@ def test_it_quits_in_the_middle_of_a_job(tmp_path: Path, screen: dict[str, str])
                 httpx.post(f"{address}v1/audio/speech", json=asked, timeout=600, trust_env=False)
 
         threading.Thread(target=speak, daemon=True).start()
-        until(lambda: list((folder / "scratch" / "jobs").glob("*/part-*.json")), LOADING_S)
+        until(lambda: any((folder / "scratch" / "jobs").glob("*/part-*.json")), LOADING_S)
         question = httpx.get(f"{address}hearth/window", trust_env=False).json()["text"]
         assert "1 job is not finished." in question
         httpx.post(f"{address}hearth/window/quit", json={}, trust_env=False)

@@ -42,7 +42,7 @@ MEMORY = {
     "allocated": 4 * GIB,
     "total": 6 * GIB,
 }
-BUSY = {
+BUSY: dict[str, Any] = {
     "job": "x", "model": "Stable Diffusion XL, float16", "doing": "painting picture 2 of 4, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 754,
     "memory": MEMORY, "machine": "NVIDIA GeForce GTX 1060 6GB, expanded GQA, not chunked (4096 requested)",
     "chunk": "Requested: 4096. The largest call processes 1024 of 1024 queries at a time.",

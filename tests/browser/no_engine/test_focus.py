@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageChops
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FloatRect, Page, expect
 
 from app.base.palette import PALETTE
 from app.ui.state.desk import Desk
@@ -93,7 +93,7 @@ def test_the_ring_of_a_field_is_whole_and_around_its_frame(page: Page, field: st
     page.locator(".h-brand").focus()  # at the top of the page
     around = page.locator(framed).bounding_box()
     assert around
-    clip = {"x": around["x"] - 6, "y": around["y"] - 6, "width": around["width"] + 12, "height": around["height"] + 12}
+    clip: FloatRect = {"x": around["x"] - 6, "y": around["y"] - 6, "width": around["width"] + 12, "height": around["height"] + 12}
 
     def shot() -> Image.Image:
         return Image.open(io.BytesIO(page.screenshot(clip=clip, caret="hide"))).convert("RGB")

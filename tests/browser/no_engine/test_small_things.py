@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FloatRect, Page, expect
 
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.request import SpeechRequest
@@ -62,7 +62,8 @@ def test_unknown_words_of_a_prompt_are_underlined_with_the_nearest_known(page: P
     expect(lines).to_have_text(["gren", "housse", "xylophone"])
     box, line = page.locator(PROMPT).bounding_box(), lines.nth(1).bounding_box()
     assert box and line and box["x"] < line["x"] < box["x"] + box["width"] and box["y"] < line["y"] < box["y"] + 60
-    with Image.open(io.BytesIO(page.screenshot(clip={**line, "height": line["height"] + 4}))) as picture:
+    clip: FloatRect = {"x": line["x"], "y": line["y"], "width": line["width"], "height": line["height"] + 4}
+    with Image.open(io.BytesIO(page.screenshot(clip=clip))) as picture:
         seen = np.asarray(picture.convert("RGB"), dtype=int)
     careful = np.array([0x8A, 0x5A, 0x00])
     assert (np.abs(seen - careful).sum(axis=2) < 60).sum() > line["width"] / 2, "the line is seen"

@@ -397,16 +397,17 @@ def test_a_masked_key_that_is_no_number_does_no_more_harm_than_under_torch(name:
     where Hearth is and math is not, the masked key had no part in it; and who sees the key, never is."""
     torch.manual_seed(0)
     for of in (1, 2):
-        asked = [torch.randn(1, heads, length, 4, dtype=torch.float64) for heads, length in ((4, 5), (2, 6), (2, 6))]
+        asked: list[Any] = [torch.randn(1, heads, length, 4, dtype=torch.float64) for heads, length in ((4, 5), (2, 6), (2, 6))]
         clean = [each.clone() for each in asked]
         asked[of][:, :, 3], clean[of][:, :, 3] = torch.nan, 0.0
         seen = torch.ones(5, 6, dtype=torch.bool).tril() if kind == "causal" else torch.rand(5, 6) > 0.3
         seen[0, 3], seen[4, 3] = False, True
         added = torch.zeros(5, 6, dtype=torch.float64).masked_fill(~seen, -torch.inf)
-        options: dict[str, Any] = {"causal": {"is_causal": True}, "bool": {"attn_mask": seen}, "added": {"attn_mask": added}}[kind]
+        masks: dict[str, Any] = {"causal": {"is_causal": True}, "bool": {"attn_mask": seen}, "added": {"attn_mask": added}}
+        options = masks[kind] | {"enable_gqa": True}
         with sdpa_kernel(SDPBackend.MATH):
-            torchs, right = (TORCH(*each, **options, enable_gqa=True) for each in (asked, clean))
-        found = compose(EVERY[name], TORCH)(*asked, **options, enable_gqa=True)
+            torchs, right = (TORCH(*each, **options) for each in (asked, clean))
+        found = compose(EVERY[name], TORCH)(*asked, **options)
         kept = found.isfinite()
         assert kept[torchs.isfinite()].all(), of
         assert torch.allclose(found[kept], right[kept], rtol=1e-6, atol=1e-6), of

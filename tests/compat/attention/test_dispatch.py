@@ -76,7 +76,9 @@ def test_the_largest_call_is_told_and_forgotten() -> None:
     with applied(plan()) as seam:
         assert seam.take_largest() is None
         for queries in (3, 9, 5):
-            torch.nn.functional.scaled_dot_product_attention(*(torch.randn(1, 2, queries, 8) for _ in range(3)))
+            torch.nn.functional.scaled_dot_product_attention(
+                torch.randn(1, 2, queries, 8), torch.randn(1, 2, queries, 8), torch.randn(1, 2, queries, 8)
+            )
         largest = seam.take_largest()
         assert largest is not None and largest.queries == 9
         assert seam.take_largest() is None
@@ -115,8 +117,8 @@ def test_keys_without_a_batch_are_those_of_every_row(heads: int) -> None:
 @pytest.mark.parametrize(("few", "wide"), [(2, 4), (4, 2), (1, 2)])
 def test_keys_and_values_may_have_different_numbers_of_heads(few: int, wide: int) -> None:
     query, key, value = (torch.randn(2, heads, 5, 8) for heads in (4, few, wide))
-    every = (each.repeat_interleave(4 // each.shape[1], 1) for each in (key, value))
-    wanted = torch.nn.functional.scaled_dot_product_attention(query, *every)
+    keys, values = (each.repeat_interleave(4 // each.shape[1], 1) for each in (key, value))
+    wanted = torch.nn.functional.scaled_dot_product_attention(query, keys, values)
     with applied(plan()):
         found = torch.nn.functional.scaled_dot_product_attention(query, key, value, enable_gqa=True)
     torch.testing.assert_close(found, wanted)
@@ -148,5 +150,5 @@ def test_a_chunk_that_was_read_from_a_file_is_automatic_too() -> None:
 @pytest.mark.parametrize("keys", [0, 1])
 def test_the_smallest_call_is_a_call(keys: int) -> None:
     with applied(plan()) as seam:
-        torch.nn.functional.scaled_dot_product_attention(torch.ones(1, 1, 1, 8), *(torch.ones(1, 1, keys, 8) for _ in range(2)))
+        torch.nn.functional.scaled_dot_product_attention(torch.ones(1, 1, 1, 8), torch.ones(1, 1, keys, 8), torch.ones(1, 1, keys, 8))
         assert seam.take_largest() is not None

@@ -6,13 +6,14 @@ import os
 import threading
 import timeit
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import LlamaConfig, LlamaModel
 from transformers.integrations import sdpa_attention
+from transformers.models.llama import LlamaConfig, LlamaModel
 
 from app.compat.attention import sdpa_kernels, tile_size
 from app.compat.attention import seam as seam_module
@@ -199,7 +200,7 @@ def test_transformers_hands_over_keys_and_values_as_they_are(old_mac: bool, quer
     seen: list[tuple[int, int]] = []
     torch_attention = F.scaled_dot_product_attention
 
-    def spy(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: object, **named: object) -> torch.Tensor:
+    def spy(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
         seen.append((query.shape[1], key.shape[1]))
         return torch_attention(query, key, value, *rest, **named)
 
@@ -230,10 +231,7 @@ def added(heads: int, few: int) -> float:
     runs here slows both, and leaves some of them alone."""
     query, key = torch.randn(1, heads, 1, 16), torch.randn(1, few, 8, 16)
     with applied(plan()) as seam:
-        runs = [
-            lambda attend=attend: attend(query, key, key, enable_gqa=heads != few)  # type: ignore[misc]
-            for attend in (TORCH, seam.attention)
-        ]
+        runs = [lambda attend=attend: attend(query, key, key, enable_gqa=heads != few) for attend in (TORCH, seam.attention)]
         times = [[timeit.timeit(run, number=20) / 20 for run in runs] for _ in range(400)]
     assert seam.paths == {"as torch": 8000}
     bare, ours = map(min, zip(*times, strict=True))

@@ -102,8 +102,8 @@ def dropped(given: Given, wanted: Tensor) -> str:
     try:
         found = ask(given)
         slopes = gradients(found, leaves(given)[:2], None)
-    except Exception as error:
-        return f"{type(error).__name__}: {str(error)[:90]}"
+    except Exception as raised:
+        return f"{type(raised).__name__}: {str(raised)[:90]}"
     error = off(found.double(), torch.where(found == 0, 0.0, wanted.detach() / (1 - given[1]["dropout_p"])))
     if not all(each.isfinite().all() for each in slopes):
         return "a gradient is not finite"
@@ -315,7 +315,7 @@ def test_a_wrong_question_is_refused_as_torch_would_and_in_a_sentence(what: str)
 def test_a_tensor_without_data_is_torchs(without: str) -> None:
     """Torch refuses some and gives a result without data for others; own arithmetic made numbers up."""
     for plan in EVERY.values():
-        given = dict(zip(("query", "key", "value"), (torch.randn(1, 2, 4, 8) for _ in range(3)), strict=True))
+        given: dict[str, Any] = dict(zip(("query", "key", "value"), (torch.randn(1, 2, 4, 8) for _ in range(3)), strict=True))
         given[without] = given[without].to("meta")
         outcomes = []
         for through in (nullcontext(), applied(plan)):

@@ -120,7 +120,7 @@ def test_a_file_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_older_report_and_a_newer_one_are_read_as_far_as_they_are_known(tmp_path: Path) -> None:
-    older = {"hearth": "0.1", "python": "3.11", "machine": asdict(REAL), "verdicts": [], "plans": {"Dia": {}}}
+    older: dict[str, Any] = {"hearth": "0.1", "python": "3.11", "machine": asdict(REAL), "verdicts": [], "plans": {"Dia": {}}}
     for gone in ("packages", "limit_bytes", "unseen_card", "report"):
         del older["machine"][gone]
     assert find_machine(put(tmp_path, older, "old.json")) == replace(

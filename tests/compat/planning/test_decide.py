@@ -21,7 +21,7 @@ from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import next_fallback
 from app.compat.planning.memory_formulas import GIB, held_bytes, needed_bytes, peak_bytes, usable_bytes, vae_bytes, weights_bytes
 from app.compat.planning.plan_words import FIELDS
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason, Vae
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, ModelPart, Need, Offload, Plan, Quantised, Reason, Vae
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need as need_of
 from tests.support.hardware_table import table
@@ -35,12 +35,12 @@ HEAVY = Need("heavy", "picture", parts=(ModelPart("transformer", "denoiser", 12_
 UNSAFE = Need("unsafe", "picture", parts=(ModelPart("transformer", "denoiser", 600_000_000, half_is_safe=False),))
 MODELS = {"any": Need(), "dia": DIA, "sd15": SD15, "sdxl": XL, "small": SMALL, "heavy": HEAVY, "unsafe": UNSAFE}
 
-CHOICES = (
+CHUNKS: tuple[Chunk, ...] = (AUTO, 1, 65536)
+KERNELS: tuple[Kernel | tuple[()] | None, ...] = (None, "flash", "efficient", ())
+CHOICES: tuple[tuple[Choice, Chunk], ...] = (
     *(
         (Choice(gqa, kernels, dtype), chunk)
-        for chunk, gqa, kernels, dtype in itertools.product(
-            (AUTO, 1, 65536), (None, *get_args(Gqa)), (None, "flash", "efficient", ()), (None, *get_args(Dtype))
-        )
+        for chunk, gqa, kernels, dtype in itertools.product(CHUNKS, (None, *get_args(Gqa)), KERNELS, (None, *get_args(Dtype)))
     ),
     *(
         (Choice(offload=offload, quantised=quantised), AUTO)
@@ -592,12 +592,12 @@ def test_a_row_is_a_graph_where_that_was_seen_to_be_right_and_quicker() -> None:
     }
     for key, refused in refusals.items():
         assert refused.row == "calls" and key in objections(refused, "row", "graph") and said(refused, "row").sentence.key == key, key
-    other = next(each for each in ("float16", "float32") if each != dtype)
+    other: Dtype = "float32" if dtype == "float16" else "float16"
     assert decide(card, DIA, Choice(), seen_graph(other)).row == "calls", "seen in a dtype that is not this plan's"
     half = dict(list(seen_graph(dtype).items())[:1])
     assert decide(card, DIA, Choice(), half).row == "calls", "right, but how quick was not measured"
     for name, machine in MACHINES.items():
-        everywhere = seen_graph("float32") | seen_graph("float16") | seen_graph("bfloat16")
+        everywhere = {**seen_graph("float32"), **seen_graph("float16"), **seen_graph("bfloat16")}
         assert (decide(machine, DIA, Choice(), everywhere).row == "graph") <= (machine.kind == "cuda"), name
     assert said(decide(card, MODELS["sd15"], Choice(), seen_graph(dtype)), "row").sentence.key == "row.nothing"
 

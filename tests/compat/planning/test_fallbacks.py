@@ -38,7 +38,7 @@ from app.compat.planning.metal import parts_on
 from app.compat.planning.options import FieldDecision, Situation
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.quirk_table import QUIRKS
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason, Vae
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason, Vae
 from app.compat.planning.weight_fields import SMALLEST
 from app.engine.jobs import events
 from app.engine.jobs.progress import Progress
@@ -384,7 +384,7 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
             assert said["mib"] == plan.budget_bytes // MIB == 16
             assert beside(plan, asked, free) // 4 < plan.budget_bytes, "a quarter is less"
         case "budget.learned" | "budget.learned-least":
-            rows: int = said["chunk"]  # type: ignore[assignment, no-redef]
+            rows = int(str(said["chunk"]))
             need_bytes = scores_bytes(asked.batch, asked.heads, rows, asked.keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
             assert said["mib"] == plan.budget_bytes // MIB and rows == plan.chunk_most
             if sentence.key == "budget.learned":
@@ -412,7 +412,8 @@ def named(plan: Plan) -> dict[str, str]:
 def test_what_was_before_each_fallback_stands_among_what_was_given_up(machine: str, fault: Fault) -> None:
     """The second smaller chunk once took the place of the first, as if 512 had never been."""
     gone: set[str] = set()
-    for model, chunk in itertools.product(("sd15", "sdxl", "dia-1.6b"), (AUTO, 4096)):
+    chunks: tuple[Chunk, ...] = (AUTO, 4096)
+    for model, chunk in itertools.product(("sd15", "sdxl", "dia-1.6b"), chunks):
         try:
             before = decide(MACHINES[machine], NEEDS[model], chunk=chunk)
         except Trouble:

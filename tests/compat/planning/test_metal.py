@@ -23,7 +23,7 @@ from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.attention_calls import DIA, Call, picture
 from app.compat.planning.decide import decide
 from app.compat.planning.metal import metal_path, metal_paths
-from app.compat.planning.types import Choice, Dtype, Need, Path, Plan
+from app.compat.planning.types import Choice, Dtype, Need, Path, Plan, Role
 from app.compat.selftest import operations
 from app.compat.selftest.failures import DeviceCall, DeviceFacts, kernel
 from app.compat.selftest.simulate import biting
@@ -61,7 +61,7 @@ def shaped(call: Call, dtype: torch.dtype) -> AttentionCall:
 
 def count_chunks(plan: Plan, call: Call) -> int:
     """How many times torch, or own arithmetic, is called for it."""
-    role = "vae" if call.name == "VAE" else "speech" if plan.of("speech") else "denoiser"
+    role: Role = "vae" if call.name == "VAE" else "speech" if plan.of("speech") else "denoiser"
     its = plan.of(role)
     assert its is not None
     dispatch = Dispatcher(plan, F.scaled_dot_product_attention)

@@ -15,7 +15,7 @@ from torch import Tensor
 from app.compat.attention.seam import applied
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, Dtype, Need
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Need
 from app.compat.selftest.failures import Aborted
 from app.compat.selftest.simulate import biting
 from tests.support.tiny_models import FAMILIES
@@ -74,7 +74,8 @@ def test_a_large_attention_with_one_mask_for_all_heads_kills_a_mac() -> None:
     with biting("m1-8gb"), pytest.raises(Aborted, match="Placeholder shape mismatches"):
         F.scaled_dot_product_attention(query, key, value, mask)
     plan = decide(machine("m1-8gb"), Need(heads=2, kv_heads=2, head_dim=40), Choice(dtype="float32"))
-    for chunk in (None, 500):
+    chunks: tuple[Chunk, ...] = (AUTO, 500)
+    for chunk in chunks:
         with biting("m1-8gb") as bites, applied(replace(plan, chunk_q=chunk)):
             found = F.scaled_dot_product_attention(query, key, value, mask)
         assert off(found, right) < 1e-4

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -150,7 +151,7 @@ def named(case: tuple[object, ...]) -> str:
 
 @pytest.mark.parametrize("inference", [False, True], ids=["no-grad", "inference"])
 @pytest.mark.parametrize("case", RAISING, ids=named)
-def test_it_says_what_the_machine_says(case: tuple, inference: bool) -> None:
+def test_it_says_what_the_machine_says(case: tuple[Any, ...], inference: bool) -> None:
     row, where, limits, build = case
     symptom = next(each.symptom for each in QUIRKS if each.id == row)
     with torch.inference_mode() if inference else torch.no_grad():
@@ -166,7 +167,7 @@ def test_it_says_what_the_machine_says(case: tuple, inference: bool) -> None:
 
 @pytest.mark.parametrize("inference", [False, True], ids=["no-grad", "inference"])
 @pytest.mark.parametrize("case", SPOILING, ids=named)
-def test_it_spoils_the_result_silently(case: tuple, inference: bool) -> None:
+def test_it_spoils_the_result_silently(case: tuple[Any, ...], inference: bool) -> None:
     row, where, limits, build = case
     with torch.inference_mode() if inference else torch.no_grad():
         run = build()

@@ -102,8 +102,8 @@ def test_up_is_one_place_whatever_waits(journal: Journal) -> None:
             if moved.owner == "owner" or passed.owner != "owner":
                 waiting[place - 1 : place + 1] = [moved.id, passed.id]
             assert [job.id for job in journal.list_waiting()] == waiting, f"turn {turn}"
-    late, waiting = new_guest("99"), journal.list_waiting()
-    assert len(waiting) > 10 and any(job.position < 0 for job in waiting)
+    late, queued = new_guest("99"), journal.list_waiting()
+    assert len(queued) > 10 and any(job.position < 0 for job in queued)
     queue(journal, late, "late")
     owners = [job.owner for job in journal.list_waiting() if job.started_s is None and job.position > 0 and job.owner != "owner"]
     assert max(Counter(owners[: owners.index(late)]).values(), default=0) <= 1

@@ -99,7 +99,7 @@ def listener(desk: Desk, tab: str, called: str) -> Callable[..., list[Any]]:
         for each in window.build(desk).fns.values()
         if each.fn and each.fn.__name__ == called and each.fn.__module__ == f"app.ui.tabs.{tab}"
     }
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def own_painter(folder: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from app.base.trouble import Trouble
@@ -41,6 +43,7 @@ def test_a_request_keeps_its_setting_and_refuses_others() -> None:
     old = to_json(PictureRequest("a"))
     del old["quicker"]
     assert from_json(old) == PictureRequest("a")
-    for wrong in ("", "Much", None, [], 1):
+    odd: tuple[Any, ...] = ("", "Much", None, [], 1)
+    for wrong in odd:
         with pytest.raises(Trouble):
-            PictureRequest("a", quicker=wrong)  # type: ignore[arg-type]
+            PictureRequest("a", quicker=wrong)

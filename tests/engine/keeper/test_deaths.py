@@ -48,7 +48,7 @@ Open = Callable[..., Keeper]
 def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """A keeper whose engines live as they are told to, one after the other; the last ones live on."""
     light_engine.replace_engines(monkeypatch)
-    keepers = []
+    keepers: list[Keeper] = []
 
     def opened(*plan: dict[str, object], **options: Any) -> Keeper:
         place = home(tmp_path / f"home {len(keepers)}").create()

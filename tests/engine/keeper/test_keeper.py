@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -38,7 +39,7 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> str:
 def opened(tmp_path: Path) -> Iterator[Callable[..., Keeper]]:
     keepers = []
 
-    def open_(**options: float) -> Keeper:
+    def open_(**options: Any) -> Keeper:
         keepers.append(Keeper(home(tmp_path / "home"), **options))
         return keepers[-1]
 
@@ -72,7 +73,7 @@ def kinds(events: list[Event]) -> list[str]:
     return [type(event).__name__ for event in events]
 
 
-def request(voice: str, text: str = LONG, **more: int) -> SpeechRequest:
+def request(voice: str, text: str = LONG, **more: Any) -> SpeechRequest:
     return SpeechRequest(text, model=voice, seed=5, max_frames=60, **more)
 
 

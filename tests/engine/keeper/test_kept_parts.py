@@ -66,7 +66,9 @@ def age(keeper: Keeper, *jobs: str) -> None:
 
 
 @pytest.mark.parametrize(("state", "parts", "end"), [("finished", 3, Finished), ("stopped", 2, Stopped), ("failed", 1, Failed)])
-def test_a_script_that_ended_has_its_parts_after_a_restart(open_: Open, state: State, parts: int, end: type) -> None:
+def test_a_script_that_ended_has_its_parts_after_a_restart(
+    open_: Open, state: State, parts: int, end: type[Finished | Stopped | Failed]
+) -> None:
     job = speak(open_(), parts, state)
     keeper = open_()
     found = keeper.get_progress(job)

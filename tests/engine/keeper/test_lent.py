@@ -91,7 +91,7 @@ def start_again(keeper: Keeper) -> Keeper:
 
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_what_another_machine_was_at_comes_back_by_itself_once(by_hand: bool, tmp_path: Path) -> None:
-    keeper = Idle(home(tmp_path))
+    keeper: Keeper = Idle(home(tmp_path))
     job = keeper.submit(request(1)).id
     assert keeper.lend_out(job, "starter-painter", lambda: None) is not None
     keeper = start_again(keeper)
@@ -109,7 +109,7 @@ def test_what_another_machine_was_at_comes_back_by_itself_once(by_hand: bool, tm
 
 
 def test_what_comes_back_from_another_machine_runs_here(tmp_path: Path) -> None:
-    keeper = Idle(home(tmp_path))
+    keeper: Keeper = Idle(home(tmp_path))
     job = keeper.submit(request(1)).id
     keeper.lend_out(job, "starter-painter", lambda: None)
     keeper.give_up_lent_out(job)

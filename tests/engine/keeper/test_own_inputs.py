@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_stored_job_that_names_a_file_elsewhere_is_not_gone_on_with(part: str,
     if part in ("voice", "keep"):
         asked = SpeechRequest("Hello.", "none-such", voice=VoicePrompt(own, "Hello."), keep=(own, ""))
     require_own(keeper.home, asked)
-    named = {"voice": VoicePrompt(private, "Hello."), "keep": (own, private)}.get(part, private)
+    named: Any = {"voice": VoicePrompt(private, "Hello."), "keep": (own, private)}.get(part, private)
     row = keeper.journal.queue(replace(asked, **{part: named}), Choice())  # past submit, as in a database from elsewhere
     keeper.journal.end(row.id, "failed")
     with pytest.raises(Trouble, match="outside Hearth's folders"):
@@ -92,6 +93,7 @@ def test_only_what_is_noted_beside_a_clip_is_copied_with_it(keeper: Keeper, tmp_
 
 def test_a_file_of_the_longest_name_is_copied_under_another(keeper: Keeper, tmp_path: Path) -> None:
     asked = adopt(keeper.home, PictureRequest("a", image=save(tmp_path / ("y" * 246 + ".png"), "boat")))
+    assert isinstance(asked, PictureRequest)
     require_own(keeper.home, asked)
     assert Path(str(asked.image)).suffix == ".png" and Path(str(asked.image)).read_text() == "boat"
 
@@ -99,5 +101,7 @@ def test_a_file_of_the_longest_name_is_copied_under_another(keeper: Keeper, tmp_
 @pytest.mark.skipif(sys.platform != "linux", reason="such files are Linux's")
 def test_a_file_is_read_as_far_as_it_says_that_it_goes(keeper: Keeper) -> None:
     """/proc/kmsg has no end."""
-    copy = Path(str(adopt(keeper.home, PictureRequest("a", image="/proc/self/status")).image))
+    asked = adopt(keeper.home, PictureRequest("a", image="/proc/self/status"))
+    assert isinstance(asked, PictureRequest)
+    copy = Path(str(asked.image))
     assert copy.name == "status" and copy.read_bytes() == b""

@@ -138,7 +138,7 @@ def test_a_job_that_fills_the_disk_after_it_met_a_quota_waits_for_room(tmp_path:
     free = [2 * PLENTY_BYTES]
     monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: free[0])
     monkeypatch.setattr(disk_room, "AGAIN_S", 0.0)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free[0]))  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free[0]))
     room = DiskRoom(home(tmp_path), waits=True)
     room.note_full(lack_of(QUOTA, tmp_path))
     assert room.find_lack() is None, "it is tried again"
@@ -180,7 +180,7 @@ def test_an_input_error_is_told_with_its_file_and_what_to_do(tmp_path: Path) -> 
 def test_a_write_that_failed_is_named_by_its_error_and_the_free_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, free: int, key: str
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free))  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free))
     assert describe_failure(OSError(number, "words", "file"), tmp_path).sentence.key == key
 
 

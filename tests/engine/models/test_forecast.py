@@ -232,7 +232,7 @@ def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
         events = list(session.run(request, Choice(), Control(), job, lambda _, plan: plans.append(plan)))
         assert isinstance(events[-1], Finished), events[-1]
 
-    card = {"prompt": "a red circle on a white background", "model": "starter-painter", "steps": 1, "preview_every": 0}
+    card: dict[str, Any] = {"prompt": "a red circle on a white background", "model": "starter-painter", "steps": 1, "preview_every": 0}
     run(PictureRequest(**card))
     run(Tune("starter-painter"))
     run(PictureRequest(**card))

@@ -39,7 +39,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], str]:
     keyring = pytest.importorskip("keyring", reason="one of the extras")
     there: dict[tuple[str, str], str] = {}
 
-    class Own(keyring.backend.KeyringBackend):  # type: ignore[misc, name-defined]
+    class Own(keyring.backend.KeyringBackend):  # type: ignore[name-defined]
         priority = 5
 
         def get_password(self, service: str, username: str) -> str | None:

@@ -121,6 +121,6 @@ def test_shards_and_halves_are_found_as_the_libraries_find_them(model: Path) -> 
         "model-00001-of-00002.safetensors",
         "model-00002-of-00002.safetensors",
     ]
-    for name in (*part.glob("model-*"), part / "model.safetensors.index.json"):
-        name.unlink()
+    for file in (*part.glob("model-*"), part / "model.safetensors.index.json"):
+        file.unlink()
     assert all(".fp16-" in each.name for each in model_folder.choose_weights(part))

@@ -22,6 +22,7 @@ from app.engine.pictures.run import painter
 from app.engine.speech.run import loader
 from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
+from tests.support.speech_fixtures import dia_of
 from tests.support.tiny_voices import save_voice
 
 pytest_plugins = ["tests.support.picture_fixtures"]
@@ -29,7 +30,7 @@ MEBI = 1 << 20
 
 
 def clip(**more: int) -> transformers.CLIPTextConfig:
-    shape = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12}
+    shape: dict[str, Any] = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12}
     return transformers.CLIPTextConfig(**(shape | more))
 
 
@@ -206,7 +207,7 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
 def test_a_voice_is_packed_as_it_was_counted(tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
     voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder))))
-    assert voice.voice.model.get_input_embeddings() is voice.voice.model.model.encoder.embedding  # the quantiser asks for it
+    assert dia_of(voice).model.get_input_embeddings() is dia_of(voice).model.model.encoder.embedding  # the quantiser asks for it
     pytest.importorskip("torchao", reason="one of the quantised extra")
     voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder)), quantised="torchao-int8"))
-    assert in_a_byte(voice.voice.model) == catalog.find(str(folder)).parts[0].linear
+    assert in_a_byte(dia_of(voice).model) == catalog.find(str(folder)).parts[0].linear

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,7 @@ def test_a_check_that_was_cut_off_goes_on(fresh: None, tmp_path: Path) -> None:
         idle = session.use_idle_time()
         for _ in range(4):
             next(idle)
+        assert isinstance(idle, Generator)
         idle.close()
         kept = dict(session.verdicts)
         assert len(kept) == session.checked[0] == 3, "the first piece lists the questions"

@@ -21,7 +21,7 @@ from app.compat.planning.fallbacks import CHUNK_FALLBACK
 from app.compat.planning.types import Plan
 from app.compat.selftest import run
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Finished, Note, Step, Stopped
+from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
 from app.engine.models import catalog
 from app.engine.session import maintenance
 
@@ -41,7 +41,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: None, tmp_path: Path) -> None:
-    place, verdicts = home(tmp_path).create(), {}
+    place, verdicts = home(tmp_path).create(), dict[Subject, Verdict]()
     events = list(maintenance.self_test(machine("cpu"), place, verdicts, Control()))
     assert [(each.done, each.total) for each in events if isinstance(each, Step)] == [(n, ASKED) for n in range(4)]
     assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3 paths")
@@ -54,11 +54,12 @@ def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: Non
 
 
 def test_the_self_test_stops_between_two_questions(questions: None, tmp_path: Path) -> None:
-    control, events = Control(), []
+    control, events = Control(), list[Event]()
     for event in maintenance.self_test(machine("cpu"), home(tmp_path).create(), {}, control):
         events.append(event)
         control.stop()
-    assert [type(each) for each in events] == [Step, Stopped] and 0 <= events[-1].elapsed_s < 60
+    step, end = events
+    assert isinstance(step, Step) and isinstance(end, Stopped) and 0 <= end.elapsed_s < 60
 
 
 def test_calls_shorter_than_the_clock_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ import pytest
 from app.base.paths import home
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.types import Choice
-from app.engine.jobs.events import END, Finished, Preview, Step, Stopped
+from app.engine.jobs.events import END, Event, Finished, Preview, Step, Stopped
 from app.engine.jobs.messages import Beat, Free, JobEvent, Quit, Run
-from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.keeper import worker
 from app.engine.session.session import Session
 from tests.support import tiny_pictures
@@ -44,7 +44,7 @@ class Keeper:
 
     def __init__(self, orders: list[Run]) -> None:
         self.here = worker.Worker(self)  # type: ignore[arg-type]
-        self.orders, self.events, self.beats = orders, {each.job: [] for each in orders}, []
+        self.orders, self.events, self.beats = orders, {each.job: list[Event]() for each in orders}, list[Beat]()
         self.idle, self.closed = 0, False
 
     def send(self, report: Any) -> None:
@@ -92,7 +92,11 @@ def test_the_engine_uses_a_mac_in_one_thread(
     monkeypatch.setattr(worker, "AHEAD", ())
     speech = SpeechRequest("[S1] A short line.", model=models["voice"], seed=3, max_frames=24)
     picture = PictureRequest("a boat", model=models["sd15"], width=64, height=64, steps=3, seed=3, preview_every=1)
-    asked = {"said": (speech, Choice()), "painted": (picture, Choice(offload="model")), "stopped early": (picture, Choice())}
+    asked: dict[str, tuple[Request, Choice]] = {
+        "said": (speech, Choice()),
+        "painted": (picture, Choice(offload="model")),
+        "stopped early": (picture, Choice()),
+    }
     keeper = Keeper([Run(job, request, choice, str(tmp_path / job)) for job, (request, choice) in asked.items()])
     session = Session(home(tmp_path / "home").create(), "", keeper.here.dial)
     session.hardware = MAC

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from app.compat.planning.types import Precision
+from app.compat.planning.types import Dtype, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, PartDone
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.long
 pytest_plugins = ["tests.support.picture_fixtures"]
 OFFLOADS = ("none", "model", "group", "sequential")
 WITHIN = {"float32": 3 / 255, "apart": 12 / 255}
-PRECISIONS = {"float32": ("float32", "float32"), "apart": ("float16", "float32")}
+PRECISIONS: dict[str, tuple[Dtype, Dtype]] = {"float32": ("float32", "float32"), "apart": ("float16", "float32")}
 
 
 @pytest.fixture(params=["pretended", pytest.param("real", marks=pytest.mark.card)], autouse=True)
@@ -134,7 +134,7 @@ def test_a_card_paints_as_the_processor(
     family: str, offload: str, load: Any, plain: Callable[[str, PictureRequest], Any], gradient: Path, worn: Path, tmp_path: Path
 ) -> None:
     paints, seen = load(family, offload), set()
-    modules = placement.list_modules(paints._pipe)
+    modules: dict[str, Any] = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
         module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))

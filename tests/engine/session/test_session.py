@@ -22,7 +22,7 @@ from app.compat.machine.processor import find_refusal
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, learn, load
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
-from app.compat.planning.types import AUTO, Choice, Dtype, Plan, Quantised
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Plan, Quantised
 from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control, Dial
@@ -335,7 +335,7 @@ def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, mode
 def test_the_chunk_size_moves_in_the_middle_of_a_run(session: Session, models: dict[str, str], tmp_path: Path) -> None:
     control, seen = Control(), []
     for event in session.run(picture(models, steps=6), Choice(), control, tmp_path / "job", lambda *_: None):
-        if isinstance(event, Step):
+        if isinstance(event, Step) and event.ran is not None:
             seen.append(event.ran)
             session.dial.chunk = 3
     assert seen[0].rows == seen[0].queries and seen[-1].rows == 3, seen
@@ -446,7 +446,7 @@ def test_back_to_automatic_acts_in_the_middle_of_a_run_and_the_plan_says_so(
     plans: list[Plan] = []
     seen = []
     for event in session.run(picture(models, steps=6), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)):
-        if isinstance(event, Step):
+        if isinstance(event, Step) and event.ran is not None:
             seen.append(event.ran)
             session.dial.chunk = AUTO
     assert seen[0].rows == 3 and seen[-1].rows == seen[-1].queries
@@ -486,9 +486,9 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
 
 def test_a_size_that_changes_while_a_plan_begins_is_the_one_decided_for() -> None:
     """The slider moves in another process at any time."""
-    dial, plans = Dial(), dict[int | str, object]()
+    dial, plans = Dial(), dict[Chunk, object]()
 
-    def decided(verdicts: object, chunk: int | str) -> Plan:
+    def decided(verdicts: object, chunk: Chunk) -> Plan:
         dial.chunk = 64
         plans[chunk] = plan = decide(MACHINES["cpu"], chunk=chunk)
         return plan

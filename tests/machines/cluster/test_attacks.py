@@ -217,7 +217,7 @@ def test_only_what_a_machine_was_asked_to_fetch_is_given(hub: Hub, tmp_path: Pat
                 each.get("op") == "hearth-want" for each in await asyncio.wait_for(stream.read(), WAIT_S) if isinstance(each, dict)
             ):
                 pass
-            odd = [
+            odd: list[dict[str, object]] = [
                 {"offset": -1},
                 {"offset": "0"},
                 {"sha256": str(file)},
@@ -249,7 +249,7 @@ def test_a_message_that_is_too_large_is_not_even_begun(size: int, hub: Hub, tmp_
 
     async def attack() -> None:
         comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
-        await comm.stream.write(struct.pack("Q", size))  # type: ignore[attr-defined]
+        await comm.stream.write(struct.pack("Q", size))
         with pytest.raises(OSError):  # it is cut off
             await asyncio.wait_for(comm.read(), 10)
 
@@ -262,7 +262,7 @@ async def send_raw(hub: Hub, identity: Identity, *frames: bytes) -> Any:
     comm = await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=identity.client_context(), require_encryption=True)
     whole = struct.pack(f"Q{len(frames)}Q", len(frames), *map(len, frames)) + b"".join(frames)
     try:
-        await comm.stream.write(struct.pack("Q", len(whole)) + whole)  # type: ignore[attr-defined]
+        await comm.stream.write(struct.pack("Q", len(whole)) + whole)
         return await asyncio.wait_for(comm.read(), WAIT_S)
     except OSError as fault:
         return fault

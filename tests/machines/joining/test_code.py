@@ -42,7 +42,8 @@ def test_a_proof_holds_for_one_side_one_secret_and_one_conversation() -> None:
 def test_only_equal_versions_go_together() -> None:
     own = dict.fromkeys(COMPARED, "1.0")
     assert find_difference(own, parse_versions(own)) is None
-    for odd in (None, [], {**own, "dask": "x" * 41}, {**own, "Python": "<b>"}, {}):
+    wrong: tuple[object, ...] = (None, [], {**own, "dask": "x" * 41}, {**own, "Python": "<b>"}, {})
+    for odd in wrong:
         told = find_difference(own, parse_versions(odd))
         assert told is not None and "unknown" in str(told)
 

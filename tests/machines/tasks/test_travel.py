@@ -78,7 +78,8 @@ def test_who_spoke_a_voice_travels_with_it(spoken_by: str | None, tmp_path: Path
     assert isinstance(request, SpeechRequest) and request.voice is not None
     assert voices.find_speaker(Path(request.voice.path)) == spoken_by == voices.find_speaker(clip)
     assert voices.find_known(Path(request.voice.path)) == known == voices.find_known(clip)
-    for odd in ({"spoken_by": {}}, {"known": [1]}, {"known": None}):
+    wrong: tuple[dict[str, Any], ...] = ({"spoken_by": {}}, {"known": [1]}, {"known": None})
+    for odd in wrong:
         with pytest.raises(TypeError):
             note_speaker(json.dumps({**json.loads(packed.body), **odd}), request, files)
     note_speaker(packed.body, replace(request, voice=VoicePrompt(str(clip), "other")), files)
@@ -99,7 +100,7 @@ def test_a_helper_can_follow_a_voice_that_its_model_spoke(kind: str, tmp_path: P
     keeper = SimpleNamespace(
         home=helper,
         folder=lambda job: tmp_path / job,
-        run_lent=lambda task, request: given.put(request) or task,  # type: ignore[func-returns-value]
+        run_lent=lambda task, request: given.put(request) or task,
         follow=lambda job: iter([Stopped((), 1.0)]),
     )
     tasks = LentTasks(keeper, str, lambda *_, **__: None, lambda *_: None)  # type: ignore[arg-type]
@@ -179,7 +180,7 @@ def test_what_is_no_event_is_none() -> None:
         nested = [nested]
     step = to_json(EVENTS[2])
     finished = {**dataclasses.asdict(EVENTS[5]), "event": "Finished", "files": ["/etc"]}
-    odd_ones = (
+    odd_ones: tuple[Any, ...] = (
         None, 3, [], {}, {"event": "Preview"}, {"event": "Step"}, {"event": "Note", "sentence": nested}, {**(step or {}), "done": "many"},
         {**(step or {}), "extra": [0] * 5000}, {"event": ["Step"]}, finished,
     )  # fmt: skip

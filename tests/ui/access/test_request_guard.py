@@ -426,12 +426,12 @@ def test_what_a_guest_leaves_open_is_within_the_limits(desk: Desk) -> None:
 
 
 def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> None:
-    picture = {
+    picture: dict[str, object] = {
         "background": {"path": uploaded(ada, "a.png", png(64, 64)), "meta": {"_type": "gradio.FileData"}},
         "layers": [],
         "composite": None,
     }
-    values = {"paint-prompt": "a red circle", "paint-image": picture}
+    values: dict[str, object] = {"paint-prompt": "a red circle", "paint-image": picture}
     for _ in range(2):
         assert press(ada, "paint-go", values).status_code == 200
     folders = set((desk.keeper.home.scratch / "uploads").iterdir())

@@ -7,8 +7,9 @@ import random
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+import gradio as gr
 import numpy as np
 import pytest
 from PIL import Image
@@ -444,7 +445,9 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
                 desk.machine.set_chunk(64)
             with pytest.raises(Trouble, match="nothing changed"):
                 desk.machine.keep_choice(Choice(dtype="bfloat16"))
-            place, _, words = built.fns[slid["id"]].fn(1, SimpleNamespace(headers={}, scope={KEY: OWNER}))
+            release = built.fns[slid["id"]].fn
+            assert release is not None
+            place, _, words = release(1, SimpleNamespace(headers={}, scope={KEY: OWNER}))
             assert place == SIZES.index(512) + 1 and "nothing changed" in words, "put back, and told there"
             assert desk.settings.get("choice") == {"chunk": 512} and desk.keeper.chunk == 512
 
@@ -481,7 +484,12 @@ def test_a_machine_that_is_pretended_from_a_file_is_listed_while_it_is_in_force(
         desk.keeper.pretended = str(tmp_path / "their mac.json")
         listed = desk.machine.list_pretended()
         assert listed == {"their mac.json": "Apple M2 Pro (their mac.json)"} | {key: each.name for key, each in MACHINES.items()}
-        choices = [each for field in window.build(desk).blocks.values() if field.elem_id == "machine-as" for each in field.choices]
+        choices = [
+            each
+            for field in window.build(desk).blocks.values()
+            if field.elem_id == "machine-as"
+            for each in cast(gr.Dropdown, field).choices
+        ]
         assert ("Apple M2 Pro (their mac.json)", "their mac.json") in choices
         assert machine_view.tab_view(desk, "sd15", "their mac.json", "en") == {}, "until the engine has read it"
         hardware = find_machine(desk.keeper.pretended)

@@ -177,7 +177,7 @@ def test_the_shelf_says_which_machine_made_it(plan: dict[str, object], english: 
         job, file = desk.keeper.submit(PictureRequest("a")), tmp_path / "picture.png"
         file.write_bytes(b"x")
         (kept,) = desk.keeper.shelf.keep(job, [str(file)], RunSummary("starter-painter", plan=json.dumps(plan)))
-        assert [shelf.creation_view(desk, kept, each)["machine"] for each in ("en", "zh")] == [english, chinese]  # type: ignore[arg-type]
+        assert [shelf.creation_view(desk, kept, each)["machine"] for each in ("en", "zh")] == [english, chinese]
 
 
 @needs_extra

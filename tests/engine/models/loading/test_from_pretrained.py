@@ -11,7 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig
+from transformers.models.llama import LlamaConfig, LlamaForCausalLM
 
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware

@@ -36,7 +36,7 @@ from app.engine.session.session import Session
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.combinations import combine
-from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_gguf, make_lora, read_pixels
+from tests.support.picture_fixtures import SMALL, find_pipe, list_parts, load_painter, make_gguf, make_lora, read_pixels
 from tests.support.separate_memory import separate_memory
 
 pytest_plugins = ["tests.support.picture_fixtures"]
@@ -340,7 +340,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
         return events
 
     assert any(isinstance(event, Loading) for event in run(asked, Choice()))
-    pipe = session._holder.get("picture")._pipe
+    pipe = find_pipe(session)
     session.dial.chunk = 64
     changes: list[tuple[PictureRequest, Choice, tuple[str, ...]]] = [
         (asked, Choice(), ()),
@@ -367,5 +367,5 @@ def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], 
     (why,) = [each for each in plans[0].because if each.field == "quantised"]
     assert "You asked for bnb-nf4" in str(why.sentence) and "cannot make these weights" in str(why.sentence)
     assert why.sentence in [event.sentence for event in events if isinstance(event, Note)]
-    assert _is_group_offload_enabled(session._holder.get("picture")._pipe.unet)
+    assert _is_group_offload_enabled(find_pipe(session).unet)
     session.free()

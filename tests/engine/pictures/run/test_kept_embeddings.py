@@ -64,7 +64,7 @@ def test_another_number_of_pictures_encodes_no_more(
 ) -> None:
     """One picture, then three in one call, against three in one call that were encoded for it."""
     fresh, paints = load(folders[family]), load(folders[family])
-    fresh._embeddings.keep = lambda _pipe: None  # type: ignore[method-assign]
+    fresh._embeddings.keep = lambda pipe: None  # type: ignore[method-assign]
     paint(fresh, tmp_path / "fresh", batch=3)
     count = Count(paints)
     paint(paints, tmp_path / "one")

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from app.compat.attention.seam import applied
-from app.compat.planning.types import Precision
+from app.compat.planning.types import Dtype, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
@@ -153,7 +153,11 @@ def test_with_the_seam_on_it_is_still_the_same_picture(
     assert_same(decoded[0], paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64))
 
 
-MIXED = {"decoder in float32": {"vae": "float32"}, "words in float32": {"text": "float32"}, "denoiser in float32": {"denoiser": "float32"}}
+MIXED: dict[str, dict[str, Dtype]] = {
+    "decoder in float32": {"vae": "float32"},
+    "words in float32": {"text": "float32"},
+    "denoiser in float32": {"denoiser": "float32"},
+}
 
 
 @pytest.mark.parametrize(("family", "wide"), combine(("sd15", "sdxl", "z-image"), MIXED))

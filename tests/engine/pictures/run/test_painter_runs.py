@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ def test_the_reader_may_go_at_any_moment(folders: dict[str, Path], tmp_path: Pat
     paints, _ = load_painter(folders["sd15"])
     before = threading.active_count()
     run = paints.run(PictureRequest("a", **{**SMALL, "steps": 50}), Control(), None, tmp_path)
-    assert isinstance(next(run), Step)
+    assert isinstance(next(run), Step) and isinstance(run, Generator)
     run.close()
     assert threading.active_count() == before
     assert "step" not in vars(paints._pipe.scheduler) and "forward" not in vars(paints._pipe.unet)

@@ -146,7 +146,7 @@ def test_guidance_that_would_wash_colours_out_is_rescaled_and_from_a_picture_hel
 
 
 def broken(path: Path, how: str) -> None:
-    {
+    ways: dict[str, Callable[[], object]] = {
         "cut off": lambda: path.write_bytes(path.read_bytes()[:-100]),
         "cut off in its header": lambda: path.write_bytes(path.read_bytes()[:200]),
         "empty": lambda: path.write_bytes(b""),
@@ -154,7 +154,8 @@ def broken(path: Path, how: str) -> None:
         "a pickle": lambda: path.write_bytes(pickle.dumps({"a": 1})),
         "gone": path.unlink,
         "a pickle by name": lambda: path.rename(path.with_suffix(".bin")),
-    }[how]()
+    }
+    ways[how]()
 
 
 @pytest.mark.parametrize("how", ["cut off", "cut off in its header", "empty", "a text", "a pickle", "gone", "a pickle by name"])

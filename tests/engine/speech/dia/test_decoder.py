@@ -22,7 +22,7 @@ from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from tests.support import speech_fixtures, tiny_voices
 from tests.support.combinations import combine
-from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
+from tests.support.speech_fixtures import SHAPES, TEXT, dia_of, find_result, run
 
 pytestmark = pytest.mark.long
 
@@ -46,7 +46,7 @@ def transformers_tokens(folder: Path, shape: tiny_voices.Shape, prompt: sound.Sa
     torch.manual_seed(11)
     with torch.inference_mode():
         rows_out = model.generate(**inputs, max_new_tokens=rows, decoder_start_token_id=shape.codes + 2, **special, **how)
-        kwargs = {"delay_pattern": list(shape.delays), "bos_token_id": shape.codes + 2, "pad_token_id": shape.codes + 1}
+        kwargs: Any = {"delay_pattern": list(shape.delays), "bos_token_id": shape.codes + 2, "pad_token_id": shape.codes + 1}
         heard = processor.get_audio_prompt_len(inputs["decoder_attention_mask"], audio_kwargs=kwargs) if prompt is not None else None
         sounds = processor.batch_decode(rows_out, audio_prompt_len=heard, audio_kwargs=kwargs)
     return rows_out[0], sounds[0].numpy()
@@ -178,7 +178,7 @@ def test_a_long_clip_is_heard_on_the_processor_where_metal_would_fail(folders: d
 def test_broken_numbers_are_noticed_and_a_fallback_goes_on_from_there(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     whole = find_result(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
     speaker = loader.load(folders["dia"], plan)
-    dense = speaker.voice.model.logits_dense
+    dense = dia_of(speaker).model.logits_dense
     made = itertools.count()
 
     def breaking(hidden: torch.Tensor) -> torch.Tensor:

@@ -33,6 +33,7 @@ from tests.support import speech_fixtures
 from tests.support.moved_bytes import MovedBytes
 from tests.support.plans import plan
 from tests.support.separate_memory import separate_memory
+from tests.support.speech_fixtures import dia_of
 
 folders = speech_fixtures.folders
 
@@ -134,7 +135,7 @@ def test_nothing_comes_back_from_a_card(folders: dict[str, Path], monkeypatch: p
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
     with separate_memory() as memory:
         speaker = loader.load(folders["dia"], on_card(0))
-        model = speaker.voice.model
+        model = dia_of(speaker).model
         sizes = [(name, each.weight.nbytes) for name, each in model.named_modules() if isinstance(each, StoredLinear)]
         every_row, whole = sum(size for name, size in sizes if not runs_once(name)), sum(size for _, size in sizes)
         on_card_bytes = []
@@ -175,7 +176,7 @@ def test_what_is_sent_for_each_row_is_locked_in_memory(
     monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
     with separate_memory():
         speaker = loader.load(folders["dia"], on_card(kept_bytes))
-        layers = {name: each for name, each in speaker.voice.model.named_modules() if isinstance(each, StoredLinear)}
+        layers = {name: each for name, each in dia_of(speaker).model.named_modules() if isinstance(each, StoredLinear)}
         sent = layers.keys() - choose_kept([(name, each.weight.nbytes) for name, each in layers.items()], kept_bytes)
         places = {each.data_ptr() for each in locked}
         found = {name for name, each in layers.items() if each.weight.data_ptr() in places}

@@ -35,7 +35,7 @@ from app.engine.speech.sound import sound
 from app.engine.speech.text.turns import Turn
 from tests.support import speech_fixtures
 from tests.support.separate_memory import separate_memory
-from tests.support.speech_fixtures import find_result, run
+from tests.support.speech_fixtures import dia_of, find_result, run
 
 folders, plan = speech_fixtures.folders, speech_fixtures.plan
 
@@ -50,7 +50,7 @@ def load(folder: Path, plan: Plan, quantised: Quantised = "none") -> loader.Spea
 
 def decode(voice: loader.Speaker, plan: Plan, rows: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows that this voice makes, or those given, and its log probabilities of each code."""
-    dia, found = voice.voice, []
+    dia, found = dia_of(voice), list[torch.Tensor]()
     text = dia.tokenizer(compose_text(SAID, read_limits(STARTER)), return_tensors="pt").input_ids[0]
     with applied(plan):
         decoding = Decoding(dia.model, "cpu", PartInput(text, None, Sampling(guidance=1, temperature=0.7), 1, ROWS + 20))
@@ -65,7 +65,7 @@ def decode(voice: loader.Speaker, plan: Plan, rows: torch.Tensor | None = None) 
 
 def in_bfloat16(plan: Plan) -> loader.Speaker:
     voice = load(STARTER, plan)
-    voice.voice.model.to(torch.bfloat16)
+    dia_of(voice).model.to(torch.bfloat16)
     return voice
 
 
@@ -101,7 +101,7 @@ def test_dia_takes_the_memory_that_was_counted(quantised: Quantised) -> None:
         dia = DiaForConditionalGeneration(DiaConfig())
     packed = {name for name, each in dia.named_modules() if isinstance(each, torch.nn.Linear)} - {KEPT_WHOLE}
     held = sum(each.numel() * 2 for name, each in dia.named_parameters() if name.removesuffix(".weight") not in packed)
-    shapes = Counter((*dia.get_submodule(name).weight.shape, 8 if runs_once(name) else BITS[quantised]) for name in packed)
+    shapes = Counter((*dia.get_parameter(f"{name}.weight").shape, 8 if runs_once(name) else BITS[quantised]) for name in packed)
     held += sum(count * count_bytes(*shape) for shape, count in shapes.items())
     halves = Precision("model", "speech", "bfloat16", "bfloat16", "cpu")
     assert part_bytes(catalog.BY_ID["dia-1.6b"].parts[0], halves, quantised) == pytest.approx(held, rel=0.01)
@@ -124,13 +124,13 @@ def test_each_plain_weight_goes_before_the_next_is_packed(folders: dict[str, Pat
 
     monkeypatch.setattr(packed_voice, "pack_linear", pack)
     monkeypatch.setattr("app.engine.speech.dia.voice.pack_voice", note)
-    model = loader.load(folders["dia"], replace(plan, precision=halves, quantised="int8")).voice.model
+    model = dia_of(loader.load(folders["dia"], replace(plan, precision=halves, quantised="int8"))).model
     assert len(alive) > 20 and alive == sorted(alive, reverse=True) and alive[-1] == 2, "the last one, and the layer of the answer"
     assert {each.weight.dtype for each in model.modules() if isinstance(each, torch.nn.Embedding)} == {torch.bfloat16}
 
 
 def test_no_weight_is_kept_beside_its_packed_one(folders: dict[str, Path], plan: Plan) -> None:
-    model = load(folders["dia"], plan, "int8").voice.model
+    model = dia_of(load(folders["dia"], plan, "int8")).model
     assert [name for name, each in model.named_modules() if isinstance(each, torch.nn.Linear)] == [KEPT_WHOLE]
     packed = sum(each.numel() for each in model.buffers() if each.dtype == torch.int8)
     assert packed == catalog.find(str(folders["dia"])).parts[0].linear
@@ -182,14 +182,14 @@ def test_on_a_mac_all_of_it_lies_and_computes_there(quantised: Quantised, plan: 
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
     parts = (Precision("model", "speech", "float32", "float32", "mps"), Precision("codec", "codec", "float32", "float32", "cpu"))
     mac = replace(speech_fixtures.PLAIN, device="mps", runs_on="mps", precision=parts, quantised=quantised)
-    plain = loader.load(STARTER, plan).voice.model
+    plain = dia_of(loader.load(STARTER, plan)).model
     for name, module in plain.named_modules():
         if isinstance(module, torch.nn.Linear) and name != KEPT_WHOLE:
             module.weight.copy_(unpack("int8" if runs_once(name) else quantised, module.weight, torch.float32))
     text = torch.randint(32, 120, (64,), generator=torch.Generator().manual_seed(0))
     right = Decoding(plain, "cpu", PartInput(text, None, Sampling(), 1, 20)).compute_logits()
     with separate_memory("mps") as memory:
-        model = loader.load(STARTER, mac).voice.model
+        model = dia_of(loader.load(STARTER, mac)).model
         packed = {type(each) for name, each in model.named_modules() if name.endswith(("qkv_proj", "gate_up_proj")) and "decoder" in name}
         assert packed == {{"int8": Int8Linear, "int4": Int4Linear}[quantised]}
         held = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))

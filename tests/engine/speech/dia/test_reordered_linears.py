@@ -23,6 +23,7 @@ from app.engine.speech.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from tests.support import refused, speech_fixtures
 from tests.support.refused import Lack, take_away
+from tests.support.speech_fixtures import dia_of
 
 folders, plan, asked_anew = speech_fixtures.folders, speech_fixtures.plan, refused.asked_anew
 REORDER, MULTIPLY = "ops.mkldnn._reorder_linear_weight", "ops.mkldnn._linear_pointwise"
@@ -40,14 +41,14 @@ def load(folder: Path, plan: Plan, dtype: Dtype, monkeypatch: pytest.MonkeyPatch
 
 
 def draw_rows(voice: loader.Speaker) -> torch.Tensor:
-    return torch.randint(0, 100, (50, voice.voice.model.config.decoder_config.num_channels), generator=torch.Generator().manual_seed(0))
+    return torch.randint(0, 100, (50, dia_of(voice).model.config.decoder_config.num_channels), generator=torch.Generator().manual_seed(0))
 
 
 def decode(voice: loader.Speaker, plan: Plan, guidance: float, rows: torch.Tensor) -> torch.Tensor:
     """Return the logits after a prompt of many rows, and after one more."""
     text = torch.randint(32, 120, (40,), generator=torch.Generator().manual_seed(0))
     with applied(plan):
-        decoding = Decoding(voice.voice.model, "cpu", PartInput(text, rows, Sampling(guidance=guidance), 1, 20))
+        decoding = Decoding(dia_of(voice).model, "cpu", PartInput(text, rows, Sampling(guidance=guidance), 1, 20))
         first = decoding.compute_logits()
         decoding.append(rows[0])
         return torch.stack((first, decoding.compute_logits())).float()
@@ -86,7 +87,7 @@ def test_refused_at_the_start_the_weights_stay_plain(
     take_away(monkeypatch, path, lack)
     voice = load(folders["dia"], plan, "float32", monkeypatch, True)
     assert torch.equal(decode(voice, plan, 3.0, rows), right)
-    assert not list_reordered(voice.voice.model) and count_bytes(voice.voice.model) <= count_bytes(plain.voice.model)
+    assert not list_reordered(dia_of(voice).model) and count_bytes(dia_of(voice).model) <= count_bytes(dia_of(plain).model)
     (told,) = notices.take_all()
     assert told.key == "processor.plain-order" and path in str(told)
 
@@ -99,10 +100,10 @@ def test_refused_in_the_middle_every_layer_goes_on_with_its_plain_weight(
     rows = draw_rows(plain)
     right = decode(plain, plan, 3.0, rows)
     decode(voice, plan, 3.0, rows)
-    assert list_reordered(voice.voice.model) and not notices.list_notices()
+    assert list_reordered(dia_of(voice).model) and not notices.list_notices()
     take_away(monkeypatch, MULTIPLY, lack)
     assert torch.equal(decode(voice, plan, 3.0, rows), right)
-    assert not list_reordered(voice.voice.model) and count_bytes(voice.voice.model) <= count_bytes(plain.voice.model)
+    assert not list_reordered(dia_of(voice).model) and count_bytes(dia_of(voice).model) <= count_bytes(dia_of(plain).model)
     assert [each.key for each in notices.take_all()] == ["processor.plain-order"]
 
 
@@ -119,7 +120,7 @@ def test_every_row_reads_reordered_weights_and_no_plain_one_is_kept(
         return model, notes
 
     monkeypatch.setattr(from_pretrained, "load", note)
-    model = load(folders["dia"], plan, dtype, monkeypatch, True).voice.model
+    model = dia_of(load(folders["dia"], plan, dtype, monkeypatch, True)).model
     layers = model.config.decoder_config.num_hidden_layers
     names = {name.rsplit(".", 1)[-1] for name, each in model.named_modules() if isinstance(each, ReorderedLinear)}
     assert names == {"qkv_proj", "q_proj", "o_proj", "gate_up_proj", "down_proj", "logits_dense"}
@@ -149,5 +150,5 @@ def test_it_is_quicker_where_the_processor_multiplies_bfloat16_and_onednn_takes_
 
 
 def test_elsewhere_weights_stay_plain(folders: dict[str, Path], plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = load(folders["dia"], plan, "bfloat16", monkeypatch, False).voice.model
+    model = dia_of(load(folders["dia"], plan, "bfloat16", monkeypatch, False)).model
     assert not any(isinstance(each, ReorderedLinear) for each in model.modules())

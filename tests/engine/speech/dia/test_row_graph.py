@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from transformers import DiaForConditionalGeneration
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
 from app.engine.jobs.parts import SPOKEN
+from app.engine.models.loading.capture_failed import CaptureFailed
 from app.engine.session.run_errors import classify_fault
 from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
 from app.engine.speech.dia.decoder_layers import DecoderLayers
-from app.engine.speech.dia.row_graph import BUCKET, WARM_UPS, CaptureFailed, GraphedRows, round_up
+from app.engine.speech.dia.row_graph import BUCKET, WARM_UPS, GraphedRows, round_up
 from app.engine.speech.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from app.engine.speech.sound import spoken_parts
@@ -111,7 +113,7 @@ def test_each_capture_is_warmed_up_and_keeps_the_one_before_until_it_is_made(
     folders: dict[str, Path], plan: Plan, graphs: list[RecordedGraph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened: list[str] = []
-    compute, capturing, pools = DecoderLayers.compute_at, torch.cuda.graph, []
+    compute, capturing, pools = DecoderLayers.compute_at, cast(Any, torch.cuda.graph), list[object]()
 
     def note(self: DecoderLayers, *given: torch.Tensor) -> torch.Tensor:
         happened.append("computed")
@@ -120,7 +122,7 @@ def test_each_capture_is_warmed_up_and_keeps_the_one_before_until_it_is_made(
     def begin(graph: RecordedGraph, pool: object, *others: object) -> object:
         happened.append("capture")
         pools.append(pool)
-        assert len(graphs) == 1 or graphed[0]._graph is graphs[-2]
+        assert len(graphs) == 1 or cast(object, graphed[0]._graph) is graphs[-2]
         return capturing(graph, pool, *others)
 
     graphed: list[GraphedRows] = []
@@ -135,7 +137,7 @@ def test_each_capture_is_warmed_up_and_keeps_the_one_before_until_it_is_made(
     monkeypatch.setattr(GraphedRows, "__init__", remember)
     decode(folders["starter"], PartInput(WORDS, None, Sampling(), 7, BUCKET + 5), plan, "graph")
     one = ["computed"] * WARM_UPS + ["capture", "computed"]
-    assert happened == one * 2 and len(set(map(id, pools))) == 1 and graphed[0]._graph is graphs[-1]
+    assert happened == one * 2 and len(set(map(id, pools))) == 1 and cast(object, graphed[0]._graph) is graphs[-1]
 
 
 @pytest.mark.slow
@@ -159,5 +161,6 @@ def test_a_capture_that_fails_leaves_what_was_made_to_single_calls(
     replays = graphs[0].replays
     find_result(run(speaker, tmp_path / "job", max_frames=BUCKET + 40))
     mended, whole = (spoken_parts.find(SPOKEN.shown(tmp_path / each, 0)) for each in ("job", "whole"))
-    assert mended is not None and whole is not None and np.array_equal(mended.codes, whole.codes) and mended.whole
+    assert mended is not None and mended.codes is not None and whole is not None and whole.codes is not None
+    assert np.array_equal(mended.codes, whole.codes) and mended.whole
     assert graphs[0].replays == replays == BUCKET - 1 and len(graphs) == 1

@@ -63,7 +63,7 @@ def test_quicker_is_what_takes_less_time(ask: partial[Measured], monkeypatch: py
 
     def wait(self: object, codes: torch.Tensor) -> torch.Tensor:
         time.sleep(0.1)
-        return call(self, codes)  # type: ignore[arg-type]
+        return call(self, codes)
 
     monkeypatch.setattr(slowed, "__call__", wait)
     share, seconds = ask(time_beside_calls)

@@ -33,7 +33,7 @@ RESERVED_BYTES = (ROWS + 6) * LAYERS * 2 * 2 * HEADS * DIM * 2
 a part ends no sooner than its delay."""
 
 
-class Clock(BaseStreamer):  # type: ignore[misc]
+class Clock(BaseStreamer):
     def __init__(self) -> None:
         self.at_s: list[float] = []
 

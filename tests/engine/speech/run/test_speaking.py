@@ -31,7 +31,7 @@ from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text.sounds import SIGNS
 from tests.support import speech_fixtures
-from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, find_result, run, write_clip
+from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, dia_of, find_result, run, write_clip
 
 pytestmark = pytest.mark.long
 
@@ -96,7 +96,7 @@ def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], t
 def test_other_weights_make_every_part_anew(speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job stopped before an update of Hearth does not go on in the middle with other codes."""
     run(speakers["starter"], tmp_path, text=LONG)
-    dia = speakers["starter"].voice
+    dia = dia_of(speakers["starter"])
     newer = dataclasses.replace(dia, limits=dataclasses.replace(dia.limits, edition="3"))
     monkeypatch.setattr(speakers["starter"], "voice", newer)
     assert [e for e in run(speakers["starter"], tmp_path, text=LONG) if isinstance(e, Step)]
@@ -315,7 +315,7 @@ def test_a_part_that_another_machine_began_goes_on_here(folders: dict[str, Path]
     shutil.copy(kept, tmp_path / "job")
     again = run(here, tmp_path / "job", max_frames=200)
     assert sum(isinstance(each, Sound) for each in again) < sum(isinstance(each, Sound) for each in whole)
-    assert np.array_equal(*(sound.read(find_result(each))[0] for each in (whole, again)))
+    assert np.array_equal(sound.read(find_result(whole))[0], sound.read(find_result(again))[0])
     shutil.copytree(tmp_path / "begun", tmp_path / "other voice")
     (copy / "config.json").write_text((copy / "config.json").read_text() + "\n")
     other = loader.load(copy, plan, name=fingerprint(copy))

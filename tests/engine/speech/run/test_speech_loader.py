@@ -19,7 +19,7 @@ from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from tests.support import speech_fixtures
 from tests.support.separate_memory import separate_memory
-from tests.support.speech_fixtures import copy_voice, find_result, run
+from tests.support.speech_fixtures import copy_voice, dia_of, find_result, run
 
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
@@ -82,10 +82,10 @@ def test_packed_weights_are_not_copied_back_either() -> None:
 def test_every_precision_speaks(folders: dict[str, Path], plan: Plan, tmp_path: Path, storage: Any, compute: Any, linear: Any) -> None:
     precision = (Precision("model", "speech", storage, compute, "cpu", linear), Precision("codec", "codec", compute, compute, "cpu"))
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
-    kept = {parameter.dtype for parameter in speaker.voice.model.model.decoder.layers[0].mlp.parameters()}
+    kept = {parameter.dtype for parameter in dia_of(speaker).model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}
     used: set[torch.dtype] = set()
-    projection = speaker.voice.model.model.decoder.layers[0].self_attention.o_proj
+    projection = dia_of(speaker).model.model.decoder.layers[0].self_attention.o_proj
     projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
     find_result(run(speaker, tmp_path / "job"))
     assert used == {getattr(torch, compute)}
@@ -96,7 +96,7 @@ def test_closing_gives_the_weights_back(folders: dict[str, Path], plan: Plan) ->
     import weakref
 
     speaker = loader.load(folders["dia"], plan)
-    weights = weakref.ref(speaker.voice.model)
+    weights = weakref.ref(dia_of(speaker).model)
     speaker.close()
     gc.collect()
     assert weights() is None

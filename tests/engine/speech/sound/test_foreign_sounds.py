@@ -213,7 +213,7 @@ def test_recordings_of_phones_and_browsers_are_read(tmp_path: Path, name: str, o
     with pytest.raises(Trouble, match="cannot be used here"):
         uploads.check_upload(file, owner=False)
     samples, rate = sound.read(file)
-    assert (find_sound_kind(file), len(samples) / rate) == (KINDS[row], pytest.approx(2, abs=0.1))
+    assert find_sound_kind(file) == KINDS[row] and len(samples) / rate == pytest.approx(2, abs=0.1)
     spectrum = np.abs(np.fft.rfft(samples[: 2 * rate // 2]))
     assert np.argmax(spectrum) == pytest.approx(440, abs=3)
 

@@ -20,8 +20,8 @@ STARTER = read_limits(Path(__file__).parents[4] / "assets" / "starter" / "voice"
 LONG_LINE = "The harbour lay still that evening, and nobody who came down the steps of it could say"
 
 
-def list_parts(text: str, limits: object = STARTER) -> list[tuple[float, str]]:
-    return [(part.pause_before_s, part.text.removeprefix("[S1] ")) for part in parse_script(text, limits).parts]  # type: ignore[arg-type]
+def list_parts(text: str, limits: VoiceLimits = STARTER) -> list[tuple[float, str]]:
+    return [(part.pause_before_s, part.text.removeprefix("[S1] ")) for part in parse_script(text, limits).parts]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.models.voice_limits import DIA, read_limits
+from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
 from app.engine.speech.dia.facts import read_recommended
 from app.engine.speech.text.script import parse_script, require_speakable
 from app.engine.speech.text.turns import Turn, estimate_seconds
@@ -24,8 +24,8 @@ STARTER = replace(
 )  # fmt: skip
 
 
-def keys(text: str, limits: object = DIA) -> dict[str, str]:
-    return {problem.sentence.key: problem.severity for problem in parse_script(text, limits).problems}  # type: ignore[arg-type]
+def keys(text: str, limits: VoiceLimits = DIA) -> dict[str, str]:
+    return {problem.sentence.key: problem.severity for problem in parse_script(text, limits).problems}
 
 
 def test_a_good_script_has_no_problems() -> None:

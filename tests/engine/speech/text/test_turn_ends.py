@@ -16,7 +16,7 @@ LOW, HIGH = 100.0, 180.0
 def voice(hz: float, seconds: float) -> Samples:
     """A hum with overtones."""
     at = np.arange(round(seconds * RATE)) / RATE
-    return (0.1 * sum(np.sin(2 * np.pi * hz * many * at) / many for many in range(1, 8))).astype(np.float32)
+    return np.asarray(0.1 * sum(np.sin(2 * np.pi * hz * many * at) / many for many in range(1, 8)), np.float32)
 
 
 def pause(seconds: float) -> Samples:
