@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from itertools import chain
@@ -62,7 +62,7 @@ class ByFile(LoadFileScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
-    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None  # type: ignore[arg-type]
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 class SkipHeavy(MetaPathFinder):
@@ -118,14 +118,14 @@ COSTLY = 0.01
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    costs = Counter[str]()
+    costs = defaultdict[str, float](float)
     for report in chain.from_iterable(terminalreporter.stats.values()):
         if isinstance(report, pytest.TestReport):
             costs[report.nodeid.partition("::")[0]] += report.duration
-    whole = costs.total()
+    whole = sum(costs.values())
     if len(costs) > 20:
         terminalreporter.section(f"{len(costs)} files took {whole:.0f} s, all processes together")
-        named = [(file, took) for file, took in costs.most_common() if took > COSTLY * whole]
+        named = [(file, took) for file, took in sorted(costs.items(), key=lambda cost: -cost[1]) if took > COSTLY * whole]
         for file, took in named:
             terminalreporter.write_line(f"{took:7.1f} s  {file}")
         terminalreporter.write_line(f"{whole - sum(took for _, took in named):7.1f} s  the other {len(costs) - len(named)}")
