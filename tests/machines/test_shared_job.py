@@ -17,6 +17,7 @@ from app.base.paths import home
 from app.base.sentence import Sentence, say
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
+from app.machines import shared_job
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
 from app.machines.judged import Judged
