@@ -6,22 +6,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Final
 
 from app.base import atomic_write
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import Request, SpeechRequest
-from app.engine.speech.text.script import parse_script
-
-PICTURES: Final = ("", ".png")
-SIDE_PX: Final = 1024
-"""Assumed where the model chooses the size."""
-PNG_SHARE: Final = 0.3
-"""Size of a PNG with few details, relative to its uncompressed pixels."""
-WAV_BYTES_S: Final = 32_000
-PACKED_BYTES_S: Final = 4_000
-"""All estimates are low, so that only what cannot fit is refused."""
+from app.engine.jobs.request import Request
+from app.engine.kinds import kind_of
 
 
 def number_paths(output: Path, count: int) -> list[Path]:
@@ -31,22 +21,13 @@ def number_paths(output: Path, count: int) -> list[Path]:
 
 def check_writable(output: Path, request: Request) -> None:
     """Raise a Trouble if a trial shows that the result cannot be written; remove what the trial made."""
-    if request.kind == "picture" and output.suffix.lower() not in PICTURES:
-        raise Trouble(
-            say(
-                "output.not-png",
-                "Hearth saves pictures as PNG, with their settings inside; {path} has another ending. Use {example}.",
-                path=str(output),
-                example=str(output.with_suffix(".png")),
-            )
-        )
     if _is_dir(output):
         raise Trouble(
             say(
                 "output.folder",
                 "{path} is a folder. Give the name of a file, such as {example}.",
                 path=str(output),
-                example=str(output / _example_name(request)),
+                example=str(output / kind_of(request).name_result(request)),
             )
         )
     made: list[Path] = []
@@ -55,7 +36,7 @@ def check_writable(output: Path, request: Request) -> None:
         for path in number_paths(output, request.batch):
             _try(path)
         free = shutil.disk_usage(output.parent)
-        if free.total and free.free < (needed := estimate_bytes(request)):
+        if free.total and free.free < (needed := kind_of(request).estimate_bytes(request)):
             raise Trouble(say("output.full",
                 "{path} needs about {needed} MB, but only {free} MB are free there. "
                 "Free some space, or choose another place.", path=str(output), needed=max(1, needed >> 20), free=free.free >> 20))  # fmt: skip
@@ -84,21 +65,9 @@ def write(file: Path, path: Path) -> None:
         shutil.copyfile(file, unfinished)
 
 
-def estimate_bytes(request: Request) -> int:
-    if isinstance(request, SpeechRequest):
-        rate = WAV_BYTES_S if request.format in ("wav", "flac") else PACKED_BYTES_S
-        return round(parse_script(request.text).seconds_estimate / request.speed * rate)
-    pixels = (request.width or SIDE_PX // 2) * (request.height or SIDE_PX // 2) * request.upscale**2
-    return round(pixels * 3 * PNG_SHARE * request.batch)
-
-
 def describe_fault(fault: Exception) -> str:
     """Describe an error without its path, which the sentence already names."""
     return (fault.strerror if isinstance(fault, OSError) else None) or str(fault) or type(fault).__name__
-
-
-def _example_name(request: Request) -> str:
-    return f"speech.{request.format}" if isinstance(request, SpeechRequest) else "picture.png"
 
 
 def _is_dir(path: Path) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_settings, read_text, run_job
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.jobs.settings import PICTURES
+
+ENDINGS: Final = ("", ".png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,13 +28,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     width, height = parse_size(args.size)
-    return run_job(
-        PictureRequest(
-            read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, image=resolve(args.image),
-            mask=resolve(args.mask), loras=tuple(map(parse_lora, args.lora)), **read_settings(args, PICTURES),
-        ),
-        args,
+    request = PictureRequest(
+        read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, image=resolve(args.image),
+        mask=resolve(args.mask), loras=tuple(map(parse_lora, args.lora)), **read_settings(args, PICTURES),
     )  # fmt: skip
+    if args.output is not None:
+        require_png(args.output)
+    return run_job(request, args)
+
+
+def require_png(output: Path) -> None:
+    if output.suffix.lower() not in ENDINGS:
+        raise Trouble(
+            say(
+                "output.not-png",
+                "Hearth saves pictures as PNG, with their settings inside; {path} has another ending. Use {example}.",
+                path=str(output),
+                example=str(output.with_suffix(".png")),
+            )
+        )
 
 
 def resolve(path: Path | None) -> str | None:

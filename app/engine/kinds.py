@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from app.base.paths import Home
-from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.kind import AnyKind
 from app.engine.jobs.parts import FILES, Parts
@@ -24,6 +23,11 @@ KINDS: Final[Mapping[KindName, AnyKind]] = {"speech": SpeechKind(), "picture": P
 
 def kind_of(request: Request) -> AnyKind:
     return KINDS[request.kind]
+
+
+def is_heard(kind: str) -> bool:
+    """Tell whether what is of this kind is a sound; damaged rows of the shelf may name any kind."""
+    return any(each.is_heard for each in KINDS.values() if each.name == kind)
 
 
 def parts_of(home: Home, request: Request, folder: Path) -> Parts:
@@ -55,23 +59,6 @@ def admit(request: Asked, home: Home) -> Asked:
 def check(home: Home, request: Request, model: Model) -> None:
     """Raise Trouble if the request's model cannot do it on any machine. A missing one is reported when it is loaded."""
     if model.kind != request.kind:
-        _refuse_kind(home, model)
+        others = tuple(each.id for each in catalog.CATALOG if each.kind != model.kind and locate(home, each) is not None)
+        raise KINDS[model.kind].refuse(model, others)
     kind_of(request).check(home, request, model)
-
-
-def _refuse_kind(home: Home, model: Model) -> None:
-    others = tuple(each.id for each in catalog.CATALOG if each.kind != model.kind and locate(home, each) is not None)
-    if model.kind == "speech":
-        raise Trouble(
-            say(
-                "model.speaks",
-                "{model} is a voice and cannot paint. Installed models that paint: {others}.",
-                model=model.words,
-                others=others,
-            ),
-            cure="models",
-        )
-    raise Trouble(
-        say("model.paints", "{model} paints and cannot speak. Installed models that speak: {others}.", model=model.words, others=others),
-        cure="models",
-    )

@@ -17,7 +17,7 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.kinds import kind_of
 from app.engine.models import catalog
 from app.engine.models.chosen import read_choice
-from app.engine.models.forecast import estimate_seconds, list_alike, make_forecast, weigh_step
+from app.engine.models.forecast import list_alike, make_forecast
 from app.machines.outlook import Outlook
 from app.machines.tasks import portable
 
@@ -34,7 +34,7 @@ class Foresight:
     def note(self, request: Request, event: Event) -> None:
         """Learn from the end of a task."""
         if isinstance(event, Finished) and 0 < event.rate < math.inf:
-            self._paces[request.model] = event.rate * weigh_step(catalog.find(request.model), request)
+            self._paces[request.model] = event.rate * kind_of(request).weigh_step(request, catalog.find(request.model))
 
     def answer(self, body: str) -> Mapping[str, Any] | None:
         """Answer the question about a request; None if it cannot be read or foreseen."""
@@ -52,13 +52,14 @@ class Foresight:
         found = make_forecast(
             place, request, model, hardware, read_choice(place), load(place.verdicts, hardware), chunk=self._keeper.chunk, yields=True
         )
-        work = kind_of(request).measure_work(place, request)
+        kind = kind_of(request)
+        work = kind.measure_work(place, request)
         if request.model in self._paces:
-            seconds: float | None = work * weigh_step(model, request) / self._paces[request.model]
+            seconds: float | None = work * kind.weigh_step(request, model) / self._paces[request.model]
         else:
             past = self._keeper.shelf.find(Search(kind=request.kind, model=model.id, most=8))
             alike = list_alike(past, found.plan) if found.plan is not None else ()
-            seconds = estimate_seconds(request, model, alike, round(work), found.plan)
+            seconds = kind.estimate_seconds(request, model, alike, found.plan, work)
         return Outlook(found.fit, loaded, seconds)
 
 

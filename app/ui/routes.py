@@ -26,6 +26,7 @@ from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
 from app.engine.jobs.request import KindName, to_json
 from app.engine.keeper.recovery import fail_start
+from app.engine.kinds import is_heard
 from app.engine.speech.sound.recode import recode
 from app.ui import start_failure
 from app.ui.live_view import guest_view, owner_view
@@ -186,7 +187,7 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
         found = desk.jobs.find_creation(asked.id, who(request))
     except Trouble:
         return Response(status_code=404)
-    if not asked.format or found.kind != "speech":
+    if not (asked.format and is_heard(found.kind)):
         return send_file(found.path, download=asked.download is not None)
     folder = desk.make_upload_folder()
     try:

@@ -19,7 +19,7 @@ import soundfile
 from app.__main__ import main
 from app.base.paths import Home
 from app.base.trouble import Trouble
-from app.cli import job, output_file
+from app.cli import job, output_file, paint
 from app.cli.paint import parse_size
 from app.cli.speak import find_voice
 from app.engine.jobs.request import PictureRequest, SpeechRequest
@@ -216,10 +216,10 @@ def test_a_job_that_cannot_have_a_folder_ends_a_command(speak: Speak, tmp_path: 
 def test_a_picture_is_not_named_what_it_is_not(tmp_path: Path) -> None:
     for name in ("x.jpg", "x.PNG.webp"):
         with pytest.raises(Trouble) as told:
-            output_file.check_writable(tmp_path / name, PictureRequest("a"))
+            paint.require_png(tmp_path / name)
         assert told.value.sentence.key == "output.not-png" and ".png" in str(told.value)
     for name in ("x.PNG", "x"):
-        output_file.check_writable(tmp_path / name, PictureRequest("a"))
+        paint.require_png(tmp_path / name)
 
 
 def test_a_link_is_followed_and_a_file_is_replaced_whole(tmp_path: Path) -> None:

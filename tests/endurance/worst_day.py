@@ -27,9 +27,8 @@ import numpy as np
 import psutil
 from PIL import Image
 
-from app.engine.jobs.owners import household_of
+from app.engine.jobs.owners import Allowance, household_of
 from app.ui.state.guest_files import GUESTS_BYTES, UNDER_WAY
-from app.ui.state.guest_limits import Allowance
 from tests.support import crowd
 from tests.support.crowd import NESTED, Looks, Place
 

@@ -33,6 +33,7 @@ from app.engine.keeper.recovery import explain_database_fault
 from app.engine.models import catalog
 from app.engine.models.planned import make_plan
 from app.engine.models.voice_limits import DIA, read_limits
+from app.engine.pictures.kind import PictureKind
 from app.engine.session.run_errors import describe_failure
 from app.engine.speech.text import script
 from app.machines import wanted_models
@@ -47,7 +48,6 @@ from app.ui.state.asked import fit
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import answer_full_disk, refuse
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.state.retry_smaller import shrink_picture
 from app.ui.tabs.curve_view import explain_chunk
 from app.ui.tabs.plan_view import plan_view
 from tests.support.guests import desk_at, page_of
@@ -82,7 +82,7 @@ def answers(desk: Desk) -> Iterator[tuple[str, object]]:
         "not in the queue": trouble_of(lambda: desk.keeper.journal.get("none")),
         "no model": openai.no_such_model("none"),
         "no key": trouble_of(lambda: shared.require_owner(asked_by(GUEST))),
-        "smaller": trouble_of(lambda: shrink_picture(PictureRequest("a", width=64, height=64), catalog.find("sd15"))),
+        "smaller": trouble_of(lambda: PictureKind().shrink(desk.keeper.home, PictureRequest("a", "sd15", width=64, height=64))),
         "settings": trouble_of(lambda: store_settings(desk)),
         "database": trouble_of(lambda: submit_without_database(desk)),
         "queue": trouble_of(lambda: fill_queue(desk)),

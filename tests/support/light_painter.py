@@ -29,8 +29,8 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.models import catalog
-from app.engine.models.forecast import count_steps
 from app.engine.models.on_disk import find_limits
+from app.engine.pictures.steps import count_steps
 from app.engine.speech.sound import join_sound, spoken_parts
 from app.engine.speech.sound.join_sound import Finish, Piece
 from app.engine.speech.sound.spoken_parts import SpokenPart

@@ -24,6 +24,7 @@ from app.base.trouble import ShareEnded, Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Note
+from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.ui import live_view, routes, share
 from app.ui.access.login import Logins, digest_password
@@ -32,7 +33,7 @@ from app.ui.launch import build_guards
 from app.ui.page.qr import draw_qr
 from app.ui.share import Share
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import Allowance, read_allowance
+from app.ui.state.guest_limits import read_allowance
 from app.ui.state.person import OWNER, Person
 from tests.support.guests import AT_HOME, call, desk_at, guest_client, no_tunnel, press, shared
 

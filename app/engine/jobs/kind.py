@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
+from app.compat.planning.attention_calls import Call
+from app.compat.planning.types import Plan, Row
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
-from app.engine.jobs.request import KindName, PictureRequest, SpeechRequest
+from app.engine.jobs.owners import Allowance
+from app.engine.jobs.request import KindName, PictureRequest, Request, SpeechRequest
 
+MORE_ROOM = say("owner.more-room", "Choose another model or close other programs.")
 Asks = TypeVar("Asks", SpeechRequest, PictureRequest)
 
 
@@ -29,6 +36,13 @@ class Kind(Protocol[Asks]):
     name: KindName
     loads_with: str
     """The module whose `load_found` loads a model of this kind; only the engine imports it."""
+    is_heard: bool
+    """Whether what it makes is a sound."""
+    whole_parts: bool
+    """Whether each part is a result of its own, whole even where the job was stopped."""
+
+    def refuse(self, model: Any, others: tuple[str, ...]) -> Trouble:
+        """Say that a request of another kind names this model, and which ones would do."""
 
     def check(self, home: Home, request: Asks, model: Any) -> None:
         """Raise Trouble for what the request's model, a row of the catalog, cannot do on any machine, before anything is loaded."""
@@ -58,6 +72,30 @@ class Kind(Protocol[Asks]):
 
     def measure_work(self, home: Home, request: Asks) -> float:
         """Return the request's steps, or its frames of sound."""
+
+    def weigh_step(self, request: Asks, model: Any) -> float:
+        """Weigh a step of the work, so that the speeds of different requests can be compared."""
+
+    def estimate_seconds(self, request: Asks, model: Any, past: Sequence[Creation], plan: Plan | None, work: float) -> float | None:
+        """Estimate the time of a request, whose work was measured, by what the model made like it; None if it was never measured."""
+
+    def list_calls(self, model: Any, row: Row) -> tuple[Call, ...]:
+        """List the attention calls of what a model's makers recommend."""
+
+    def shrink(self, home: Home, request: Asks) -> tuple[Asks, Sentence]:
+        """Return a smaller request in place of one that failed, and what was changed; raise Trouble if there is none."""
+
+    def grant(self, request: Asks, most: Allowance, model: Any) -> Asks:
+        """Return a guest's request as it may run; raise Trouble where it asks for too much."""
+
+    def read_made_from(self, path: Path) -> Request:
+        """Read from a result's file what it was made from; raise Trouble, OSError or ValueError if it does not say."""
+
+    def name_result(self, request: Asks) -> str:
+        """Give an example of a result's name."""
+
+    def estimate_bytes(self, request: Asks) -> int:
+        """Estimate the size of the result; low, so that only what cannot fit is refused."""
 
     def join(self, home: Home, request: Asks, folder: Path, places: Collection[int], target: Path) -> tuple[tuple[str, ...], float]:
         """Make the result of these parts; return its files, in `target`, and its seconds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from typing import Final, NewType
 
 OwnerName = NewType("OwnerName", str)
@@ -10,6 +11,21 @@ OwnerName = NewType("OwnerName", str)
 OWNER: Final = OwnerName("owner")
 _PREFIX: Final = "visitor-"
 """As it stands in journals since the first guest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Limits of one guest, over all logins from their address. `share` is that of all guests. `waiting_all` holds for second
+    jobs: whoever has none may queue one, so that turns can be fair."""
+
+    letters: int = 2000
+    side: int = 1024
+    steps: int = 50
+    batch: int = 2
+    waiting: int = 2
+    waiting_all: int = 8
+    share: float = 0.5
+    """Of the last hour."""
 
 
 def new_guest(household: str) -> OwnerName:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
@@ -56,7 +56,9 @@ class VoicePrompt:
 class SpeechRequest:
     kind: ClassVar[Literal["speech"]] = "speech"
     batch: ClassVar[int] = 1
+    size: ClassVar[tuple[None, None]] = (None, None)
     loras: ClassVar[tuple[Lora, ...]] = ()
+    written: ClassVar[tuple[str, ...]] = ()
     text: str
     model: str = ""
     """A catalog id, a local folder, or empty: the best installed model, which `submit` names."""
@@ -99,6 +101,13 @@ class SpeechRequest:
         """The sounds or pictures that it starts from."""
         return (self.voice.path,) if self.voice is not None else ()
 
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Self:
+        """Parse the output of `to_json`."""
+        voice = values.get("voice")
+        lists = {name: tuple(values.get(name, ())) for name in ("only_parts", "keep")}
+        return cls(**{**values, **lists, "voice": VoicePrompt(**voice) if voice else None})
+
     @property
     def is_piece(self) -> bool:
         """Whether it asks for single parts."""
@@ -115,6 +124,9 @@ class SpeechRequest:
 
     def one_piece(self) -> SpeechRequest:
         """Return what one machine gets at a time, as far as is known before it is split."""
+        return self
+
+    def with_size(self, width: int, height: int) -> Self:
         return self
 
     def without_files(self) -> SpeechRequest:
@@ -198,6 +210,20 @@ class PictureRequest:
         return tuple(each for each in (self.image, self.mask) if each)
 
     @property
+    def written(self) -> tuple[str, ...]:
+        """Files that were written for it alone."""
+        return self.files
+
+    @property
+    def size(self) -> tuple[int | None, int | None]:
+        return self.width, self.height
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Self:
+        """Parse the output of `to_json`."""
+        return cls(**{**values, "loras": tuple(Lora(**each) for each in values.get("loras", ()))})
+
+    @property
     def is_piece(self) -> bool:
         """Whether it asks for a single part."""
         return self.batch == 1
@@ -215,6 +241,9 @@ class PictureRequest:
         """Return what one machine gets at a time."""
         return dataclasses.replace(self, batch=1)
 
+    def with_size(self, width: int, height: int) -> Self:
+        return dataclasses.replace(self, width=width, height=height)
+
     def without_files(self) -> PictureRequest:
         return dataclasses.replace(self, image="", mask="", loras=())
 
@@ -231,6 +260,7 @@ class PictureRequest:
 
 
 Request = SpeechRequest | PictureRequest
+REQUESTS: Final[Mapping[KindName, type[Request]]] = {each.kind: each for each in (SpeechRequest, PictureRequest)}
 Asked = TypeVar("Asked", bound=SpeechRequest | PictureRequest)
 """A request of one kind, which stays of that kind."""
 
@@ -246,13 +276,8 @@ def from_json(values: dict[str, Any]) -> Request:
     known = dict(values)
     kind = known.pop("kind", None)
     try:
-        if kind == "speech":
-            voice = known.pop("voice", None)
-            for name in ("only_parts", "keep"):
-                known[name] = tuple(known.get(name, ()))
-            return SpeechRequest(**known, voice=VoicePrompt(**voice) if voice else None)
-        if kind == "picture":
-            return PictureRequest(**{**known, "loras": tuple(Lora(**each) for each in known.get("loras", ()))})
+        if kind in get_args(KindName):
+            return REQUESTS[kind].read(known)
     except TypeError as fault:
         raise Trouble(
             say_to_all(

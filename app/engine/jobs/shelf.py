@@ -80,7 +80,7 @@ class Shelf:
         self.folder.mkdir(parents=True, exist_ok=True)
         before = self.list_of_job(job.id)
         there = [each for each in before if not (each.binned or each.condition)]
-        same = {file: _find_same(file, there, made) for file in files}
+        same = {file: _find_same(file, there, made, job.request.batch == 1) for file in files}
         paths: dict[Path, Path] = {}
         with self._db.transaction():
             for lost in (each for each in before if each.condition == "missing"):
@@ -265,10 +265,11 @@ def _read_names(path: Path) -> set[str]:
     return {path.name, NUMBERED.sub("", path.stem) + path.suffix}
 
 
-def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary) -> Creation | None:
-    """Find what this job kept before: a file of the same bytes, or the whole speech, whose container may differ in its number."""
+def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary, single: bool) -> Creation | None:
+    """Find what this job kept before: a file of the same bytes, or the whole of what it makes once (`single`), as a container of the same sound
+    may differ in its number."""
     for each in kept:
-        whole = each.kind == "speech" and each.whole and made.whole and each.path.suffix == file.suffix
+        whole = single and each.whole and made.whole and each.path.suffix == file.suffix
         if whole or filecmp.cmp(file, each.path, shallow=False):
             return each
     return None

@@ -21,6 +21,7 @@ from app.engine.jobs.parts import DELIVERED, PAINTED, SPOKEN, drop_passing, read
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import Shelf
 from app.engine.keeper.delivery import Delivery
+from app.engine.kinds import kind_of
 
 FOLDERS_KEPT = 30
 """Folders of ended jobs to keep, beside those of scripts that have parts (kept_parts.py)."""
@@ -33,7 +34,7 @@ End = Finished | Stopped | Failed
 def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
     """Move the end's files to the shelf."""
     step, machines = progress.step, read_machines(folder) | read_machines(folder / DELIVERED)
-    whole = isinstance(event, Finished) or job.request.kind == "picture"  # of a stopped batch only whole pictures are kept
+    whole = isinstance(event, Finished) or kind_of(job.request).whole_parts
     made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
         elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,

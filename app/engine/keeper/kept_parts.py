@@ -79,15 +79,15 @@ def _list_scripts(stores: Stores) -> list[tuple[Path, int]]:
     found = list[tuple[int, Path, int]]()
     for folder in list_folders(stores.jobs_folder):
         with contextlib.suppress(OSError, ValueError):  # another process removes it, or its name is no text
-            if has_parts(folder) and _is_ended_script(stores, folder.name):
+            if has_parts(folder) and _has_ended(stores, folder.name):
                 changed_ns = folder.stat().st_mtime_ns
                 found.append((changed_ns, folder, _sum_bytes(folder, changed_ns)))
     return [(folder, size) for _, folder, size in sorted(found, reverse=True)]
 
 
-def _is_ended_script(stores: Stores, id_: str) -> bool:
+def _has_ended(stores: Stores, id_: str) -> bool:
     job = stores.journal.find(id_)
-    return job is not None and job.state in ENDED and job.request.kind == "speech"
+    return job is not None and job.state in ENDED
 
 
 def _limit_bytes(stores: Stores, kept_bytes: int) -> int:

@@ -25,10 +25,10 @@ PIECE_BYTES: Final = 1 << 20
 def adopt(home: Home, request: Request) -> Request:
     """Return the request with copies of the files that lie elsewhere, as commands name them; each under its content, so that the same request
     gives the same. Weights are used where they lie."""
-    return request.with_files(lambda path: _adopt(home, path, spoken=request.kind == "speech"))
+    return request.with_files(lambda path: _adopt(home, path, clip=request.voice is not None))
 
 
-def _adopt(home: Home, path: str, spoken: bool) -> str:
+def _adopt(home: Home, path: str, clip: bool) -> str:
     file = Path(path)
     if not is_file(file) or _is_own(home, path):
         return path
@@ -43,7 +43,7 @@ def _adopt(home: Home, path: str, spoken: bool) -> str:
         if not copy.exists():
             _copy(file, copy)
         note = file.with_suffix(".json")  # beside the clip of a voice; it may change
-        if spoken and is_inside(note, file.parent) and is_file(note) and size_bytes(note) <= NOTE_BYTES:
+        if clip and is_inside(note, file.parent) and is_file(note) and size_bytes(note) <= NOTE_BYTES:
             _copy(note, copy.with_suffix(".json"))
     except OSError:  # the run tells what cannot be read; without room for a copy it can still be used where it lies
         return path

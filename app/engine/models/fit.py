@@ -11,7 +11,7 @@ from app.base.sentence import say
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.types import Choice, Chunk, Quantised
-from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.request import REQUESTS, PictureRequest
 from app.engine.models import on_disk
 from app.engine.models.forecast import Forecast, make_forecast
 from app.engine.models.model import Model, list_sources
@@ -50,7 +50,7 @@ def find_largest_picture(
     home: Home, models: Iterable[Model], hardware: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts
 ) -> tuple[Model, int, int] | None:
     """Find the largest of the sizes offered that an installed model can paint here, whatever runs now."""
-    painters = [each for each in models if each.kind == "picture" and on_disk.locate(home, each, "none") is not None]
+    painters = [each for each in models if each.settings.sizes and on_disk.locate(home, each, "none") is not None]
     sizes = {(model.id, size): (model, *size) for model in painters for size in model.settings.sizes}
     for model, width, height in sorted(sizes.values(), key=lambda each: each[1] * each[2], reverse=True):
         request = PictureRequest(".", model.id, width=width, height=height)
@@ -70,5 +70,4 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
 
 def forecast_recommended(home: Home, model: Model, hardware: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts) -> Forecast:
     """Forecast the recommended request: the makers' picture size, or any script."""
-    request = SpeechRequest("[S1] .", model.id) if model.kind == "speech" else PictureRequest(".", model.id)
-    return make_forecast(home, request, model, hardware, choice, verdicts, chunk=chunk)
+    return make_forecast(home, REQUESTS[model.kind](".", model.id), model, hardware, choice, verdicts, chunk=chunk)

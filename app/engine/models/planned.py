@@ -15,7 +15,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
-from app.engine.jobs.request import PictureRequest, Request
+from app.engine.jobs.request import Request
 from app.engine.models.model import ConfigNeeds, Model, describe_need
 from app.engine.models.on_disk import read_needs
 from app.engine.models.pretended_device import list_impossible
@@ -56,10 +56,9 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     """Describe what the model needs for this request, or for its makers' recommendation."""
     if model is None:
         return Need()
-    if isinstance(request, PictureRequest):
-        need = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
-    else:
-        need = add_config_needs(describe_need(model), read_needs(home, model))
+    width, height = request.size if request else (None, None)
+    need = describe_need(model, width=width, height=height, guidance=request.guidance if request else None)
+    need = add_config_needs(need, read_needs(home, model))
     return need if itself else replace(need, impossible=(*need.impossible, *list_impossible(hardware, model, home)))
 
 

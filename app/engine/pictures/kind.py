@@ -6,23 +6,45 @@ import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from app.base.paths import Home
+from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
+from app.compat.planning.attention_calls import Call, picture
+from app.compat.planning.types import Plan, Row
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
-from app.engine.jobs.kind import Part
+from app.engine.jobs.kind import MORE_ROOM, Part
+from app.engine.jobs.owners import Allowance
 from app.engine.jobs.parts import PAINTED
-from app.engine.jobs.request import KindName, PictureRequest
+from app.engine.jobs.request import KindName, PictureRequest, Request
 from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.models import catalog, safetensors
-from app.engine.models.forecast import count_steps
 from app.engine.models.model import Model
+from app.engine.models.on_disk import find_model
+from app.engine.pictures import steps
+from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import is_picture
+
+STEP_PIXELS: Final = 64
+SMALLEST_PIXELS: Final = 128
+SIDE_PX: Final = 1024
+"""Assumed where the model chooses the size."""
+PNG_SHARE: Final = 0.3
+"""Size of a PNG with few details, relative to its uncompressed pixels."""
 
 
 class PictureKind:
     name: KindName = "picture"
     loads_with = "app.engine.pictures.run.painter"
+    is_heard, whole_parts = False, True
+
+    def refuse(self, model: Model, others: tuple[str, ...]) -> Trouble:
+        words = say(
+            "model.paints", "{model} paints and cannot speak. Installed models that speak: {others}.", model=model.words, others=others
+        )
+        return Trouble(words, cure="models")
 
     def check(self, home: Home, request: PictureRequest, model: Model) -> None:
         """What a model cannot paint is told by its run, which has its family at hand."""
@@ -55,7 +77,89 @@ class PictureKind:
         return len(files) == request.batch and all(map(is_picture, files))
 
     def measure_work(self, home: Home, request: PictureRequest) -> float:
-        return count_steps(request, catalog.find(request.model)) * request.batch
+        return steps.count_steps(request, catalog.find(request.model)) * request.batch
+
+    def weigh_step(self, request: PictureRequest, model: Model) -> float:
+        return steps.weigh_step(request, model)
+
+    def estimate_seconds(
+        self, request: PictureRequest, model: Model, past: Sequence[Creation], plan: Plan | None, work: float
+    ) -> float | None:
+        return steps.estimate_seconds(request, model, past, plan)
+
+    def list_calls(self, model: Model, row: Row) -> tuple[Call, ...]:
+        return picture(model.family, model.settings.width, model.settings.height)
+
+    def shrink(self, home: Home, request: PictureRequest) -> tuple[PictureRequest, Sentence]:
+        """Halve the pixels, at the same proportions."""
+        settings = find_model(home, request).settings
+        before = request.width or settings.width, request.height or settings.height
+        least = max(SMALLEST_PIXELS, settings.least)
+        width, height = (max(least, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
+        if (width, height) >= before or width * height >= before[0] * before[1]:
+            raise Trouble(
+                say_to_all(
+                    "smaller.least",
+                    "{width} x {height} is the smallest size for this model. {advice}",
+                    width=before[0],
+                    height=before[1],
+                    advice=MORE_ROOM,
+                ),
+                cure="models",
+            )
+        words = say_to_all("smaller.picture", "Restarted at {width} x {height}.", width=width, height=height)
+        return replace(request, width=width, height=height), words
+
+    def grant(self, request: PictureRequest, most: Allowance, model: Model) -> PictureRequest:
+        """Fill open settings with the recommended ones within the limits; check the others."""
+        own = model.recommended(request.scheduler)
+        request = replace(
+            request,
+            width=request.width or own.width,
+            height=request.height or own.height,
+            steps=min(own.steps, most.steps) if request.steps is None else request.steps,
+        )
+        side = max(request.width or 0, request.height or 0) * request.upscale
+        if side > most.side:
+            raise Trouble(
+                say_to_all(
+                    "guest.side",
+                    "The picture would be {asked} {asked:pixel|pixels} on its longer side; guests may use up to {most}.",
+                    asked=side,
+                    most=most.side,
+                )
+            )
+        if (request.steps or 0) > most.steps:
+            raise Trouble(
+                say_to_all(
+                    "guest.steps",
+                    "You asked for {asked} {asked:step|steps}; guests may use up to {most}.",
+                    asked=request.steps or 0,
+                    most=most.steps,
+                )
+            )
+        if request.batch > most.batch:
+            raise Trouble(
+                say_to_all(
+                    "guest.batch",
+                    "You asked for {asked} {asked:picture|pictures} at once; guests may make up to {most}.",
+                    asked=request.batch,
+                    most=most.batch,
+                )
+            )
+        if request.loras:
+            raise Trouble(say_to_all("guest.loras", "Only the owner of this machine can use LoRAs."))
+        return replace(request, preview_every=max(2, request.preview_every))
+
+    def read_made_from(self, path: Path) -> Request:
+        return picture_settings.read(path).request
+
+    def name_result(self, request: PictureRequest) -> str:
+        return "picture.png"
+
+    def estimate_bytes(self, request: PictureRequest) -> int:
+        pixels = (request.width or SIDE_PX // 2) * (request.height or SIDE_PX // 2) * request.upscale**2
+        return round(pixels * 3 * PNG_SHARE * request.batch)
 
     def join(
         self, home: Home, request: PictureRequest, folder: Path, places: Collection[int], target: Path

@@ -13,23 +13,24 @@ from app.base.trouble import Trouble
 from app.compat.attention.measure import is_short, quickest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, learn
-from app.compat.planning.attention_calls import Call, picture, speech
+from app.compat.planning.attention_calls import Call
 from app.compat.planning.quickest_way import has_choice, round_up_lengths, way_subject
 from app.compat.planning.types import Choice, Row
+from app.engine.kinds import KINDS
 from app.engine.models import catalog, on_disk
 from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model, describe_need
 from app.engine.models.planned import make_plan
 from app.engine.session.loaded_models import THREADS
 
-KINDS: Final = ("cpu", "cuda", "rocm")
+DEVICES: Final = ("cpu", "cuda", "rocm")
 """On Metal an unsupported shape ends the process, so nothing is tried there unasked."""
 
 
 def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, Verdict]) -> Iterator[None]:
     """Measure and store verdicts for this torch, system and card one by one; an interruption loses only the current
     shape."""
-    if hardware.pretended or hardware.kind not in KINDS:
+    if hardware.pretended or hardware.kind not in DEVICES:
         return
     for model in catalog.CATALOG:
         # The starters' attention is too small for a choice.
@@ -54,12 +55,7 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
 
 def list_calls(model: Model, row: Row) -> tuple[Call, ...]:
     """List the attention calls at the model's recommended picture size, or for how it makes a row of speech."""
-    shape, settings, rows = model.attention, model.settings, describe_need(model).batch
-    if model.kind == "speech":
-        calls = speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)
-        # A graph's steps attend as far as it reaches, under a mask.
-        steps = (each for each in calls if row == "graph" and each.queries == 1 and each.kv_heads < each.heads)
-        made = (*calls, *(each._replace(masked=True) for each in steps))
-    else:
-        made = picture(model.family, settings.width, settings.height)
-    return tuple(call._replace(batch=min(call.batch, rows)) for call in made)  # one row without guidance
+    rows = describe_need(model).batch
+    return tuple(
+        call._replace(batch=min(call.batch, rows)) for call in KINDS[model.kind].list_calls(model, row)
+    )  # one row without guidance

@@ -26,9 +26,8 @@ from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import drop_elsewhere, list_made
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
-from app.engine.kinds import check
+from app.engine.kinds import check, kind_of
 from app.engine.models import catalog, on_disk
-from app.engine.models.forecast import weigh_step
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
 from app.engine.models.pretended_device import use_real_device
@@ -209,7 +208,7 @@ class Session:
         shown, refused = live.now, live.refused
         with applied(use_real_device(shown), live.read_chunk_q) as seam:
             worked, pace = False, card_spill.name_pace(model, shown)
-            watch = card_spill.CrawlWatch(self.hardware, self.verdicts.get(pace), weigh_step(model, request))
+            watch = card_spill.CrawlWatch(self.hardware, self.verdicts.get(pace), kind_of(request).weigh_step(request, model))
             for event in self._holder.get(model.kind).run(request, control, seam, job):
                 if isinstance(event, Step):
                     worked = True

@@ -6,28 +6,46 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from app.base.paths import Home
+from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
+from app.compat.planning.attention_calls import Call, speech
+from app.compat.planning.types import Plan, Row
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
-from app.engine.jobs.kind import Part
+from app.engine.jobs.kind import MORE_ROOM, Part
+from app.engine.jobs.owners import Allowance
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import KindName, SpeechRequest, to_json
+from app.engine.jobs.request import KindName, Request, SpeechRequest, from_json, to_json
 from app.engine.jobs.seed import draw_seed
+from app.engine.models.forecast import list_measured, take_median
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_limits, read_voice_limits
 from app.engine.models.voice_limits import VoiceLimits
-from app.engine.speech.sound import arrived, join_sound, spoken_parts
+from app.engine.speech.sound import arrived, join_sound, sound, spoken_parts
 from app.engine.speech.sound.join_sound import Finish, Piece
 from app.engine.speech.text import script, voices
 from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.turns import ScriptPart
 
+SHORTEST_S: Final = 1.0
+WAV_BYTES_S: Final = 32_000
+PACKED_BYTES_S: Final = 4_000
+
 
 class SpeechKind:
     name: KindName = "speech"
     loads_with = "app.engine.speech.run.loader"
+    is_heard, whole_parts = True, False
+
+    def refuse(self, model: Model, others: tuple[str, ...]) -> Trouble:
+        words = say(
+            "model.speaks", "{model} is a voice and cannot paint. Installed models that paint: {others}.", model=model.words, others=others
+        )
+        return Trouble(words, cure="models")
 
     def check(self, home: Home, request: SpeechRequest, model: Model) -> None:
         limits = read_voice_limits(home, model)
@@ -71,6 +89,58 @@ class SpeechKind:
         parts = script.parse_script(request.text, limits).parts
         return sum(parts[place].seconds for place in request.choose_parts(len(parts)) if place < len(parts)) * limits.frame_rate
 
+    def weigh_step(self, request: SpeechRequest, model: Model) -> float:
+        """Rows are alike."""
+        return 1.0
+
+    def estimate_seconds(
+        self, request: SpeechRequest, model: Model, past: Sequence[Creation], plan: Plan | None, work: float
+    ) -> float | None:
+        return take_median([work / each.rate for each in list_measured(past, model) if work > 0])
+
+    def list_calls(self, model: Model, row: Row) -> tuple[Call, ...]:
+        """Of a row: a graph's steps attend as far as it reaches, under a mask."""
+        shape = model.attention
+        calls = speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)
+        steps = (each for each in calls if row == "graph" and each.queries == 1 and each.kv_heads < each.heads)
+        return (*calls, *(each._replace(masked=True) for each in steps))
+
+    def shrink(self, home: Home, request: SpeechRequest) -> tuple[SpeechRequest, Sentence]:
+        """Halve the parts of a script, split by pauses of almost no length."""
+        limits = find_limits(home, request.model)
+        longest_s = max((part.seconds for part in script.parse_script(request.text, limits).parts), default=0.0)
+        half = replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
+        parts = script.parse_script(request.text, half).parts
+        if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
+            raise Trouble(
+                say_to_all("smaller.shortest", "The parts of this script cannot get any shorter. {advice}", advice=MORE_ROOM), cure="models"
+            )
+        text = "".join((f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text for place, part in enumerate(parts))
+        words = say_to_all("smaller.speech", "Restarted in {parts} shorter {parts:part|parts}.", parts=len(parts))
+        return replace(request, text=text, only_parts=(), keep=()), words
+
+    def grant(self, request: SpeechRequest, most: Allowance, model: Model) -> SpeechRequest:
+        if len(request.text) > most.letters:
+            raise Trouble(
+                say_to_all(
+                    "guest.letters",
+                    "The script has {asked} {asked:character|characters}; guests may use up to {most}.",
+                    asked=len(request.text),
+                    most=most.letters,
+                )
+            )
+        return request
+
+    def read_made_from(self, path: Path) -> Request:
+        return from_json(sound.read_settings(path) or {})
+
+    def name_result(self, request: SpeechRequest) -> str:
+        return f"speech.{request.format}"
+
+    def estimate_bytes(self, request: SpeechRequest) -> int:
+        rate = WAV_BYTES_S if request.format in ("wav", "flac") else PACKED_BYTES_S
+        return round(script.parse_script(request.text).seconds_estimate / request.speed * rate)
+
     def join(
         self, home: Home, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
     ) -> tuple[tuple[str, ...], float]:
@@ -84,8 +154,13 @@ def join_parts(
     """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the seed that was drawn."""
     pieces = [Piece(SPOKEN.shown(folder, place), parsed.parts[place].pause_before_s) for place in sorted(places)]
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
-    file = target / f"speech.{request.format}"
+    file = target / SpeechKind().name_result(request)
     return (str(file),), join_sound.join(pieces, file, finish, to_json(replace(request, seed=draw_seed(request, folder))))
+
+
+def as_script(request: Request) -> SpeechRequest | None:
+    """Return a request that speaks as what it is; None for any other."""
+    return request if isinstance(request, SpeechRequest) else None
 
 
 def match_takes(parts: Sequence[PartDone], split: Sequence[ScriptPart]) -> tuple[str, ...]:

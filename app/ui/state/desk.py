@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.engine.jobs.creation import Creation
-from app.engine.jobs.request import SpeechRequest
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.chosen import parse_kept_chunk
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.engine.models.voice_limits import DIA
+from app.engine.speech.kind import as_script
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.text import script, voices
 from app.engine.speech.text.known_voices import list_known, name_voices
@@ -65,9 +65,9 @@ class Desk:
 
     def _list_known(self, spoken: Creation, heard: str) -> tuple[str, ...]:
         """Return the ready voices heard in a result, if its model knows them by name and had no other clip as its voice."""
-        request = spoken.request
+        request = as_script(spoken.request)
         limits = self.models.read_limits(spoken.model)[1]
-        if not isinstance(request, SpeechRequest) or not limits.ready:
+        if request is None or not limits.ready:
             return ()
         said, kept = ([turn for part in script.parse_script(text, limits).parts for turn in part.turns] for text in (request.text, heard))
         named = limits.usual
@@ -77,8 +77,8 @@ class Desk:
 
     def _read_heard(self, spoken: Creation) -> str:
         """Return the words of a result; of one that was stopped before its end, those that were spoken."""
-        request = spoken.request
-        if spoken.whole or not isinstance(request, SpeechRequest):
+        request = as_script(spoken.request)
+        if spoken.whole or request is None:
             return spoken.text
         limits, folder = self.models.read_limits(spoken.model)[1], self.keeper.folder(spoken.job)
         parts = script.parse_script(request.text, limits).parts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +12,11 @@ from app.base.regular_file import is_inside
 from app.base.sentence import Sentence, Value, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.journal import HOUR_S
-from app.engine.jobs.owners import household_of, is_guest
-from app.engine.jobs.request import KindName, PictureRequest, Request, SpeechRequest
+from app.engine.jobs.owners import Allowance, household_of, is_guest
+from app.engine.jobs.request import KindName, Request
 from app.engine.keeper.keeper import Keeper
+from app.engine.kinds import kind_of
 from app.engine.models import catalog
-from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.speech.text import voices
 from app.ui.state.person import Person
@@ -29,23 +28,6 @@ QUEUE_MOST: Final = 64
 ONE_HOUSEHOLD: Final = 0.5
 """The part of the guests' time that one household may use."""
 NOT_MADE: Final = say_to_all("guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """Limits of one guest, over all logins from their address. `share` is that of all guests. `waiting_all` holds for second
-    jobs: whoever has none may queue one, so that turns can be fair."""
-
-    letters: int = 2000
-    side: int = 1024
-    steps: int = 50
-    batch: int = 2
-    waiting: int = 2
-    waiting_all: int = 8
-    share: float = 0.5
-    """Of the last hour."""
-
-
 RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "letters": (50, 20_000), "side": (64, 4096), "steps": (1, 200), "batch": (1, 8), "waiting": (1, 20), "waiting_all": (1, 50), "share": (0.05, 1.0),
 }  # fmt: skip
@@ -63,65 +45,13 @@ def read_allowance(saved: Mapping[str, Any]) -> Allowance:
 
 def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
     """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
-    if isinstance(request, SpeechRequest):
-        if len(request.text) > limits.letters:
-            raise Trouble(
-                say_to_all(
-                    "guest.letters",
-                    "The script has {asked} {asked:character|characters}; guests may use up to {most}.",
-                    asked=len(request.text),
-                    most=limits.letters,
-                )
-            )
-    else:
-        request = _grant_picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
+    model = model_for(request.kind, keeper, owners)
+    request = kind_of(request).grant(request, limits, catalog.find(model))
     ready = request.voice is not None and voices.is_ready(request.voice)
     if not ready and not all(is_inside(Path(file), keeper.home.scratch / "uploads") for file in request.files):
         raise Trouble(say_to_all("guest.files", "You can only use files that you uploaded yourself."))
     check_turn(person, keeper, limits)
-    return dataclasses.replace(request, model=model_for(request.kind, keeper, owners))
-
-
-def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
-    """Fill open settings with the recommended ones within the limits; check the others."""
-    own = model.recommended(request.scheduler)
-    request = dataclasses.replace(
-        request,
-        width=request.width or own.width,
-        height=request.height or own.height,
-        steps=min(own.steps, limits.steps) if request.steps is None else request.steps,
-    )
-    side = max(request.width or 0, request.height or 0) * request.upscale
-    if side > limits.side:
-        raise Trouble(
-            say_to_all(
-                "guest.side",
-                "The picture would be {asked} {asked:pixel|pixels} on its longer side; guests may use up to {most}.",
-                asked=side,
-                most=limits.side,
-            )
-        )
-    if (request.steps or 0) > limits.steps:
-        raise Trouble(
-            say_to_all(
-                "guest.steps",
-                "You asked for {asked} {asked:step|steps}; guests may use up to {most}.",
-                asked=request.steps or 0,
-                most=limits.steps,
-            )
-        )
-    if request.batch > limits.batch:
-        raise Trouble(
-            say_to_all(
-                "guest.batch",
-                "You asked for {asked} {asked:picture|pictures} at once; guests may make up to {most}.",
-                asked=request.batch,
-                most=limits.batch,
-            )
-        )
-    if request.loras:
-        raise Trouble(say_to_all("guest.loras", "Only the owner of this machine can use LoRAs."))
-    return dataclasses.replace(request, preview_every=max(2, request.preview_every))
+    return dataclasses.replace(request, model=model)
 
 
 def redact_for(person: Person, trouble: Trouble) -> Trouble:

@@ -25,12 +25,11 @@ from app.engine.jobs.seed import draw_seed
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.own_inputs import require_own
-from app.engine.models.on_disk import find_model
-from app.engine.speech.kind import match_takes
+from app.engine.kinds import kind_of
+from app.engine.speech.kind import as_script, match_takes
 from app.engine.speech.text import script
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
-from app.ui.state import retry_smaller
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
 from app.ui.state.machine_desk import MachineDesk
@@ -112,7 +111,7 @@ class JobsDesk:
     def _grant(self, request: Request, person: Person) -> Request:
         """Check a guest's request, and count the pictures written for it; delete them if it is refused."""
         limits, chosen = read_allowance(self.settings.get(SAVED, {})), self.models.chosen_by_owner()
-        files = [Path(each) for each in request.files if request.kind == "picture"]
+        files = [*map(Path, request.written)]
         try:
             granted = grant_request(request, person, self.keeper, limits, chosen)
             self.guest_files.add(household_of(person.name), files)
@@ -216,9 +215,10 @@ class JobsDesk:
         the one that spoke it."""
         job = self.find_current("speech", person)
         progress, known = (self.keeper.get_progress(job), self.keeper.journal.find(job)) if job else (Progress(), None)
-        if progress.end is None or not progress.parts or known is None or known.request.kind != "speech":
+        request = as_script(known.request) if known is not None else None
+        if progress.end is None or not progress.parts or request is None:
             return None
-        return EndedScript(job, dataclasses.replace(known.request, model=known.request.model or progress.model), progress.parts)
+        return EndedScript(job, dataclasses.replace(request, model=request.model or progress.model), progress.parts)
 
     def open_parts(self, creation: int, person: Person) -> None:
         """Show the parts of an earlier script, as if it had just ended."""
@@ -247,25 +247,20 @@ class JobsDesk:
         """Queue the last job again with smaller settings; return them and what was changed."""
         job = self.find_current(kind, person)
         request = self.keeper.journal.get(job).request if job else None
-        smaller: Request
-        if isinstance(request, PictureRequest):
-            model = find_model(self.keeper.home, request)
-            smaller, change = retry_smaller.shrink_picture(request, model)
-        elif isinstance(request, SpeechRequest):
-            smaller, change = retry_smaller.shrink_speech(request, self.models.read_limits(request.model)[1])
-        else:
+        if request is None:
             raise Trouble(say_to_all("smaller.nothing", "There is no job to retry with smaller settings."))
+        smaller, change = kind_of(request).shrink(self.keeper.home, request)
         require_own(self.keeper.home, smaller)
         self.begin(smaller, person)
         return smaller, change
 
-    def split_script(self, job: str, request: SpeechRequest) -> tuple[ScriptPart, ...]:
+    def split_script(self, job: str, request: Request) -> tuple[ScriptPart, ...]:
         """Split a script into its voice's parts; cached, as the page asks every second."""
         if job not in self.split_scripts:
             if len(self.split_scripts) >= SPLIT_SCRIPTS_KEPT:
                 self.split_scripts.clear()
             limits = self.models.read_limits(request.model)[1]
-            self.split_scripts[job] = script.parse_script(request.text, limits).parts
+            self.split_scripts[job] = script.parse_script(request.words, limits).parts
         return self.split_scripts[job]
 
     def owns(self, job: str, person: Person) -> bool:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.kind import as_script
 from app.engine.speech.sound import heard_part, join_sound
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
@@ -35,9 +35,9 @@ def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:
     """Send what comes next of a part; 204 where there is nothing yet."""
     if not desk.jobs.owns(asked.job, who(request)):
         return Response(status_code=404)
-    wanted, progress = desk.keeper.journal.get(asked.job).request, desk.keeper.get_progress(asked.job)
+    wanted, progress = as_script(desk.keeper.journal.get(asked.job).request), desk.keeper.get_progress(asked.job)
     files, done = find_files(progress, asked.part)
-    if not isinstance(wanted, SpeechRequest) or not all(each.is_file() for each in files):
+    if wanted is None or not all(each.is_file() for each in files):
         return Response(status_code=404)
     if not files:
         return Response(status_code=204)

@@ -13,11 +13,12 @@ from app.engine.jobs.events import Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
-from app.engine.models.forecast import Forecast, compare_few_steps, estimate_seconds, estimate_share, list_alike, make_forecast
+from app.engine.models.forecast import Forecast, list_alike, make_forecast
 from app.engine.models.model_names import word_name
 from app.engine.models.on_disk import find_model
 from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.wordless import note_wordless
+from app.engine.pictures.steps import compare_few_steps, estimate_seconds, estimate_share
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view

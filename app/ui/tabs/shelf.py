@@ -20,6 +20,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.owners import is_guest
 from app.engine.jobs.shelf import Search, Shelf
+from app.engine.kinds import is_heard
 from app.engine.models.catalog import name_model
 from app.engine.models.model_names import word_name
 from app.ui.page import views
@@ -143,7 +144,7 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "foreign": text("shelf.foreign", "changed by another program", spoken),
     }
     speed = views.rate_text(creation.rate, creation.unit, spoken) if creation.rate else ""
-    playable = creation.kind == "speech" and not creation.condition
+    heard = is_heard(creation.kind)
     return {
         "id": creation.id, "kind": creation.kind, "title": translate(word_name(name_model(creation.model)), spoken), "text": creation.text,
         "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "gone": creation.condition == "missing",
@@ -151,5 +152,5 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "highest": creation.highest_bytes, "created_s": creation.created_s,
         "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "", "machine": machine_text(creation, spoken),
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
-        "parts": creation.kind == "speech" and desk.keeper.has_parts(creation.job), "peaks": views.read_peaks(str(creation.path)) if playable else (),
+        "parts": heard and desk.keeper.has_parts(creation.job), "peaks": views.read_peaks(str(creation.path)) if heard and not creation.condition else (),
     }  # fmt: skip

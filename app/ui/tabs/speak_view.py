@@ -10,10 +10,11 @@ from app.base.trouble import Trouble
 from app.base.unknown_words import Unknown
 from app.compat.planning.types import Plan
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.engine.keeper.delivery import format_ranges
-from app.engine.models.forecast import estimate_seconds, list_alike
+from app.engine.kinds import KINDS
+from app.engine.models.forecast import list_alike
 from app.engine.models.model import Model
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.text import script
@@ -87,7 +88,6 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
     """Return a speech job with its place in the queue and its results."""
     request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
-    assert isinstance(request, SpeechRequest)
     results = [
         {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
@@ -100,7 +100,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     }
 
 
-def word_taken(request: SpeechRequest) -> Sentence | None:
+def word_taken(request: Request) -> Sentence | None:
     """Say which parts of a script were taken over from an earlier one, if any were."""
     fresh = set(request.only_parts)
     kept = format_ranges(place + 1 for place, path in enumerate(request.keep) if path and place not in fresh)
@@ -122,7 +122,7 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
         past = desk.keeper.shelf.find(Search(kind="speech", model=chosen.id, most=8))
         plan = _plan_next(desk, chosen, person)
         alike = list_alike(past, plan) if plan is not None else ()
-        seconds = estimate_seconds(SpeechRequest(text), chosen, alike, frames) if text.strip() else None
+        seconds = KINDS["speech"].estimate_seconds(SpeechRequest(text), chosen, alike, plan, frames) if text.strip() else None
     view = check_view(found_out, limits, seconds, person, spoken)
     named = find_named(text) if limits.speakers > 1 else None
     view["problems"] += [named_view(text, named, limits, spoken)] if named else []

@@ -25,9 +25,11 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Finished
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.tasks import Tune
+from app.engine.kinds import kind_of
 from app.engine.models import catalog, fit
-from app.engine.models.forecast import Forecast, _vary_size, compare_few_steps, estimate_seconds, list_alike, make_forecast
+from app.engine.models.forecast import Forecast, _vary_size, list_alike, make_forecast
 from app.engine.models.model import Model, describe_need
+from app.engine.pictures.steps import compare_few_steps, estimate_seconds
 from app.engine.session.session import Session
 from app.ui.tabs.paint_view import fit_html
 
@@ -50,11 +52,11 @@ def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: 
     )
 
 
-def seconds(request: Any, *past: Creation, **more: Any) -> float | None:
+def seconds(request: Any, *past: Creation, frames: float = 0.0) -> float | None:
     model = SD15 if isinstance(request, PictureRequest) else DIA
     plan = forecast(request, model, card(11), Choice(), {}).plan
     assert plan is not None
-    return estimate_seconds(request, model, list_alike(past, plan), **more)
+    return kind_of(request).estimate_seconds(request, model, list_alike(past, plan), None, frames)
 
 
 def test_what_was_never_measured_is_unknown() -> None:

@@ -23,7 +23,7 @@ from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed
-from app.engine.jobs.owners import household_of, new_guest
+from app.engine.jobs.owners import Allowance, household_of, new_guest
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.models.catalog import BY_ID
 from app.engine.speech.text import voices
@@ -31,7 +31,7 @@ from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.live_view import guest_view
 from app.ui.page.translate import translate
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import NOT_MADE, QUEUE_MOST, Allowance, grant_request, redact_sentences
+from app.ui.state.guest_limits import NOT_MADE, QUEUE_MOST, grant_request, redact_sentences
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import paint_form, shared_controls

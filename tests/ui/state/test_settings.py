@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 import soundfile
 
+from app.base.paths import home
 from app.base.trouble import Trouble
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_json
-from app.engine.models.catalog import BY_ID
 from app.engine.models.voice_limits import DIA
+from app.engine.pictures.kind import PictureKind
+from app.engine.speech.kind import SpeechKind
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.recode import recode
 from app.engine.speech.text.script import parse_script
-from app.ui.state import presets, retry_smaller
+from app.ui.state import presets
 from app.ui.state.settings import Settings
 
 
@@ -75,32 +77,31 @@ def test_presets_come_are_kept_and_go(settings: Settings, tab: str) -> None:
 
 
 def test_a_picture_is_asked_for_with_half_the_pixels_until_it_is_small() -> None:
-    model = BY_ID["sd15"]
-    request, sizes = PictureRequest("a sea", width=1024, height=512), []
+    request, sizes = PictureRequest("a sea", "sd15", width=1024, height=512), []
     with pytest.raises(Trouble) as caught:
         while True:
-            request, words = retry_smaller.shrink_picture(request, model)
+            request, words = PictureKind().shrink(home(), request)
             sizes.append((request.width, request.height))
             assert str(request.width) in str(words)
     assert sizes[0] == (704, 320) and sizes[-1] == (128, 128) and caught.value.cure == "models"
-    assert retry_smaller.shrink_picture(PictureRequest("a sea"), model)[0].width == 320, "what the model recommends is where it begins"
+    assert PictureKind().shrink(home(), PictureRequest("a sea", "sd15"))[0].width == 320, "what the model recommends is where it begins"
     with pytest.raises(Trouble):
-        retry_smaller.shrink_picture(PictureRequest("a red circle"), BY_ID["starter-painter"])  # it has one size
+        PictureKind().shrink(home(), PictureRequest("a red circle", "starter-painter"))  # it has one size
 
 
 def test_a_script_is_asked_for_in_shorter_parts_with_the_same_words() -> None:
     text = (
         "[S1] The old card in the attic still has some warmth left. It does. [S2] You said that of the toaster, too. (pause 1s) [S1] Yes."
     )
-    asked = SpeechRequest(text, only_parts=(0,), keep=("a", "b"))
-    lesser, words = retry_smaller.shrink_speech(asked, DIA)
+    asked = SpeechRequest(text, "dia-1.6b", only_parts=(0,), keep=("a", "b"))
+    lesser, words = SpeechKind().shrink(home(), asked)
     before, after = parse_script(text, DIA).parts, parse_script(lesser.text, DIA).parts
     assert max(each.seconds for each in after) <= 0.6 * max(each.seconds for each in before)
     said = [" ".join(turn.text for part in parts for turn in part.turns) for parts in (before, after)]
     assert said[0] == said[1] and not lesser.only_parts and not lesser.keep and str(len(after)) in str(words)
     assert any(part.pause_before_s == pytest.approx(1) for part in after), "a pause that was asked for stays"
     with pytest.raises(Trouble):
-        retry_smaller.shrink_speech(SpeechRequest("[S1] Yes."), DIA)
+        SpeechKind().shrink(home(), SpeechRequest("[S1] Yes.", "dia-1.6b"))
 
 
 @pytest.mark.parametrize("wanted", FORMATS)

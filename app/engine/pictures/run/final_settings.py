@@ -13,12 +13,12 @@ from app.base.trouble import Trouble
 from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
-from app.engine.models.forecast import count_steps
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.pictures.families.families import FAMILIES, Family
 from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings
+from app.engine.pictures.steps import count_steps
 
 STEPS_FOR_ONE: Final = 50
 """Of the steps planned for one that is computed; LCM cannot plan more."""

@@ -1,0 +1,79 @@
+"""How long pictures take: their steps, what one weighs, what earlier pictures tell of the next. Pure, and imports no torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from app.base.trouble import Trouble
+from app.compat.planning.types import AUTO, Chunk, Plan
+from app.engine.jobs import quicker
+from app.engine.jobs.creation import Creation
+from app.engine.jobs.request import PictureRequest
+from app.engine.models import at_once
+from app.engine.models.forecast import list_measured, take_median
+from app.engine.models.model import Model, is_guided
+
+_WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker", "batch")
+
+
+def estimate_seconds(request: PictureRequest, model: Model, past: Iterable[Creation], plan: Plan | None = None) -> float | None:
+    """Estimate from this machine's earlier speed with this model; None if it was never measured. Steps at another size are scaled by their
+    pixels. Without a plan none are painted together."""
+    times = []
+    for creation in list_measured(past, model):
+        try:
+            before = _read_weighed(creation)
+            ratio = weigh_step(request, model) / weigh_step(before, model)
+            ratio *= _weigh_batch(request, model, *((plan.device, plan.chunk_q) if plan else ("", AUTO)))
+            ratio /= _weigh_batch(before, model, creation.plan.get("device", ""), creation.plan.get("chunk_q", AUTO))
+        except Trouble:  # settings of a newer Hearth
+            continue
+        times.append(count_steps(request, model) * request.batch * ratio / creation.rate)
+    return take_median(times)
+
+
+def _weigh_batch(request: PictureRequest, model: Model, device: str, chunk_q: Chunk) -> float:
+    """Weigh a picture of a batch by one that is painted alone, with memory for as many at once as gain something."""
+    width, height = request.width or model.settings.width, request.height or model.settings.height
+    return at_once.estimate_share(dataclasses.replace(request, width=width, height=height), model, device, chunk_q, math.inf)
+
+
+def _read_weighed(creation: Creation) -> PictureRequest:
+    """Return what weighs a step of an earlier picture; rows of an older Hearth may lack some of it."""
+    return PictureRequest(creation.text or "?", **{name: creation.settings[name] for name in _WEIGHED if name in creation.settings})
+
+
+def count_steps(request: PictureRequest, model: Model) -> int:
+    """Count the steps; from a start picture only the last part of them runs."""
+    steps = request.steps or model.recommended(request.scheduler).steps
+    return max(1, int(steps * request.strength)) if request.image else steps
+
+
+def weigh_step(request: PictureRequest, model: Model) -> float:
+    """Weigh an average step of a request by its pixels; guidance doubles it, "quicker" spares some."""
+    settings = model.recommended(request.scheduler)
+    pixels = (request.width or settings.width or 1) * (request.height or settings.height or 1)
+    return pixels * (2 if _guides(request, model) else 1) * estimate_share(request, model)
+
+
+def estimate_share(request: PictureRequest, model: Model) -> float:
+    """Estimate what "quicker" leaves of the steps' time."""
+    return quicker.estimate_share(request.quicker, model.family, _guides(request, model), count_steps(request, model))
+
+
+def compare_few_steps(request: PictureRequest, model: Model) -> float:
+    """Return what a few-steps LoRA leaves of the steps' time that its model takes without one; 1 where the request has none."""
+    if model.plain is None or model.recommended(request.scheduler) is model.plain:
+        return 1.0
+    few = dataclasses.replace(request, quicker="off")
+    without = dataclasses.replace(few, scheduler=model.plain.scheduler, steps=None, guidance=None)
+    taken, spared = (count_steps(each, model) * weigh_step(each, model) for each in (few, without))
+    return taken / spared
+
+
+def _guides(request: PictureRequest, model: Model) -> bool:
+    recommended = model.recommended(request.scheduler).guidance
+    return is_guided(model, recommended if request.guidance is None else request.guidance)
