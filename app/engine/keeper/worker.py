@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 from multiprocessing.connection import Connection
@@ -29,6 +29,7 @@ from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
 from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, Stop
 from app.engine.keeper import no_network
+from app.engine.models.chosen import find_usual_voice
 from app.engine.models.voice_families import FAMILIES
 from app.launcher import slot_lock
 
@@ -40,15 +41,6 @@ BEAT_S = 1.0
 STEP_EVERY_S = 0.05
 """Steps come faster than anyone reads; skipped reports hold only progress."""
 
-AHEAD: Final = (
-    "transformers.modeling_utils",
-    "app.engine.speech.run.loader",
-    *(family.loads_with for family in FAMILIES.values()),
-    "diffusers.pipelines.pipeline_utils",
-    "app.engine.pictures.run.painter",
-)
-"""The slowest imports of a first sound or picture, shared ones first: 3.1 and 6.0 s after the click without, 0.5 and
-1.4 with it."""
 SLEPT_S: Final = 30.0
 """After this long between two beats the whole computer slept: a job's silence meanwhile does not count."""
 ROOM_BYTES: Final = 2 << 30
@@ -116,18 +108,18 @@ class Worker:
             self.report(Beat(reading, model, quiet_s, held, checked, unheard_s))
             time.sleep(BEAT_S)
 
-    def work(self, session: Session) -> None:
+    def work(self, session: Session, ahead: Iterable[str] = ()) -> None:
         self._session = session
-        self._import_ahead()
+        self._import_ahead(ahead)
         while not isinstance(order := self._next(session), Quit):
             if isinstance(order, Free):
                 session.free()
             else:
                 self._run(session, order)
 
-    def _import_ahead(self) -> None:
+    def _import_ahead(self, libraries: Iterable[str]) -> None:
         """Import what the first job will need, until an order arrives; orders are checked between two libraries."""
-        for library in AHEAD:
+        for library in libraries:
             if not self._orders.empty() or psutil.virtual_memory().available < ROOM_BYTES:
                 return
             try:
@@ -193,6 +185,18 @@ class Worker:
         self._control, self._job, self._spoke_s = Control(), "", None
 
 
+def list_ahead(home: Home) -> tuple[str, ...]:
+    """List the slowest imports of a first sound or picture, shared ones first: 3.1 and 6.0 s after the click without, 0.5 and 1.4 with it. Of the
+    families of voices only that of the voice that speaks by itself."""
+    return (
+        "transformers.modeling_utils",
+        "app.engine.speech.run.loader",
+        FAMILIES[find_usual_voice(home).family].loads_with,
+        "diffusers.pipelines.pipeline_utils",
+        "app.engine.pictures.run.painter",
+    )
+
+
 def choose_environment() -> dict[str, str]:
     """Set what this system's quirks need before torch is imported; torch's version comes from importlib, without
     importing torch."""
@@ -243,5 +247,5 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     refuse_pickles()
     session = Session(home, pretended, worker.dial)
     worker.report(Ready(session.hardware))
-    worker.work(session)
+    worker.work(session, list_ahead(home))
     session.free()

@@ -1,8 +1,10 @@
-"""Read the choices forced on the Machine tab, and the chunk size, from the settings file, for window, command line and engine. No torch."""
+"""Read what the owner chose from the settings file, for window, command line and engine: what is forced on the Machine tab, the chunk size, the
+voice. No torch."""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -14,6 +16,10 @@ from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.journal import restore_choice
+from app.engine.jobs.request import SpeechRequest
+from app.engine.models import catalog
+from app.engine.models.model import Model
+from app.engine.models.on_disk import find_best
 
 
 class ChoiceValues(TypedDict, total=False):
@@ -32,20 +38,30 @@ CHOICE: Final = TypeAdapter(ChoiceValues)
 
 def read_choice(home: Home) -> Choice:
     """Return the current choice; automatic if there is none or it cannot be read."""
-    return parse_choice(_read(home))
+    return parse_choice(_read(home, "choice"))
 
 
 def read_chunk(home: Home) -> Chunk:
     """Return the chunk size asked for last, which the settings keep beside the choice."""
-    return parse_kept_chunk(_read(home))
+    return parse_kept_chunk(_read(home, "choice"))
 
 
-def _read(home: Home) -> Any:
+def find_usual_voice(home: Home) -> Model:
+    """Return the voice of jobs that name none or the one chosen on Speak: that one, else the best that is installed."""
+    kept = _read(home, "speak")
+    chosen = kept.get("model") if isinstance(kept, dict) else None
+    with suppress(Trouble):
+        if isinstance(chosen, str) and chosen and (found := catalog.find(chosen)).kind == SpeechRequest.kind:
+            return found
+    return find_best(home, SpeechRequest.kind)
+
+
+def _read(home: Home, name: str) -> Any:
     try:
         kept = json.loads(read_text(home.settings) or "{}")
     except (OSError, ValueError, RecursionError):
         return None
-    return kept.get("choice") if isinstance(kept, dict) else None
+    return kept.get(name) if isinstance(kept, dict) else None
 
 
 def parse_choice(kept: Any) -> Choice:

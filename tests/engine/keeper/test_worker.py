@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import subprocess
 import sys
@@ -13,15 +14,20 @@ import pytest
 
 from app.base.paths import home
 from app.engine.keeper import child
-from app.engine.keeper.worker import AHEAD
+from app.engine.keeper.worker import list_ahead
+from app.engine.models.voice_families import FAMILIES
 from tests.support.places import TOP
+from tests.support.tone_voice import ROW, save_tone
 
 pytestmark = pytest.mark.long
 
 WORK = """
 import sys
+from app.base.paths import home
 from app.engine.keeper import worker
 from app.engine.jobs.messages import Quit
+
+libraries = worker.list_ahead(home())
 
 class Pipe:
     def send(self, report): ...
@@ -44,8 +50,8 @@ worker.ROOM_BYTES = worker.SPARE_BYTES = {room_bytes}
 {late}
 if {asked_at_once}:
     here._orders.put(Quit())
-here.work(Session())
-print(*(name for name in worker.AHEAD if name in sys.modules))
+here.work(Session(), libraries)
+print(*(name for name in libraries if name in sys.modules))
 """
 
 
@@ -60,9 +66,20 @@ def ahead(
 
 @pytest.mark.slow
 def test_all_of_it_where_nobody_asks() -> None:
-    there, _ = ahead("here._orders.put(Quit()) if name == worker.AHEAD[-1] else None")
-    assert there == list(AHEAD) and there[-1] == "app.engine.pictures.run.painter"
+    there, _ = ahead("here._orders.put(Quit()) if name == libraries[-1] else None")
+    assert there == list(list_ahead(home())) and there[-1] == "app.engine.pictures.run.painter"
     assert {"app.engine.speech.run.loader", "app.engine.speech.dia.voice"} <= set(there)
+
+
+def test_of_the_voices_only_the_usual_ones_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FAMILIES, "tone", ROW)
+    place, tone = home(tmp_path / "home").create(), save_tone(tmp_path / "tone")
+    for kept, wanted in (
+        ({}, "app.engine.speech.dia.voice"), ({"model": str(tone)}, ROW.loads_with), ({"model": str(tmp_path / "gone")}, "app.engine.speech.dia.voice"),
+        ({"model": "sd15"}, "app.engine.speech.dia.voice"), (5, "app.engine.speech.dia.voice"),
+    ):  # fmt: skip
+        place.settings.write_text(json.dumps({"speak": kept}))
+        assert [each for each in list_ahead(place) if each.endswith(".voice")] == [wanted], kept
 
 
 def test_nothing_where_somebody_asked() -> None:
@@ -90,7 +107,7 @@ PIECES = "for piece in range(9): print('piece', piece); here._orders.put(Quit())
 
 
 def test_pieces_of_spare_work_end_where_somebody_asks() -> None:
-    there, _ = ahead(late="worker.AHEAD = ()", spare=PIECES.format(last=2))
+    there, _ = ahead(late="libraries = ()", spare=PIECES.format(last=2))
     assert [each for each in there if each.isdigit()] == ["0", "1", "2"]
 
 
@@ -101,7 +118,7 @@ def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
 
 
 def test_spare_work_that_fails_stops_no_engine() -> None:
-    late = "worker.AHEAD = (); import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
+    late = "libraries = (); import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
     _, said = ahead(late=late, spare="raise ValueError('not measured'); yield")
     assert "ValueError: not measured" in said
 

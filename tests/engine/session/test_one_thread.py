@@ -89,7 +89,6 @@ def test_the_engine_uses_a_mac_in_one_thread(
 ) -> None:
     """Speech, a picture with previews and parts from disk, another one stopped; between and after them idle time."""
     monkeypatch.setattr(worker, "BEAT_S", 0.005)
-    monkeypatch.setattr(worker, "AHEAD", ())
     speech = SpeechRequest("[S1] A short line.", model=models["voice"], seed=3, max_frames=24)
     picture = PictureRequest("a boat", model=models["sd15"], width=64, height=64, steps=3, seed=3, preview_every=1)
     asked: dict[str, tuple[Request, Choice]] = {
