@@ -6,12 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from app.base.path_checks import is_file
 from app.base.paths import Home, home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_settings, read_text, run_job
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
+from app.engine.models.on_disk import find_limits
 from app.engine.speech.text.voices import list_offered_voices
 
 
@@ -24,14 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    voice = find_voice(args.voice, args.transcript, home(args.home))
+    place = home(args.home)
+    voice = find_voice(args.voice, args.transcript, place, find_limits(place, args.model).needs_transcript if args.voice else True)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
     return run_job(SpeechRequest(read_text(args.text, args.file), args.model, voice, **asked), args)
 
 
-def find_voice(given: str | None, transcript: str | None, place: Home) -> VoicePrompt | None:
-    """Return the recording with its words, or without words the voice of that name."""
+def find_voice(given: str | None, transcript: str | None, place: Home, needs_words: bool = True) -> VoicePrompt | None:
+    """Return the recording with its words, or without words the voice of that name; a recording alone where the model needs no words."""
     if given is None and transcript is None:
         return None
     if given is not None and transcript is not None:
@@ -39,6 +42,8 @@ def find_voice(given: str | None, transcript: str | None, place: Home) -> VoiceP
     offered = {each.name.lower(): each for each in list_offered_voices(place)}
     if given is not None and given.lower() in offered:
         return offered[given.lower()].prompt
+    if given is not None and not needs_words and is_file(Path(given)):
+        return VoicePrompt(str(Path(given).resolve()), "")
     raise Trouble(
         say(
             "speak.voice-alone",

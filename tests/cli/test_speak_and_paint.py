@@ -22,7 +22,7 @@ from app.base.trouble import Trouble
 from app.cli import job, output_file, paint
 from app.cli.paint import parse_size
 from app.cli.speak import find_voice
-from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.keeper.deaths import DEATHS
 from app.engine.speech.text import voices
 from tests.support import light_engine
@@ -53,6 +53,10 @@ def test_a_voice_is_called_by_its_name(tmp_path: Path) -> None:
     ready = voices.list_ready_voices()[0]
     assert find_voice(ready.name.upper(), None, place) == ready.prompt
     assert find_voice(None, None, place) is None
+    (alone := place.root / "alone.wav").write_bytes(b"RIFF")
+    assert find_voice(str(alone), None, place, needs_words=False) == VoicePrompt(str(alone.resolve()), "")
+    with pytest.raises(Trouble):
+        find_voice(str(alone), None, place)
     clip = find_voice("mine.wav", "Hello.", place)
     assert clip is not None and clip.path.endswith("/mine.wav") and clip.transcript == "Hello."
     for name, words in (("nobody", None), (None, "Hello.")):

@@ -73,6 +73,8 @@ class VoiceLimits:
     """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
     imitates: bool = True
     """Whether it follows clips at all."""
+    needs_transcript: bool = True
+    """Whether it must be told what is said in a clip."""
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
@@ -86,6 +88,11 @@ class VoiceLimits:
     def seconds_most(self) -> float:
         """Length of the longest run of the decoder."""
         return (self.rows_most - self.delay - 1) / self.frame_rate
+
+    def measure_rows(self, rows: int) -> float:
+        """Return how long so many rows of the decoder last, without the delay and the two that end a part; half a frame more, so that a voice
+        that counts whole frames finds the same number."""
+        return max(0.0, rows - self.delay - 1.5) / self.frame_rate
 
     @property
     def heard_most_s(self) -> float:

@@ -57,8 +57,8 @@ class PartTask:
     settings: Any
     """The voice's own, from `choose_settings`."""
     seed: int
-    max_frames: int | None
-    """Who sets them wants that length: nothing is begun anew."""
+    asked_s: float | None
+    """Who asks for a length wants it: nothing is begun anew."""
     named: tuple[str, ...]
     """Signs of the speakers' voices, where the model knows them by name."""
     key: str

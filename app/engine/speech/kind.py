@@ -193,4 +193,6 @@ def _find_apart(request: SpeechRequest, limits: VoiceLimits) -> frozenset[int] |
         turns = voices.parse_transcript(request.voice, limits) if request.voice is not None else ()
     except (Trouble, OSError):  # the engine says so
         turns = ()
+    if request.voice is not None and not (turns or limits.needs_transcript):
+        return None
     return frozenset(turn.speaker for turn in turns)

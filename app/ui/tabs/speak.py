@@ -111,12 +111,15 @@ class SpeakTab:
         values = {**self.fields.settings.rows.restore(restored), "model": model, "own": by_hand, "voice": voice}
         return [restored.text, *(values[name] for name in self.fields.saved), explain_restored(notes, request)]
 
-    def save_voice(self, clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
+    def save_voice(self, clip: str | None, transcript: str, name: str, model: str, request: gr.Request) -> tuple[Any, str]:
         """Save a recording as a voice, and choose it."""
         try:
             if clip is None:
                 raise Trouble(say("speak.no-clip", "There is no recording yet. Upload one or record one."))
-            made = voices.keep_voice(self.desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
+            limits = self.desk.models.read_limits(model)[1]
+            made = voices.keep_voice(
+                self.desk.keeper.home, name or "", Path(clip), transcript or "", DIA if limits.needs_transcript else limits
+            )
         except Trouble as trouble:
             return gr.skip(), explain(trouble, request)
         return gr.update(choices=voice_choices(self.desk), value=made.name), ""
@@ -201,7 +204,7 @@ def connect_owner(tab: SpeakTab) -> None:
     fields, voice, message = tab.fields, tab.fields.voice, tab.fields.go.message
     model = fields.settings.model
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
-    voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
+    voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name, model], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js=show_delete(tab.desk))
     voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST)
     hear(fields.calls, "speak.use", tab.shared.use_large, None, model, **QUICK)

@@ -123,7 +123,9 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
                 visible=False,
             )
             load_on_open(drawer, clip)
-            transcript = gr.Textbox(label=word("speak.transcript", "Exactly what is said in the recording"), lines=2)
+            transcript = gr.Textbox(
+                label=word("speak.transcript", "Exactly what is said in the recording"), lines=2, elem_id="speak-transcript"
+            )
             with gr.Row(visible=not guest, elem_classes="h-inline"):
                 name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                 save = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)

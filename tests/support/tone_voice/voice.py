@@ -100,7 +100,7 @@ class Tone:
     def begin(self, task: PartTask, seed: int, most_s: float, saved: dict[str, Any] | None) -> Humming:
         said = " ".join(turn.text for turn in task.part.turns)
         wanted, most = (round(seconds * self.limits.frame_rate) for seconds in (len(said.encode()) / self.limits.bytes_per_s, most_s))
-        humming = Humming(self.weights, self.device, said, seed, task.settings, (wanted, task.max_frames or most))
+        humming = Humming(self.weights, self.device, said, seed, task.settings, (wanted, most))
         if saved is not None:
             humming.resume(saved)
         return humming

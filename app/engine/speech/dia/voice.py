@@ -72,7 +72,7 @@ class Dia:
             context.codes if context else None,
             task.settings,
             seed,
-            min(available, task.max_frames or int(most_s * limits.frame_rate) + 1 + limits.delay + 1),
+            min(available, int(most_s * limits.frame_rate) + 1 + limits.delay + 1),
             count_least_frames(task.part.turns, limits),
         )
         return Decoding(self.model, self.device, part_input, read_state(saved) if saved is not None else None, self.row)

@@ -54,7 +54,9 @@ class PartRun:
 
     def _begin(self, attempt: int, saved: dict[str, Any] | None = None) -> None:
         task, seconds = self._task, self._task.part.seconds
-        if attempt + 1 == ATTEMPTS or self._voice.limits.outgrown == math.inf:
+        if task.asked_s is not None:
+            most_s = task.asked_s
+        elif attempt + 1 == ATTEMPTS or self._voice.limits.outgrown == math.inf:
             most_s = ROOM * seconds + ROOM_S
         else:
             most_s = self._allow_seconds()
@@ -84,7 +86,7 @@ class PartRun:
             if not making.done:
                 return None
             self._sounding.pieces.append(np.zeros(self._voice.codec.hop, np.float32))
-        if making.cut_off and self._task.max_frames:
+        if making.cut_off and self._task.asked_s is not None:
             yield Note(
                 say(
                     "speech.cut-off",
@@ -98,7 +100,7 @@ class PartRun:
     def _judge(self) -> Doubt:
         """Tell from its length whether a part that has ended can be right."""
         task, making = self._task, self._making
-        if task.max_frames or self._voice.limits.outgrown == math.inf:
+        if task.asked_s is not None or self._voice.limits.outgrown == math.inf:
             return ""
         seconds = making.frames / self._voice.codec.frame_rate
         if making.cut_off or seconds > self._allow_seconds():

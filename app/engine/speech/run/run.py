@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -35,9 +35,6 @@ from app.engine.speech.text.turns import ScriptPart
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
-
-
-SAMPLED: Final = ("guidance", "temperature", "top_p", "cfg_filter")
 
 
 class SpeechRun:
@@ -148,7 +145,8 @@ class SpeechRun:
         saved = spoken_parts.find(SPOKEN.shown(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved
-        task = PartTask(index, part, context, settings, seed, request.max_frames, self._named, key)
+        asked_s = self._voice.limits.measure_rows(request.max_frames) if request.max_frames else None
+        task = PartTask(index, part, context, settings, seed, asked_s, self._named, key)
         run = PartRun(self._voice, task, self._job, self._beside)
         pace.record_prepared(time.monotonic() - began_s)
         return (yield from run.events(self._control, self._seam, pace))
@@ -192,15 +190,16 @@ class SpeechRun:
 def _describe_ignored(request: SpeechRequest, limits: VoiceLimits) -> list[Sentence]:
     """Return a sentence for each setting that this voice does not have."""
     return [
-        say("speech.no-setting", "{name} has no {setting}; yours was ignored.", name=word_name(limits.name), setting=SPEECH[setting].said)
-        for setting in SAMPLED
-        if getattr(request, setting) is not None and setting not in limits.settings
+        say("speech.no-setting", "{name} has no {setting}; yours was ignored.", name=word_name(limits.name), setting=each.said)
+        for each in SPEECH.values()
+        if each.by_hand is not None and getattr(request, each.field) is not None and each.name not in limits.settings
     ]  # fmt: skip
 
 
 def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable[VoiceContext]) -> VoiceContext | None:
-    """Choose the clip if it has all of the part's speakers, else the first of `before` (nearest first) that has, else the clip, else the nearest."""
-    if clip is not None and part.speakers <= clip.speakers:
+    """Choose the clip if it has all of the part's speakers, or may have, as nobody said what is said in it; else the first of `before` (nearest
+    first) that has, else the clip, else the nearest."""
+    if clip is not None and (part.speakers <= clip.speakers or not clip.turns):
         return clip
     nearest = None
     for earlier in before:

@@ -41,7 +41,7 @@ def cut_clip(samples: Samples, rate: int, turns: tuple[Turn, ...], whole_s: floa
     if whole_turns:
         return samples[: ends[whole_turns[-1] - 1]], turns[: whole_turns[-1]]
     kept = samples[: _find_quiet_place(samples, rate, most_s)]
-    return kept, take_first(turns, len(kept) / rate, whole_s, limits)
+    return kept, take_first(turns, len(kept) / rate, whole_s, limits) if turns else ()
 
 
 def _find_quiet_place(samples: Samples, rate: int, most_s: float) -> int:

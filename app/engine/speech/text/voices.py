@@ -57,16 +57,14 @@ class Voice:
 
 
 def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
-    """Return the words of a clip this model can follow; raise a Trouble if it cannot. Reads no sound."""
-    if not prompt.transcript.strip():
-        raise Trouble(say_to_all("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
+    """Return the words of a clip this model can follow, none where nobody wrote them down and it needs none; raise a Trouble if it cannot. Reads
+    no sound."""
     if not limits.imitates:
         advice = say("owner.dia-clips", "Dia can imitate any recording.")
         raise Trouble(
             say_to_all("voice.none", "{name} cannot imitate recordings. {advice}", name=word_name(limits.name), advice=advice),
             cure="use:dia-1.6b",
         )
-    checked = script.parse_script(prompt.transcript, limits)
     if limits.own_voices is not None and find_speaker(Path(prompt.path)) not in limits.own_voices:
         raise Trouble(
             say_to_all(
@@ -77,6 +75,11 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
             ),
             cure="use:dia-1.6b",
         )
+    if not prompt.transcript.strip():
+        if limits.needs_transcript:
+            raise Trouble(say_to_all("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
+        return ()
+    checked = script.parse_script(prompt.transcript, limits)
     if checked.fatal:
         raise Trouble(
             say_to_all("voice.bad-words", "What is said in the clip of this voice cannot be used. Correct it."),
@@ -109,15 +112,16 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     kept, turns = cut_clip(heard, rate, turns, whole_s, limits)
     clip = RESULT if find_speaker(path) else RECORDING
     if len(kept) < len(heard):
+        lengths = {"clip": clip, "whole": word_duration(whole_s, exact=True), "kept": word_duration(len(kept) / rate, exact=True)}
         notes.append(
             say_to_all(
                 "voice.trimmed",
                 '{clip} is {whole} long; only {kept} of it are used. The words in that time are probably: "{words}"',
-                clip=clip,
-                whole=word_duration(whole_s, exact=True),
-                kept=word_duration(len(kept) / rate, exact=True),
+                **lengths,
                 words=" ".join(map(str, turns)),
             )
+            if turns
+            else say_to_all("voice.shortened", "{clip} is {whole} long; only {kept} of it are used.", **lengths)
         )
     elif len(heard) < GOOD_S[0] * rate and limits.heard_most_s > GOOD_S[0]:
         notes.append(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from app.base.paths import Home
+from app.base.paths import Home, home
 from app.base.trouble import Trouble
 from app.compat.planning.types import Plan
 from app.engine.jobs.events import Note, Step
@@ -21,6 +21,7 @@ from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.dia.decoder import Decoding, PartInput
 from app.engine.speech.dia.voice_prompt import compose_text
 from app.engine.speech.family import VoiceContext
+from app.engine.speech.kind import SpeechKind
 from app.engine.speech.run import loader
 from app.engine.speech.run.run import choose_context
 from app.engine.speech.sound import sound, spoken_parts
@@ -97,11 +98,40 @@ def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, loader.Speake
 def test_who_is_heard_before_a_part() -> None:
     one, two = (VoiceContext(torch.zeros(1, 9), turns((speaker, "x"))) for speaker in (1, 2))
     both = VoiceContext(torch.zeros(1, 9), turns((1, "x"), (2, "y")))
+    unheard = VoiceContext(torch.zeros(1, 9), ())
     for told, before, speaker, wanted in (
         (None, (), (1,), None), (one, (both,), (1,), one), (one, (both,), (2,), both), (one, (one, both), (1, 2), both),
-        (one, (), (2,), one), (None, (one, two), (2,), two), (None, (one, one), (2,), one),
+        (one, (), (2,), one), (None, (one, two), (2,), two), (None, (one, one), (2,), one), (unheard, (both,), (1, 2), unheard),
     ):  # fmt: skip
         assert choose_context(ScriptPart(turns(*((each, "z") for each in speaker)), 1.0), told, before) is wanted
+
+
+def test_a_voice_that_needs_no_transcript_takes_a_clip_alone(tmp_path: Path) -> None:
+    free, clip = dataclasses.replace(DIA, needs_transcript=False), write_clip(tmp_path / "clip.wav", 20)
+    alone = VoicePrompt(clip, " ")
+    with pytest.raises(Trouble, match="exactly what is said"):
+        voices.prepare_prompt(alone, DIA)
+    ready = voices.prepare_prompt(alone, free)
+    assert (
+        ready.turns == ()
+        and [note.key for note in ready.notes] == ["voice.shortened"]
+        and len(ready.samples) <= free.heard_most_s * free.rate
+    )
+    assert voices.prepare_prompt(VoicePrompt(clip, "Hello."), free).turns == turns((1, "Hello.")), "words that are there are used"
+    kept = voices.keep_voice(home(tmp_path / "home").create(), "Ann", Path(clip), "", free)
+    (listed,) = voices.list_voices(home(tmp_path / "home").create())
+    assert listed.prompt == kept.prompt and not kept.prompt.transcript
+    with pytest.raises(Trouble, match="imitate recordings"):
+        voices.parse_transcript(alone, dataclasses.replace(free, imitates=False))
+
+
+def test_the_voice_of_a_clip_alone_hangs_on_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = SpeechRequest("[S1] One. [S2] Two. " * 30, voice=VoicePrompt(write_clip(tmp_path / "clip.wav", 6), ""))
+    for needs in (True, False):
+        limits = dataclasses.replace(DIA, needs_transcript=needs)
+        monkeypatch.setattr("app.engine.speech.kind.find_limits", lambda place, model, limits=limits: limits)
+        parts = SpeechKind().plan_parts(home(tmp_path / "home").create(), request)
+        assert len(parts) > 1 and {part.chained for part in parts} == {needs}
 
 
 def test_what_the_encoder_reads() -> None:
