@@ -30,10 +30,13 @@ def _require_regular(path: Path, mode: int) -> None:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a path, its links followed, lies in this folder. The hub's cache keeps the files of a snapshot beside it."""
-    roots = [folder, folder.parent.parent / "blobs"] if folder.parent.name == "snapshots" else [folder]
+    """Tell whether a path, its links followed, lies in this folder. The hub's cache keeps the files of a snapshot among the blobs of its repository,
+    or those that repositories share."""
     try:
-        found = path.resolve()
-        return any(found.is_relative_to(root.resolve()) for root in roots)
+        found, own = path.resolve(), folder.resolve()
+        repository = own.parent.parent
+        cached = own.parent.name == "snapshots" and repository.name.startswith("models--")
+        homes = (own, repository / "blobs", repository.parent / "blobs") if cached else (own,)
+        return any(found.is_relative_to(home) for home in homes)
     except (OSError, RuntimeError, ValueError):  # RuntimeError: links in a circle
         return False

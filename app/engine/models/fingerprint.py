@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base.regular_file import open_regular
-from app.engine.models.model_folder import is_inside
+from app.engine.models.model_folder import holds
 
 WHOLE_BYTES: Final = 16 << 20
 """Up to here a file is read whole: pictures, settings."""
@@ -37,5 +37,5 @@ def fingerprint(path: Path) -> str:
 def _list_files(path: Path) -> list[tuple[str, Path]]:
     if not path.is_dir():
         return [("", path)]
-    found = {each for kind in _KINDS for depth in ("", "*/") for each in path.glob(f"{depth}{kind}") if is_inside(each, path)}
+    found = {each for kind in _KINDS for depth in ("", "*/") for each in path.glob(f"{depth}{kind}") if holds(path, each)}
     return sorted((each.relative_to(path).as_posix(), each) for each in found if not each.name.startswith("."))

@@ -75,7 +75,7 @@ def list_files(source: Source, endpoint: str | None = None) -> Listing:
     for each in wanted:
         etag = each.lfs.sha256 if each.lfs is not None else each.blob_id or ""
         # These become paths on this machine, so a mirror may not choose them freely.
-        if not _HEX.fullmatch(etag) or not _is_inside(each.rfilename) or each.size is None:
+        if not _HEX.fullmatch(etag) or not _is_plain(each.rfilename) or each.size is None:
             raise Trouble(
                 say(
                     "hub.strange",
@@ -122,7 +122,8 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
     )
 
 
-def _is_inside(name: str) -> bool:
+def _is_plain(name: str) -> bool:
+    """Tell whether a name leads nowhere but down."""
     parts = name.split("/")
     return not any(part in ("", ".", "..") or "\\" in part or ":" in part for part in parts)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from app.base.bounded_json import read_json
+from app.base.path_checks import is_file
+from app.base.regular_file import is_inside
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.models import safetensors
@@ -13,27 +15,8 @@ from app.engine.models import safetensors
 _SETTINGS: Final = (".json", ".txt", ".model", ".jinja")
 
 
-def find_homes(folder: Path) -> tuple[Path, ...]:
-    """Return where a model's files may lie: in its folder; in the hub's cache also among the blobs of its repository, or those that
-    repositories share."""
-    own = folder.resolve()
-    repository = own.parent.parent
-    if own.parent.name == "snapshots" and repository.name.startswith("models--"):
-        return own, repository / "blobs", repository.parent / "blobs"
-    return (own,)
-
-
-def is_inside(file: Path, folder: Path) -> bool:
-    """Tell whether `file` is a regular one of the model in `folder`, wherever its links lead."""
-    try:
-        target = file.resolve(strict=True)
-    except (OSError, RuntimeError):  # Python up to 3.12 raises a RuntimeError for links in a circle
-        return False
-    return target.is_file() and any(target.is_relative_to(home) for home in find_homes(folder))
-
-
 def require_inside(file: Path, folder: Path) -> None:
-    if not is_inside(file, folder):
+    if not holds(folder, file):
         raise Trouble(
             say(
                 "model.outside",
@@ -42,6 +25,11 @@ def require_inside(file: Path, folder: Path) -> None:
                 folder=str(folder),
             )
         )
+
+
+def holds(folder: Path, file: Path) -> bool:
+    """Tell whether `file` is a regular one of the model in `folder`, wherever its links lead."""
+    return is_inside(file, folder) and is_file(file)
 
 
 def check_part(part: Path, folder: Path) -> None:

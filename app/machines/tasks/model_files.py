@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.models.model_folder import is_inside
+from app.engine.models.model_folder import holds
 from app.machines.tasks.fetched_files import odd_files
 
 SUFFIXES: Final = frozenset({".safetensors", ".json", ".txt", ".jinja"})
@@ -57,7 +57,7 @@ def list_files(path: Path) -> dict[str, Path]:
     where it has no weights, more than a model has, or would lack its tokenizer there."""
     if path.is_file():
         return {SINGLE: path} if path.suffix.lower() == ".safetensors" else {}
-    found = {file.relative_to(path).as_posix(): file for pattern in ("*", "*/*") for file in path.glob(pattern) if is_inside(file, path)}
+    found = {file.relative_to(path).as_posix(): file for pattern in ("*", "*/*") for file in path.glob(pattern) if holds(path, file)}
     if any(file.suffix == TOKENIZER and not file.with_name("tokenizer.json").is_file() for file in found.values()):
         return {}
     named = {name: file for name, file in sorted(found.items()) if is_name(name)}

@@ -141,7 +141,7 @@ def test_a_link_out_of_the_model_is_not_followed(way: str, model: Path, tmp_path
 
 
 def test_links_inside_and_those_of_the_hubs_cache_are_followed(model: Path, tmp_path: Path) -> None:
-    snapshot, blobs = tmp_path / "cache" / "snapshots" / "abc", tmp_path / "cache" / "blobs"
+    snapshot, blobs = tmp_path / "models--cache" / "snapshots" / "abc", tmp_path / "models--cache" / "blobs"
     snapshot.parent.mkdir(parents=True)
     blobs.mkdir()
     shutil.move(model, snapshot)

@@ -19,7 +19,7 @@ FOLDER: Final = "taesd"
 def find(model: Path) -> Path | None:
     folder = (model if model.is_dir() else model.parent) / FOLDER
     config = folder / "config.json"
-    return folder if (model_folder.is_inside(config, model) if model.is_dir() else config.is_file()) else None
+    return folder if (model_folder.holds(model, config) if model.is_dir() else config.is_file()) else None
 
 
 class TinyVae:
