@@ -43,7 +43,7 @@ from app.engine.session.run_errors import classify_fault, describe_failure
 from app.engine.session.session import Session
 from app.engine.speech.run.loader import Speaker
 from app.engine.speech.text.voices import keep_voice
-from tests.support import refused
+from tests.support import open_session, refused
 from tests.support.picture_fixtures import make_lora
 from tests.support.refused import take_away
 from tests.support.tiny_pictures import save
@@ -51,7 +51,7 @@ from tests.support.tiny_voices import STARTER, save_voice
 
 pytestmark = pytest.mark.long
 
-asked_anew = refused.asked_anew
+asked_anew, session = refused.asked_anew, open_session.session
 Run = Callable[..., list[Event]]
 SPEECH = "[S1] A short line. [S2] And its answer."
 
@@ -60,13 +60,6 @@ SPEECH = "[S1] A short line. [S2] And its answer."
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
     return {"voice": str(save_voice(folder / "voice", STARTER)), "sd15": str(save("sd15", folder / "sd15"))}
-
-
-@pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session(home(tmp_path / "home").create())
-    yield session
-    session.free()
 
 
 @pytest.fixture

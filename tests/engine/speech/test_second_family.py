@@ -3,7 +3,7 @@ redone by what is there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,25 +30,20 @@ from app.engine.speech.sound import arrived, sound, spoken_parts
 from app.engine.speech.text import script
 from app.ui.state.person import OWNER
 from app.ui.tabs.speak_view import script_view
+from tests.support import open_session
 from tests.support.guests import desk_at
 from tests.support.tone_voice import ROW, save_tone
 from tests.support.tone_voice.voice import Humming
 
 TEXT = "This is the first sentence, which is quite long. Here comes a second one, about as long as the first. And a third."
 Run = Callable[..., list[Event]]
+session = open_session.session
 
 
 @pytest.fixture
 def tone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(FAMILIES, "tone", ROW)
     return save_tone(tmp_path / "tone")
-
-
-@pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session(home(tmp_path / "home").create())
-    yield session
-    session.free()
 
 
 @pytest.fixture
