@@ -22,6 +22,7 @@ from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.downloads import Downloads, Status
 from app.engine.models.fit import FITS, Offer, make_offer
 from app.engine.models.model import Model
+from app.engine.models.planned import Setup
 
 POLL_S = 0.3
 
@@ -45,11 +46,16 @@ def main(args: argparse.Namespace) -> int:
 
 
 def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
-    _, hardware, verdicts = read_machine(args)
+    setup = _read_setup(place, args)
     for model in models or CATALOG:
-        found = make_offer(place, model, hardware, read_choice(place), read_chunk(place), verdicts)
+        found = make_offer(place, model, setup)
         print(json.dumps(to_plain(found)) if args.json else "\n".join(format_offer(found)))
     return FINISHED
+
+
+def _read_setup(place: Home, args: argparse.Namespace) -> Setup:
+    _, hardware, verdicts = read_machine(args)
+    return Setup(place, hardware, read_choice(place), read_chunk(place), verdicts)
 
 
 def remove_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
@@ -101,11 +107,11 @@ def format_offer(found: Offer) -> list[str]:
 
 def download_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     """Download models; Ctrl+C pauses, and the same command resumes."""
-    _, hardware, verdicts = read_machine(args)
+    setup = _read_setup(place, args)
     downloads = Downloads(place)
     try:
         for model in models:
-            downloads.start(model, make_offer(place, model, hardware, read_choice(place), read_chunk(place), verdicts).quantised)
+            downloads.start(model, make_offer(place, model, setup).quantised)
         while any(each.state in ("queued", "running") for each in downloads.list_status()):
             print_progress(downloads.list_status(), sys.stderr)
             time.sleep(POLL_S)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from app.base.trouble import Trouble
-from app.compat.machine.verdicts import load
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import Request
 from app.engine.jobs.shelf import Search
@@ -45,13 +44,12 @@ class Foresight:
 
     def foresee(self, request: Request) -> Outlook:
         """Foresee a request whose model has this machine's own name; raise Trouble or OSError if its model is gone."""
-        place, hardware = self._keeper.home, self._keeper.state.hardware
+        place = self._keeper.home
         model, loaded = catalog.find(request.model), self._keeper.state.model == request.model
-        if hardware is None:
+        setup = self._keeper.read_setup(read_choice(place), yields=True)
+        if setup is None:
             return Outlook(loaded=loaded)
-        found = make_forecast(
-            place, request, model, hardware, read_choice(place), load(place.verdicts, hardware), chunk=self._keeper.chunk, yields=True
-        )
+        found = make_forecast(setup, request, model)
         kind = kind_of(request)
         work = kind.measure_work(place, request)
         if request.model in self._paces:

@@ -12,7 +12,6 @@ from typing import Final, Literal, get_args
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.compat.machine.verdicts import load
 from app.compat.planning.types import Choice
 from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import OWNER
@@ -149,15 +148,11 @@ class Room:
         return {each.id: self._asking.find(question, each.id) for each in machines}
 
     def _forecast(self, job: Job) -> bool:
-        place, hardware = self._keeper.home, self._keeper.state.hardware
-        if hardware is None:
+        setup = self._keeper.read_setup(job.choice, yields=job.owner != OWNER)
+        if setup is None:
             return False
         try:
-            model = catalog.find(job.request.model)
-            return make_forecast(
-                place, job.request, model, hardware, job.choice, load(place.verdicts, hardware),
-                chunk=self._keeper.chunk, yields=job.owner != OWNER,
-            ).fit == "no"  # fmt: skip
+            return make_forecast(setup, job.request, catalog.find(job.request.model)).fit == "no"
         except (Trouble, OSError):  # the engine says so
             return False
 

@@ -20,6 +20,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.planning.types import AUTO, Chunk
 from app.engine.jobs.events import Failed, Finished, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt, to_json
+from app.engine.models.planned import Setup
 from app.machines import asking
 from app.machines.asking import Asking
 from app.machines.foresight import Foresight
@@ -68,7 +69,9 @@ def test_the_time_left_of_a_script_counts_who_shares_it() -> None:
 
 def foresee(folder: Path, hardware: Hardware | None, loaded: str = "", chunk: Chunk = AUTO) -> Foresight:
     state, shelf = SimpleNamespace(hardware=hardware, model=loaded), SimpleNamespace(find=lambda search: [])
-    return Foresight(SimpleNamespace(home=home(folder), state=state, shelf=shelf, chunk=chunk), require_id)  # type: ignore[arg-type]
+    setup = None if hardware is None else Setup(home(folder), hardware, chunk=chunk, yields=True)
+    keeper = SimpleNamespace(home=home(folder), state=state, shelf=shelf, read_setup=lambda choice, yields: setup if yields else None)
+    return Foresight(keeper, require_id)  # type: ignore[arg-type]
 
 
 def require_id(name: str) -> str:

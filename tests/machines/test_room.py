@@ -11,11 +11,12 @@ import pytest
 from app.base.paths import home
 from app.base.sentence import Sentence, say
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.types import AUTO, Choice
+from app.compat.planning.types import Choice
 from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models.forecast import make_forecast
+from app.engine.models.planned import Setup
 from app.machines import room
 from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine
@@ -63,7 +64,10 @@ class Table:
             return make(*asked, **more)  # type: ignore[arg-type]
 
         monkeypatch.setattr(room, "make_forecast", count)
-        keeper = SimpleNamespace(home=home(folder).create(), chunk=AUTO, state=self, tell_waiting=self.tell_waiting)
+        place = home(folder).create()
+        keeper = SimpleNamespace(
+            home=place, tell_waiting=self.tell_waiting, read_setup=lambda choice, yields: Setup(place, self.hardware, choice)
+        )
         hub = SimpleNamespace(list_machines=lambda: self.machines)
         self.asked = dict[str, Request]()
         asking = SimpleNamespace(find=lambda question, machine: self.outlooks.get(machine), choose=self._note)

@@ -13,6 +13,7 @@ from pathlib import Path
 from app.base.paths import Home
 from app.base.sentence import Sentence
 from app.base.trouble import NotStored, Trouble
+from app.compat.machine.verdicts import load
 from app.compat.planning.types import Choice, Chunk
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
 from app.engine.jobs.journal import ENDED, Job, Journal
@@ -39,6 +40,7 @@ from app.engine.keeper.work_queue import WorkQueue
 from app.engine.kinds import admit, measure_progress, parts_of
 from app.engine.models.chosen import read_choice
 from app.engine.models.on_disk import resolve
+from app.engine.models.planned import Setup
 
 _log = logging.getLogger("hearth")
 
@@ -133,6 +135,11 @@ class Keeper:
     def chunk(self) -> Chunk:
         """The chunk size asked for, for every job."""
         return self.engine.dial.chunk
+
+    def read_setup(self, choice: Choice, yields: bool = False) -> Setup | None:
+        """Return what plans are made by now; None while the machine is not known yet."""
+        hardware = self.state.hardware
+        return Setup(self.home, hardware, choice, self.chunk, load(self.home.verdicts, hardware), yields) if hardware is not None else None
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """Queue a job, with its model's id, which is what all later stations ask for, made from files in Hearth's own folders. All jobs use

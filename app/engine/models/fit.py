@@ -8,13 +8,12 @@ from typing import Final
 
 from app.base.paths import Home
 from app.base.sentence import say
-from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.types import Choice, Chunk, Quantised
+from app.compat.planning.types import Quantised
 from app.engine.jobs.request import REQUESTS, PictureRequest
 from app.engine.models import on_disk
 from app.engine.models.forecast import Forecast, make_forecast
 from app.engine.models.model import Model, list_sources
+from app.engine.models.planned import Setup
 
 FITS: Final = {"fits": say("fit.fits", "fits"), "tight": say("fit.tight", "tight"), "no": say("fit.no", "too large")}
 
@@ -32,9 +31,9 @@ class Offer:
     """None while the machine is not known yet."""
 
 
-def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choice, chunk: Chunk, verdicts: Verdicts) -> Offer:
-    """Describe the model for its next job; a running job may have another plan."""
-    fit = None if hardware is None else forecast_recommended(home, model, hardware, choice, chunk, verdicts)
+def make_offer(home: Home, model: Model, setup: Setup | None) -> Offer:
+    """Describe the model for its next job; a running job may have another plan. `setup`: None while the machine is not known yet."""
+    fit = forecast_recommended(setup, model) if setup is not None else None
     quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
     return Offer(
         model,
@@ -46,15 +45,12 @@ def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choi
     )
 
 
-def find_largest_picture(
-    home: Home, models: Iterable[Model], hardware: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts
-) -> tuple[Model, int, int] | None:
+def find_largest_picture(setup: Setup, models: Iterable[Model]) -> tuple[Model, int, int] | None:
     """Find the largest of the sizes offered that an installed model can paint here, whatever runs now."""
-    painters = [each for each in models if each.settings.sizes and on_disk.locate(home, each, "none") is not None]
+    painters = [each for each in models if each.settings.sizes and on_disk.locate(setup.home, each, "none") is not None]
     sizes = {(model.id, size): (model, *size) for model in painters for size in model.settings.sizes}
     for model, width, height in sorted(sizes.values(), key=lambda each: each[1] * each[2], reverse=True):
-        request = PictureRequest(".", model.id, width=width, height=height)
-        if make_forecast(home, request, model, hardware, choice, verdicts, chunk=chunk).fit != "no":
+        if make_forecast(setup, PictureRequest(".", model.id, width=width, height=height), model).fit != "no":
             return model, width, height
     return None
 
@@ -68,6 +64,6 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
     return total
 
 
-def forecast_recommended(home: Home, model: Model, hardware: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts) -> Forecast:
+def forecast_recommended(setup: Setup, model: Model) -> Forecast:
     """Forecast the recommended request: the makers' picture size, or any script."""
-    return make_forecast(home, REQUESTS[model.kind](".", model.id), model, hardware, choice, verdicts, chunk=chunk)
+    return make_forecast(setup, REQUESTS[model.kind](".", model.id), model)

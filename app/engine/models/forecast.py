@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, starmap
-from typing import Final, Literal
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final, Literal
 
-from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware, as_processor
-from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.memory_formulas import TIGHT, free_bytes, gib, peak_bytes, round_apart
-from app.compat.planning.types import AUTO, Choice, Chunk, Offload, Plan, Quantised
+from app.compat.planning.types import AUTO, Choice, Offload, Plan, Quantised
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import Request
 from app.engine.models.model import Model, ModelSettings
-from app.engine.models.planned import find_need, make_plan
+from app.engine.models.planned import Setup, find_need
 
 GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
@@ -34,8 +31,7 @@ class Cure:
 
     sentence: Sentence
     request: Request
-    choice: Choice
-    chunk: Chunk
+    setup: Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +43,16 @@ class Forecast:
     cures: tuple[Cure, ...] = ()
 
 
-def make_forecast(
-    home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts, *, chunk: Chunk = AUTO,
-    yields: bool = False,
-) -> Forecast:  # fmt: skip
-    """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
-    free. `yields`: for a guest, as in `planned`."""
-    need = find_need(home, hardware, model, request)
+def make_forecast(setup: Setup, request: Request, model: Model) -> Forecast:
+    """Forecast a request's memory."""
+    hardware, need = setup.hardware, find_need(setup.home, setup.hardware, model, request)
     try:
-        plan = make_plan(home, hardware, model, choice, verdicts, request, chunk=chunk, yields=yields)
+        plan = setup.plan(model, request)
     except Trouble as trouble:
-        cures = tuple(find_cures(home, request, model, hardware, hardware, choice, chunk, verdicts))
-        return Forecast("no", trouble.sentence, None, cures)
+        return Forecast("no", trouble.sentence, None, tuple(find_cures(setup, request, model, hardware)))
     place = as_processor(hardware) if plan.device == "cpu" != hardware.kind else hardware
     fit, sentence = judge(peak_bytes(need, plan), free_bytes(place))
-    cures = tuple(find_cures(home, request, model, hardware, place, choice, chunk, verdicts)) if fit == "no" else ()
+    cures = tuple(find_cures(setup, request, model, place)) if fit == "no" else ()
     return Forecast(fit, sentence, plan, cures)
 
 
@@ -77,48 +68,41 @@ def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentenc
     return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", peak=needed, free=there)
 
 
-def find_cures(
-    home: Home, request: Request, model: Model, hardware: Hardware, place: Hardware, choice: Choice, chunk: Chunk, verdicts: Verdicts
-) -> Iterator[Cure]:
+def find_cures(setup: Setup, request: Request, model: Model, place: Hardware) -> Iterator[Cure]:
     """Find single changes that make it fit, the mildest first; of each kind the first that works. `place`: the machine as it
     computes: without its card, where that is wrong."""
+    setup = replace(setup, yields=False)
 
     def fits(cure: Cure) -> bool:
         try:
-            plan = make_plan(home, hardware, model, cure.choice, verdicts, cure.request, chunk=cure.chunk)
+            plan = cure.setup.plan(model, cure.request)
         except Trouble:
             return False
-        return peak_bytes(find_need(home, hardware, model, cure.request), plan) <= free_bytes(place)
+        return peak_bytes(find_need(setup.home, setup.hardware, model, cure.request), plan) <= free_bytes(place)
 
-    for alike in (*_vary_plan(request, choice, chunk, place.unified), _vary_size(request, model, choice, chunk)):
-        yield from islice(filter(fits, starmap(Cure, alike)), 1)
-
-
-Change = tuple[Sentence, Request, Choice, Chunk]
+    for alike in _vary_plan(setup, place.unified):
+        yield from islice(filter(fits, (Cure(words, request, changed) for words, changed in alike)), 1)
+    yield from islice(filter(fits, (Cure(words, smaller, setup) for words, smaller in _vary_size(request, model))), 1)
 
 
-def _vary_plan(request: Request, choice: Choice, chunk: Chunk, unified: bool) -> Iterator[Iterable[Change]]:
+def _vary_plan(setup: Setup, unified: bool) -> Iterator[Iterable[tuple[Sentence, Setup]]]:
     """Vary the plan of the same request, in each way by several values."""
-    if (choice, chunk) != (Choice(), AUTO):
-        yield [(say("cure.automatic", "Set everything to automatic."), request, Choice(), AUTO)]
-    yield [(say("cure.chunk", "Use a chunk size of {chunk}.", chunk=size), request, choice, size) for size in (512, 128)]
-    if not unified:
-        words = say("cure.offload", "Move idle parts off the GPU.")
-        yield [(words, request, dataclasses.replace(choice, offload=each), chunk) for each in OFFLOADS]
+    if (setup.choice, setup.chunk) != (Choice(), AUTO):
+        yield [(say("cure.automatic", "Set everything to automatic."), replace(setup, choice=Choice(), chunk=AUTO))]
+    yield [(say("cure.chunk", "Use a chunk size of {chunk}.", chunk=size), replace(setup, chunk=size)) for size in (512, 128)]
+
+    def choose(**values: Any) -> Setup:
+        return replace(setup, choice=replace(setup.choice, **values))
+
+    if unified:
+        yield [(say("cure.offload-file", "Move idle parts to disk."), choose(offload="model"))]
     else:
-        yield [(say("cure.offload-file", "Move idle parts to disk."), request, dataclasses.replace(choice, offload="model"), chunk)]
-    yield [
-        (
-            say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind),
-            request,
-            dataclasses.replace(choice, quantised=kind),
-            chunk,
-        )
-        for kind in QUANTISED
-    ]
+        yield [(say("cure.offload", "Move idle parts off the GPU."), choose(offload=each)) for each in OFFLOADS]
+    words = {kind: say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind) for kind in QUANTISED}
+    yield [(words[kind], choose(quantised=kind)) for kind in QUANTISED]
 
 
-def _vary_size(request: Request, model: Model, choice: Choice, chunk: Chunk) -> Iterator[Change]:
+def _vary_size(request: Request, model: Model) -> Iterator[tuple[Sentence, Request]]:
     """Make the picture smaller: to sizes that its makers recommend, then to fractions of the size asked for."""
     settings = model.settings
     width, height = request.size[0] or settings.width, request.size[1] or settings.height  # a script has none, and its model neither
@@ -127,7 +111,7 @@ def _vary_size(request: Request, model: Model, choice: Choice, chunk: Chunk) -> 
     for across, down in (*recommended, *fractions):
         if across * down < width * height:
             words = say("cure.size", "Paint {width} x {height} instead.", width=across, height=down)
-            yield words, request.with_size(across, down), choice, chunk
+            yield words, request.with_size(across, down)
 
 
 def _scale_side(side: int, part: float, settings: ModelSettings) -> int:

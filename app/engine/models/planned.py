@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -21,6 +21,23 @@ from app.engine.models.on_disk import read_needs
 from app.engine.models.pretended_device import list_impossible
 
 NOTHING_SEEN: Final = MappingProxyType[Subject, Verdict]({})
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a plan is made by, beside model and request."""
+
+    home: Home
+    hardware: Hardware
+    """As it is now; memory that Hearth itself holds and would release counts as free."""
+    choice: Choice = Choice()  # noqa: RUF009 - frozen
+    chunk: Chunk = AUTO
+    verdicts: Verdicts = field(default_factory=dict)
+    yields: bool = False
+    """For a guest, as in `make_plan`."""
+
+    def plan(self, model: Model, request: Request | None = None) -> Plan:
+        return make_plan(self.home, self.hardware, model, self.choice, self.verdicts, request, chunk=self.chunk, yields=self.yields)
 
 
 def make_plan(

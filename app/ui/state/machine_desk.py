@@ -113,8 +113,7 @@ class MachineDesk:
 
     def offer(self, model: Model) -> Offer:
         """Forecast the next job of this model here, with the owner's choice; the running job's plan is for the Machine tab."""
-        hardware, choice = self.find_hardware(), self.read_choice(OWNER)
-        return make_offer(self.keeper.home, model, hardware, choice, self.keeper.chunk, self.load_verdicts())
+        return make_offer(self.keeper.home, model, self.keeper.read_setup(self.read_choice(OWNER)))
 
     def load_verdicts(self) -> dict[Subject, Verdict]:
         """Load this machine's verdicts from disk, where the engine writes them."""

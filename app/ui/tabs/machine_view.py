@@ -65,8 +65,8 @@ def list_facts(desk: Desk, hardware: Hardware, spoken: Language) -> list[str]:
     """Say how much memory is free, and how large a picture can be made."""
     gigabytes = {"free": round(free_bytes(hardware) / GIB, 1), "total": round(hardware.memory_bytes / GIB)}
     facts = [say("machine.free-now", "{free} of {total} GB are free now.", **gigabytes)]
-    choice, verdicts = desk.machine.read_choice(OWNER), desk.machine.load_verdicts()
-    if largest := find_largest_picture(desk.keeper.home, desk.models.list_all(), hardware, choice, desk.keeper.chunk, verdicts):
+    setup = desk.keeper.read_setup(desk.machine.read_choice(OWNER))
+    if setup is not None and (largest := find_largest_picture(setup, desk.models.list_all())):
         model, width, height = largest
         known = {"model": word_name(model.title), "width": width, "height": height}
         facts.append(say("machine.largest", "Pictures up to {width} x {height}, with {model}.", **known))

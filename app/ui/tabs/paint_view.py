@@ -152,21 +152,18 @@ def list_grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[
 
 def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
     """Forecast the next picture, as HTML; the running job's plan is for the Machine tab."""
-    hardware = desk.keeper.state.hardware
-    if hardware is None:
+    setup = desk.keeper.read_setup(desk.machine.read_choice(person), yields=not person.owner)
+    if setup is None:
         return ""
     model = find_model(desk.keeper.home, request)
     past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
-    found = make_forecast(
-        desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(),
-        chunk=desk.keeper.chunk, yields=not person.owner,
-    )  # fmt: skip
+    found = make_forecast(setup, request, model)
     alike = list_alike(past, found.plan) if found.plan is not None else ()
-    if hardware.pretended:
+    if setup.hardware.pretended:
         named = say(
             "forecast.simulated",
             "{forecast} That is the memory of the simulated {machine}.",
-            machine=hardware.name,
+            machine=setup.hardware.name,
             forecast=found.sentence,
         )
         found = dataclasses.replace(found, sentence=named)

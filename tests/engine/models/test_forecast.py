@@ -29,6 +29,7 @@ from app.engine.kinds import kind_of
 from app.engine.models import catalog, fit
 from app.engine.models.forecast import Forecast, _vary_size, list_alike, make_forecast
 from app.engine.models.model import Model, describe_need
+from app.engine.models.planned import Setup
 from app.engine.pictures.steps import compare_few_steps, estimate_seconds
 from app.engine.session.session import Session
 from app.ui.tabs.paint_view import fit_html
@@ -43,7 +44,7 @@ def card(gib: float, name: str = "rtx-3060") -> Any:
 
 
 def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: Any, chunk: Chunk = AUTO) -> Forecast:
-    return make_forecast(home(), request, model, hardware, choice, verdicts, chunk=chunk)
+    return make_forecast(Setup(home(), hardware, choice, chunk, verdicts), request, model)
 
 
 def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: Any) -> Creation:
@@ -153,14 +154,14 @@ def test_a_change_that_is_offered_makes_it_fit(gib: float, name: str, choice: Ch
         assert (found.fit == "no") >= bool(found.cures)
         assert len({cure.sentence.key for cure in found.cures}) == len(found.cures)
         for cure in found.cures:
-            assert (cure.request, cure.choice, cure.chunk) != (request, choice, chunk)
-            again = forecast(cure.request, model, hardware, cure.choice, {}, cure.chunk)
+            assert (cure.request, cure.setup.choice, cure.setup.chunk) != (request, choice, chunk)
+            again = forecast(cure.request, model, hardware, cure.setup.choice, {}, cure.setup.chunk)
             assert again.fit != "no", (cure.sentence, again.sentence)
 
 
 def test_what_was_forced_can_be_left_to_hearth() -> None:
     found = forecast(PictureRequest("a"), SDXL, card(6), Choice(offload="none", quantised="none", dtype="float32"), {})
-    assert found.fit == "no" and found.cures[0].sentence.key == "cure.automatic" and found.cures[0].choice == Choice()
+    assert found.fit == "no" and found.cures[0].sentence.key == "cure.automatic" and found.cures[0].setup.choice == Choice()
 
 
 def test_a_picture_far_too_large_can_be_smaller() -> None:
@@ -181,7 +182,7 @@ def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
         for gib in (whole * percent / 100 for percent in range(20, 100, 2)):
             found = forecast(request, model, card(gib, name), as_it_is, {})
             offered = [cure for cure in found.cures if cure.sentence.key.startswith("cure.offload")]
-            assert len(offered) <= 1 and all(cure.choice.offload != "none" for cure in offered)
+            assert len(offered) <= 1 and all(cure.setup.choice.offload != "none" for cure in offered)
             assert not (offered and model is DIA and machine(name).unified), "nothing of a voice waits"
             keys |= {cure.sentence.key for cure in offered}
     assert keys == {"cure.offload-file" if machine(name).unified else "cure.offload"}
@@ -245,7 +246,7 @@ def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
 
 def test_a_smaller_picture_is_smaller() -> None:
     for width, height in ((1024, 1024), (512, 768)):
-        found = [request for _, request, *_ in _vary_size(PictureRequest("a", width=width, height=height), SDXL, Choice(), AUTO)]
+        found = [request for _, request in _vary_size(PictureRequest("a", width=width, height=height), SDXL)]
         sizes = [(each.width, each.height) for each in found if isinstance(each, PictureRequest)]
         assert sizes and all(across * down < width * height for across, down in sizes)  # type: ignore[operator]
 
@@ -254,5 +255,5 @@ def test_a_smaller_picture_is_smaller() -> None:
 def test_a_model_is_judged_by_what_it_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, kind: type) -> None:
     asked: list[Request] = []
     monkeypatch.setattr(fit, "make_forecast", lambda _, request, *rest, **more: asked.append(request))
-    fit.forecast_recommended(home(tmp_path), model, machine("cpu"), Choice(), AUTO, {})
+    fit.forecast_recommended(Setup(home(tmp_path), machine("cpu")), model)
     assert [type(each) for each in asked] == [kind] and asked[0].model == model.id

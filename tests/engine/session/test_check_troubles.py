@@ -30,6 +30,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.models.catalog import BY_ID
 from app.engine.models.forecast import make_forecast
 from app.engine.models.model import describe_need
+from app.engine.models.planned import Setup
 from app.engine.session import machine_check
 from app.engine.session.session import Session
 from tests.support.clock import set_clock
@@ -278,7 +279,7 @@ def test_the_move_to_the_processor_is_told_once_though_the_job_falls_back(tmp_pa
 
 @pytest.mark.parametrize("model", ["sd15", "sdxl"])
 def test_a_forecast_counts_the_memory_of_the_processor_that_computes(model: str, tmp_path: Path) -> None:
-    given = make_forecast(home(tmp_path), PictureRequest(".", model), BY_ID[model], CARD, Choice(), ALL_WRONG)
+    given = make_forecast(Setup(home(tmp_path), CARD, verdicts=ALL_WRONG), PictureRequest(".", model), BY_ID[model])
     assert given.plan is not None and given.plan.device == "cpu" and given.fit != "no", given.sentence
 
 

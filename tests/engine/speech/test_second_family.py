@@ -23,7 +23,7 @@ from app.engine.kinds import check, kind_of, parts_of
 from app.engine.models import catalog
 from app.engine.models.forecast import make_forecast
 from app.engine.models.on_disk import find_limits
-from app.engine.models.planned import find_need, make_plan
+from app.engine.models.planned import Setup, find_need, make_plan
 from app.engine.models.voice_families import FAMILIES
 from app.engine.session.session import Session
 from app.engine.speech.sound import arrived, sound, spoken_parts
@@ -127,7 +127,7 @@ def test_every_machine_has_a_plan_for_it(tone: Path, tmp_path: Path) -> None:
 
 def test_it_is_forecast_as_the_page_shows_it(tone: Path, tmp_path: Path, session: Session) -> None:
     model, request = catalog.find(str(tone)), SpeechRequest(TEXT, model=str(tone))
-    forecast = make_forecast(session.home, request, model, session.hardware, Choice(), {})
+    forecast = make_forecast(Setup(session.home, session.hardware), request, model)
     assert forecast.fit == "fits" and forecast.plan is not None
     seconds = len(TEXT.encode()) / 15
     kind = kind_of(request)

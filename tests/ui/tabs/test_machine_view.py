@@ -23,7 +23,7 @@ from app.engine.jobs.control import Dial
 from app.engine.models import fit, on_disk
 from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
-from app.engine.models.planned import make_plan
+from app.engine.models.planned import Setup, make_plan
 from app.engine.session.live_plan import LivePlan
 from app.ui.page.translate import translate
 from app.ui.tabs.curve_view import curve_view, explain_chunk
@@ -58,7 +58,7 @@ def test_the_largest_picture_is_one_that_fits(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(on_disk, "locate", lambda place, model, quantised: model.id in there or None)
 
     def largest(hardware: Hardware) -> tuple[str, int] | None:
-        found = fit.find_largest_picture(home(tmp_path), known, hardware, Choice(), AUTO, {})
+        found = fit.find_largest_picture(Setup(home(tmp_path), hardware), known)
         return found and (found[0].id, found[1] * found[2])
 
     assert largest(M1) == ("starter-painter", 256 * 256)
