@@ -13,10 +13,10 @@ def is_file(path: Path) -> bool:
 
 
 def size_bytes(path: Path) -> int:
-    """Return the size; None if the file does not exist or has been deleted."""
+    """Return the size of a file or folder; 0 if there is none."""
     try:
         return path.stat().st_size
-    except FileNotFoundError:
+    except (OSError, ValueError):  # as above
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Looking while somebody renames: a download ends between two looks, and no look may fail or count its bytes twice."""
+"""Path checks: none fails, whatever the name, and while somebody renames: no look may count a download's bytes twice."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base import path_checks
 from app.base.paths import Home
 from app.engine.models import on_disk
 from app.engine.models.on_disk import repo_folder
@@ -48,3 +49,10 @@ def test_what_is_on_the_disk_can_be_asked_while_a_download_ends(coming_and_going
 def test_what_a_model_takes_can_be_asked_while_a_download_ends(coming_and_going: Home) -> None:
     seen = {on_disk.measure_bytes(coming_and_going, MODEL) for _ in range(LOOKS)}
     assert seen <= {0, BYTES} and BYTES in seen
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "nul\0", "file/below"])
+def test_a_name_that_cannot_be_a_file_is_a_missing_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / name
+    assert not path_checks.is_file(path) and path_checks.size_bytes(path) == 0 and path_checks.find_path(str(path)) is None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.base import atomic_write
+from app.base.path_checks import size_bytes
 from app.engine.jobs.parts import FILES, PAINTED, SPOKEN, mark_elsewhere
 from app.engine.jobs.request import Request
 from app.engine.kinds import KINDS
@@ -44,7 +45,7 @@ def keep(arrived: Path, target: Path) -> bool:
 def _keep_spoken(arrived: Path, target: Path) -> bool:
     """Put one of a finished part's two files in place, and take the second away again if they are no such part."""
     sound, about = target.with_suffix(".wav"), target.with_suffix(".json")
-    if (about.is_file() and is_sound(sound)) or not 0 < _size(arrived) <= BYTES_MOST:
+    if (about.is_file() and is_sound(sound)) or not 0 < size_bytes(arrived) <= BYTES_MOST:
         return False
     atomic_write.put_in_place(arrived, target)
     if target == about and not is_sound(sound):
@@ -56,14 +57,7 @@ def _keep_spoken(arrived: Path, target: Path) -> bool:
 def measure(path: Path) -> int:
     """Return how far the file of an unfinished part is, in steps or rows; 0 if it is not there, or is not what its name says."""
     kind = next((kind for kind in KINDS.values() if FILES[kind.name].find_place(path.name) is not None), None)
-    return kind.measure_begun(path, foreign=True) if kind is not None and 0 < _size(path) <= BYTES_MOST else 0
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+    return kind.measure_begun(path, foreign=True) if kind is not None and 0 < size_bytes(path) <= BYTES_MOST else 0
 
 
 def set_aside(files: Mapping[str, Path], folder: Path) -> dict[str, Path]:
