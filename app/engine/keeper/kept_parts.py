@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from app.base.path_checks import is_file, size_bytes
 from app.engine.jobs.journal import ENDED
 from app.engine.jobs.parts import SPOKEN
 from app.engine.keeper.job_folder import list_folders, remove_old_folders
@@ -96,4 +97,4 @@ def _limit_bytes(stores: Stores, kept_bytes: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _sum_bytes(folder: Path, _changed_ns: int) -> int:
-    return sum(each.stat().st_size for each in folder.glob("*") if each.is_file())
+    return sum(size_bytes(each) for each in folder.glob("*") if is_file(each))

@@ -25,6 +25,7 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.speech.kind import match_takes
 from app.engine.speech.text.turns import ScriptPart, Turn
 from tests.support import light_engine
+from tests.support.vanishing import coming_and_going
 from tests.support.waiting import Idle
 
 TEXTS = ("[S1] One is warm.", "[S1] Two is cold.", "[S1] Three is dry.")
@@ -141,6 +142,13 @@ def test_only_the_newest_parts_are_kept_and_pictures_do_not_push_them_out(open_:
     disk = Disk(0, 0, 0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: disk)
     assert len(tidied()) == 2 and keeper.measure_parts().most_bytes < each, "a tenth of what would be free; of the newest script all stay"
+
+
+def test_a_script_counts_whatever_comes_and_goes_in_its_folder(open_: Open) -> None:
+    """One that does not count is nobody's: its parts, and the recording of its voice, would go as those of old jobs do."""
+    keeper = open_()
+    with coming_and_going(keeper.folder(speak(keeper)) / "sounding.wav"):
+        assert {kept_parts.measure(keeper.stores).scripts for _ in range(1000)} == {1}
 
 
 def test_parts_go_with_the_last_creation_that_is_emptied_from_the_bin(open_: Open, tmp_path: Path) -> None:
