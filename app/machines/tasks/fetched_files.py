@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ def choose_missing(folder: Path, files: object) -> dict[str, int]:
     if not isinstance(files, Mapping) or len(files) > FILES_MOST or not all(_is_named(name, size) for name, size in files.items()):
         raise odd_files()
     folder.mkdir(parents=True, exist_ok=True)
-    missing = {name: size for name, size in files.items() if not (folder / name).is_file()}
+    missing = {name: size for name, size in files.items() if not _mark_used(folder / name)}
     needed, free = sum(missing.values()) + ROOM_BYTES, shutil.disk_usage(folder).free
     if missing and (needed > free or sum(files.values()) > MOST_BYTES):
         raise Trouble(
@@ -39,8 +40,6 @@ def choose_missing(folder: Path, files: object) -> dict[str, int]:
                 free=free // MB,
             )
         )
-    for name in files.keys() - missing.keys():
-        os.utime(folder / name)
     if missing:
         _make_room(folder, sum(missing.values()))
     return missing
@@ -48,7 +47,7 @@ def choose_missing(folder: Path, files: object) -> dict[str, int]:
 
 def _make_room(folder: Path, needed_bytes: int) -> None:
     """Delete what was unused for longest where all would be too much. Whatever this task needs was used last."""
-    files = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in folder.iterdir() if file.is_file())
+    files = sorted(_list_files(folder))
     there = sum(size for _, size, _ in files)
     for _, size, file in files:
         if there + needed_bytes <= MOST_BYTES:
@@ -57,14 +56,31 @@ def _make_room(folder: Path, needed_bytes: int) -> None:
         there -= size
 
 
+def _mark_used(file: Path) -> bool:
+    """Mark a file as used now; tell whether it is here."""
+    try:
+        os.utime(file)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _list_files(folder: Path) -> Iterator[tuple[float, int, Path]]:
+    """Yield when each file was used, its size, and the file. Another process may fetch and delete some meanwhile."""
+    for file in folder.iterdir() if folder.is_dir() else ():
+        with suppress(FileNotFoundError):
+            known = file.stat()
+            yield known.st_mtime, known.st_size, file
+
+
 def odd_files() -> Trouble:
     return Trouble(say("machines.odd-files", "The other computer's task needs files that did not arrive as it says."))
 
 
 def tidy(folder: Path) -> None:
     """Delete what no task needed for a day."""
-    for file in folder.iterdir() if folder.is_dir() else ():
-        if time.time() - file.stat().st_mtime > UNUSED_S:
+    for used_s, _, file in _list_files(folder):
+        if time.time() - used_s > UNUSED_S:
             file.unlink(missing_ok=True)
 
 

@@ -18,6 +18,7 @@ from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.tasks import fetched_files
 from app.machines.tasks.event_json import from_json
 from app.machines.tasks.fetched_files import choose_missing, tidy
+from tests.support.vanishing import coming_and_going
 
 ONE, TWO = "1" * 64, "2" * 64
 DATA = b"what a task needs"
@@ -53,6 +54,13 @@ def test_all_of_them_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(each.name for each in tmp_path.iterdir()) == [ONE, "3" * 64], "the one that was unused for longest made room"
     with pytest.raises(Trouble, match="no room"):
         choose_missing(tmp_path, {"5" * 64: 31})
+
+
+def test_another_process_may_fetch_and_delete_meanwhile(tmp_path: Path) -> None:
+    with coming_and_going(tmp_path / ONE):
+        for number in range(2000):
+            tidy(tmp_path)
+            choose_missing(tmp_path, {f"{number:064x}": 1})
 
 
 def test_what_nobody_used_for_a_day_goes(tmp_path: Path) -> None:
