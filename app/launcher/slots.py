@@ -19,9 +19,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.base.sentence import say
 from app.launcher.console import WINDOWS, Refused, tell
+from app.launcher.slot_lock import HELD
 
 TOP = Path(__file__).resolve().parents[2]
 FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
@@ -54,12 +56,20 @@ def python_of(slot: Path) -> Path:
 def read_stamp(slot: Path) -> dict[str, object]:
     """Read the stamp, which is written last; return {} if the environment is unfinished or its Python is gone."""
     try:
-        said = json.loads((slot / "hearth.json").read_text("utf-8"))
         base = re.search(r"^home = (.*)$", (slot / "pyvenv.cfg").read_text("utf-8"), re.MULTILINE)
     except (OSError, ValueError):
         return {}
     there = base and Path(base[1].strip()).is_dir() and python_of(slot).exists()
-    return said if isinstance(said, dict) and there else {}
+    return _read_table(slot / "hearth.json") if there else {}
+
+
+def _read_table(file: Path) -> dict[str, Any]:
+    """Read a table from a JSON file; {} if there is none, or it is damaged."""
+    try:
+        said = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def serves(said: Mapping[str, object], want: Requirements) -> bool:
@@ -168,11 +178,7 @@ def both_slots(folder: Path) -> tuple[Path, Path]:
 
 def read_way_back(folder: Path) -> dict[str, str]:
     """Return the slot and the commit from before the last update; {} if there was none, or its environment was removed."""
-    try:
-        said = json.loads((folder / "back").read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return dict(said)
+    return _read_table(folder / "back")
 
 
 def write_way_back(folder: Path, said: Mapping[str, str]) -> None:
@@ -201,7 +207,9 @@ def lock(folder: Path, wait: bool = True) -> Iterator[None]:
 
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            except OSError:
+            except OSError as fault:
+                if fault.errno not in HELD:  # a disk without locks
+                    break
                 waits = say("start.waits", "Another start of Hearth is making the environment; waiting for it.")
                 if not wait:
                     raise Refused(waits) from None

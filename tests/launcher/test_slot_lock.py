@@ -105,6 +105,24 @@ def test_on_a_disk_without_locks_all_goes_as_without_them(slot: Path, monkeypatc
     slot_lock.require_unused(slot)
 
 
+@posix
+def test_on_a_disk_without_locks_an_environment_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: Any) -> None:
+        raise OSError(37, "No locks available")
+
+    with slots.lock(tmp_path), pytest.raises(console.Refused, match="Another start"), slots.lock(tmp_path, wait=False):
+        pytest.fail("two make it at once")
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with slots.lock(tmp_path, wait=False):
+        pass
+
+
+@pytest.mark.parametrize("said", ["", "[1]", "3", "null"])
+def test_a_damaged_way_back_leads_nowhere(said: str, tmp_path: Path) -> None:
+    (tmp_path / "back").write_text(said)
+    assert slots.read_way_back(tmp_path) == {}
+
+
 def test_a_python_of_somebody_elses_leaves_no_file(tmp_path: Path) -> None:
     slot_lock.hold(tmp_path / "a")
     assert not list(tmp_path.iterdir())
