@@ -77,7 +77,7 @@ def choose_by_hand(args: argparse.Namespace) -> Choice:
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     values: dict[str, Any] = {name: None if value in (AUTO, "") else value for name, value in given.items()}
     if values.get("kernels") is not None:
-        values["kernels"] = tuple(values["kernels"].split(","))
+        values["kernels"] = tuple(each.strip() for each in values["kernels"].split(","))
     return dataclasses.replace(read_choice(home(args.home)), **values)
 
 

@@ -190,7 +190,7 @@ def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, caps
     [
         ((), Choice(dtype="bfloat16", kernels=("math",), offload="model"), 512),
         (("--dtype", "float32"), Choice(dtype="float32", kernels=("math",), offload="model"), 512),
-        (("--chunk", "64", "--kernels", "flash,math"), Choice(dtype="bfloat16", kernels=("flash", "math"), offload="model"), 64),
+        (("--chunk", "64", "--kernels", "flash, math"), Choice(dtype="bfloat16", kernels=("flash", "math"), offload="model"), 64),
         (("--chunk", "auto", "--dtype", "auto", "--kernels", "auto", "--offload", "auto"), Choice(), AUTO),
         (("--gqa", "expanded", "--quantised", "none"), Choice("expanded", ("math",), "bfloat16", "model", "none"), 512),
     ],
