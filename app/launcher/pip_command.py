@@ -84,13 +84,13 @@ def describe_progress(log: Path) -> tuple[Sentence, ...]:
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
         text = file.read().decode("utf-8", "replace")
-    found = re.findall(r"(?:Collecting|Downloading|Using cached|Building wheel for) (\S+)|(Installing collected packages)", text)
+    found = [*re.finditer(r"(?:Collecting|Downloading|Using cached|Building wheel for) (\S+)|Installing collected packages", text)]
     if not found:
         return ()
-    if found[-1][1]:
+    if found[-1][1] is None:
         return (say("pip.installs", "installing packages"),)
-    file = found[-1][0].rsplit("/", 1)[-1]
-    count = re.findall(r"^Progress (\d+) of (\d+)", text, re.MULTILINE)
+    file = found[-1][1].rsplit("/", 1)[-1]
+    count = re.findall(r"^Progress (\d+) of (\d+)", text[found[-1].end() :], re.MULTILINE)
     done, total = (int(each) >> 20 for each in count[-1]) if count else (0, 0)
     if not total:
         return (say("pip.file", "downloading {file}", file=file),)

@@ -336,6 +336,9 @@ def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     log.write_text("Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n")
     (words,) = pip_command.describe_progress(log)
     assert str(words) == "downloading torch-2.13.0.whl, 40 of 180 MB"
+    log.write_text(log.read_text() + "Collecting numpy\n")
+    (words,) = pip_command.describe_progress(log)
+    assert str(words) == "downloading numpy", "what was counted before was of another file"
     log.write_text(log.read_text() + "Installing collected packages: torch\n")
     (words,) = pip_command.describe_progress(log)
     assert str(words) == "installing packages"
