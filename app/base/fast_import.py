@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def pausing_collector() -> Iterator[None]:
-    """Takes a fifth off the import of gradio. What was made stays for the process's life and is never walked over again."""
+    """Pause it for a while. What was made meanwhile stays for the process's life and is never walked over again."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -138,7 +138,7 @@ def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
             say(
                 "attention.mask.dtype",
                 "Attention got a mask of {dtype}. Give True and False, or numbers to add to the scores.",
-                dtype=str(mask.dtype).removeprefix("torch."),
+                dtype=dtype_words(mask),
             )
         )
     cast = mask.clamp(min=torch.finfo(dtype).min) if torch.finfo(mask.dtype).min < torch.finfo(dtype).min else mask

@@ -14,10 +14,9 @@ from app.compat.planning.memory_formulas import keeps_no_scores
 from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, find_objections, refuse
 from app.compat.planning.quickest_way import Shape, Way, parse_shape, parse_way
 from app.compat.planning.quirk import version
-from app.compat.planning.types import Dtype, Kernel, Path, Reason
+from app.compat.planning.types import HALVES, Dtype, Kernel, Path, Reason
 
 _NO, _YES = "no", "yes"
-HALVES: Final = ("float16", "bfloat16")
 
 KERNELS: Final[dict[Kind, tuple[Kernel, ...]]] = {
     "cuda": ("flash", "efficient", "cudnn", "math"),

@@ -81,10 +81,10 @@ def _bounded(decision: FieldDecision, most: Learned) -> FieldDecision:
     return FieldDecision(runs, because, (*gone, Rejected("chunk_q", decision.option, (because,))), decision.warnings)
 
 
-def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, FieldDecision]:
-    """Decide the bytes for scores: a quarter of free memory, 16 MiB to 1 GiB, within the limits of rows and chunk."""
-    most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
-    because = Reason("budget_bytes", _share(most, free_bytes))
+def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, beside_bytes: int) -> tuple[int, FieldDecision]:
+    """Decide the bytes for scores: a quarter of the memory left beside the model, 16 MiB to 1 GiB, within the limits of rows and chunk."""
+    most = min(max(beside_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
+    because = Reason("budget_bytes", _share(most, beside_bytes))
     gone: list[Rejected] = []
     units: tuple[tuple[Unit, int], ...] = (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score)))
     limits = [(limit * share, why) for unit, share in units for why, limit in _row_limits(situation, "budget_bytes", dtype, unit)]
@@ -109,8 +109,8 @@ def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: 
     return most, FieldDecision(str(most), because, tuple(gone))
 
 
-def _share(most: int, free_bytes: int) -> Sentence:
-    if free_bytes // 4 < most:
+def _share(most: int, beside_bytes: int) -> Sentence:
+    if beside_bytes // 4 < most:
         return say(
             "budget.least",
             "The scores of one call may take {mib} MiB, the minimum: a quarter of the memory left beside the model is less.",

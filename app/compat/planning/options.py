@@ -158,7 +158,7 @@ def _because(
         return Reason(field, least)
     if better:
         passed = better[-1 if falls_back and against[better[-1].name] else 0]
-        return sorted(against[passed.name], key=lambda each: not each.fatal)[0]
+        return min(against[passed.name], key=lambda each: not each.fatal)
     return Reason(field, taken.why, taken.source)
 
 

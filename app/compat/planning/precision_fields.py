@@ -72,7 +72,7 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
     wrong_codec = object_to_codec(situation) if any(how.role == "codec" and device != "cpu" for how in made) else []
     if wrong_codec or needed_bytes(situation.need, tuple(made), "none", "none", Vae()) > usable_bytes(situation.hardware):
         made = _without_codec(made)  # wrong on the device, or no memory for it
-    aside = tuple(Rejected("precision", f"codec: {device}", tuple(wrong_codec)) for _ in wrong_codec[:1])
+    aside = (Rejected("precision", f"codec: {device}", tuple(wrong_codec)),) if wrong_codec else ()
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
     decided = {"linear": linear} if halves else {"linear": linear, "storage": storing}

@@ -9,6 +9,7 @@ from app.base.sentence import Sentence
 from app.compat.planning.quickest_way import Shape, Way
 
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
+HALVES: Final[tuple[Dtype, ...]] = ("float16", "bfloat16")
 Gqa = Literal["native", "folded", "expanded"]
 Kernel = Literal["flash", "cudnn", "efficient", "math"]
 Path = Literal["vector", "prefill", "graph"]

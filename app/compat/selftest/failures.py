@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from app.compat.attention.dispatch import HALVES
 from app.compat.machine.hardware import Hardware
 from app.compat.planning.quirk import version
 from app.compat.planning.quirk_table import QUIRKS
 
-HALVES: Final = (torch.float16, torch.bfloat16)
 NOT_SIMULATED: Final = frozenset({"mps-allocator", "mps-graph-26", "mps-graph-27", "mps-leak", "mps-threads", "windows-spill"})
 """Defects of memory, threads and whole systems, which a simulated machine lacks: its self-test says nothing about them."""
 _ROWS: Final = {row.id: row for row in QUIRKS}

@@ -16,13 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.attention.seam import read_split_sums, set_split_sums, switch_cudnn
-from app.compat.planning.types import Convolution, Dtype
-from app.compat.selftest import reference as shape
-from app.compat.selftest.reference import Array, error, make
+from app.compat.planning.types import HALVES, Convolution, Dtype
+from app.compat.selftest.reference import NARROW, Array, error, make
 
 Measured = tuple[float, float]
 """The largest error, and seconds."""
-HALVES: Final = ("float16", "bfloat16")
 Made = Callable[..., Tensor]
 TOO_MUCH_BYTES: Final = 512 << 20
 KEPT_TOO_MUCH: Final = 3
@@ -113,7 +111,7 @@ def long_sound(dtype: Dtype, device: str) -> Measured:
 
 def ignored_addend(dtype: Dtype, device: str) -> Measured:
     """Test that with beta 0 the addend's content is ignored."""
-    made = make(shape.NARROW, dtype, device)
+    made = make(NARROW, dtype, device)
     query, key = made.query.flatten(0, 1), made.key.flatten(0, 1)
     dirt = torch.full((query.shape[0], query.shape[1], key.shape[1]), math.nan, dtype=query.dtype, device=device)
     right = query.double().cpu().numpy() @ key.double().cpu().numpy().swapaxes(-1, -2)

@@ -22,7 +22,7 @@ from app.compat.planning.decide import CARDS, decide
 from app.compat.planning.metal import metal_path, metal_paths
 from app.compat.planning.precision_fields import DTYPES
 from app.compat.planning.quirk import Quirk
-from app.compat.planning.types import AUTO, Choice, Convolution, Dtype, Kernel, Need, Path, Plan
+from app.compat.planning.types import AUTO, HALVES, Choice, Convolution, Dtype, Kernel, Need, Path, Plan
 from app.compat.selftest import operations
 from app.compat.selftest import reference as shape
 from app.compat.selftest.operations import Measured
@@ -30,8 +30,6 @@ from app.compat.selftest.reference import CaseShape, Made, error, make
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}
 """Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
-
-HALVES: Final[tuple[Dtype, ...]] = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)

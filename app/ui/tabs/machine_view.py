@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
-from collections.abc import Mapping
 
 from app.base.private_words import hide_private
 from app.base.sentence import say
@@ -13,7 +12,7 @@ from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report import describe_report
 from app.compat.machine.report_file import lay_out
-from app.compat.machine.verdicts import Subject, Verdict, load
+from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import free_bytes
 from app.compat.planning.types import Plan
@@ -23,6 +22,7 @@ from app.engine.models.fit import find_largest_picture
 from app.engine.models.forecast import GIB
 from app.engine.models.model import describe_need
 from app.engine.models.model_names import word_name
+from app.engine.models.planned import Setup
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, notes_html, remarks_view
 from app.ui.state.desk import Desk
@@ -37,11 +37,12 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     if here is None or hardware is None:
         return {}
     asked, elsewhere = describe_need(catalog.find(model)), desk.machine.is_elsewhere(pretended)
+    verdicts = desk.machine.load_verdicts()
     view: View = {
         "words": describe_machine(here, spoken),
         "pretended": here.pretended,
-        "facts": list_facts(desk, here, spoken),
-        "selftest": selftest_view(load(desk.keeper.home.verdicts, here), spoken),
+        "facts": list_facts(desk, here, verdicts, spoken),
+        "selftest": selftest_view(verdicts, spoken),
         "other": describe_machine(hardware, spoken) if elsewhere else "",
         "simulated": hardware.name if hardware.pretended else "",
     }
@@ -51,7 +52,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     except Trouble as trouble:
         return view | {"trouble": join(spoken, trouble.sentence, *trouble.objections)}
     measured = None if elsewhere else desk.machine.read_curve(model)
-    taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
+    taught = () if elsewhere else learned(verdicts, model)
     note = desk.machine.explain_stand_in(model, plan, pretended) or (None if elsewhere else desk.machine.explain_running(model, plan))
     return view | {
         "plan": plan_view(plan, spoken),
@@ -61,12 +62,12 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     }
 
 
-def list_facts(desk: Desk, hardware: Hardware, spoken: Language) -> list[str]:
+def list_facts(desk: Desk, hardware: Hardware, verdicts: Verdicts, spoken: Language) -> list[str]:
     """Say how much memory is free, and how large a picture can be made."""
     gigabytes = {"free": round(free_bytes(hardware) / GIB, 1), "total": round(hardware.memory_bytes / GIB)}
     facts = [say("machine.free-now", "{free} of {total} GB are free now.", **gigabytes)]
-    setup = desk.keeper.read_setup(desk.machine.read_choice(OWNER))
-    if setup is not None and (largest := find_largest_picture(setup, desk.models.list_all())):
+    setup = Setup(desk.keeper.home, hardware, desk.machine.read_choice(OWNER), desk.keeper.chunk, verdicts)
+    if largest := find_largest_picture(setup, desk.models.list_all()):
         model, width, height = largest
         known = {"model": word_name(model.title), "width": width, "height": height}
         facts.append(say("machine.largest", "Pictures up to {width} x {height}, with {model}.", **known))
@@ -130,7 +131,7 @@ def describe_machine(hardware: Hardware, spoken: Language) -> str:
     return translate(sentence, spoken)
 
 
-def selftest_view(verdicts: Mapping[Subject, Verdict], spoken: Language) -> View:
+def selftest_view(verdicts: Verdicts, spoken: Language) -> View:
     """List the results by starter's part and by path of attention, and those of known defects apart."""
 
     def rows(kind: str) -> list[View]:
