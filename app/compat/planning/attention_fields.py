@@ -1,4 +1,4 @@
-"""Decide how attention runs: each field's options in order of preference, and objections other than quirk rows."""
+"""Decide how attention runs: each field's options in order of preference, and objections other than quirks."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision
 
 
 def is_native_right(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel], gqa: str) -> bool:
-    """Return whether native groups are correct: on a CPU yes, merely slow, unless a row, the self-test or a run
+    """Return whether native groups are correct: on a CPU yes, merely slow, unless a quirk, the self-test or a run
     objects."""
     at_will = situation.choice.gqa is None and gqa == "folded" and bool(kernels)
     return at_will and situation.hardware.kind == "cpu" and not find_objections(situation, "gqa", "native", dtype)
@@ -150,13 +150,15 @@ def allows_way(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> b
     return bool(kernels) and (way.by in ("torch", gqa) or (way.by == "native" and native))
 
 
-def take_rows(situation: Situation, *paths: Path) -> Situation:
-    """Return the situation with only the rows and verdicts that concern calls of these kernels of Metal."""
-    rows, retired = (tuple(row for each in its if (row := each.on(*paths)) is not None) for its in (situation.rows, situation.retired))
+def narrow_to_kernels(situation: Situation, *paths: Path) -> Situation:
+    """Return the situation with only the quirks and verdicts that concern calls of these kernels of Metal."""
+    quirks, retired = (
+        tuple(found for each in known if (found := each.on(*paths)) is not None) for known in (situation.quirks, situation.retired)
+    )
     named = [(subject.name.partition("@"), verdict) for subject, verdict in situation.verdicts.items() if subject.kind == "path"]
     theirs = [(name, verdict) for (name, _, path), verdict in named if path in paths]
     measured = {Subject("path", name): verdict for name, verdict in sorted(theirs, key=lambda each: not each[1].passed)}
-    return replace(situation, rows=rows, retired=retired, verdicts={**situation.verdicts, **measured})
+    return replace(situation, quirks=quirks, retired=retired, verdicts={**situation.verdicts, **measured})
 
 
 def decide_attention(
@@ -164,22 +166,22 @@ def decide_attention(
 ) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
     """Return the plan's fields for attention, and the decision for each. `path`: Metal's kernel for it; `beside_bytes`:
     memory free once the model is loaded."""
-    situation = everywhere if path is None else take_rows(everywhere, path)
+    situation = everywhere if path is None else narrow_to_kernels(everywhere, path)
     kernels, running = decide_kernels(situation, dtype)
     if path is not None and not kernels:
-        situation = take_rows(everywhere, path, "graph")  # own arithmetic is made of the same products
+        situation = narrow_to_kernels(everywhere, path, "graph")  # own arithmetic is made of the same products
     score = decide_score_dtype(situation, dtype)
     score_dtype: Dtype | None = "float32" if score.option == "float32" else None
     widest = score_dtype or dtype
     budget, budget_decision = decide_budget(situation, dtype, widest, beside_bytes)
     chunk_k, keys = decide_chunk_k(situation, dtype)
-    chunk_q, rows = decide_chunk_q(situation, dtype, widest, keeps_no_scores(kernels, path), chunk_k, budget)
+    chunk_q, queries = decide_chunk_q(situation, dtype, widest, keeps_no_scores(kernels, path), chunk_k, budget)
     chunk_most, bound = decide_chunk_most(situation)
     groups = decide_gqa(situation, dtype, kernels)
     native = is_native_right(situation, dtype, kernels, groups.option)
     ways, measured = decide_ways(situation, kernels, groups.option, native)
     decisions = {
-        "score_dtype": score, "gqa": groups, "chunk_q": rows, "chunk_most": bound, "chunk_k": keys,
+        "score_dtype": score, "gqa": groups, "chunk_q": queries, "chunk_most": bound, "chunk_k": keys,
         "budget_bytes": budget_decision, "kernels": running, "ways": measured,
         **{field: decide_flag(situation, field, dtype) for field in FLAGS},
     }  # fmt: skip

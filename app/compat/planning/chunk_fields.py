@@ -12,7 +12,7 @@ from app.compat.planning.types import AUTO, Chunk, Dtype, Reason, Rejected
 
 
 def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, FieldDecision]:
-    caps = _row_limits(situation, "chunk_k", dtype, "keys")
+    caps = _find_limits(situation, "chunk_k", dtype, "keys")
     cap = min((most for _, most in caps), default=None)
     whole = Option(
         "automatic", say("chunk_k.automatic", "Keys are processed all at once, and split only if one row of scores is too large.")
@@ -82,12 +82,12 @@ def _bounded(decision: FieldDecision, most: Learned) -> FieldDecision:
 
 
 def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, beside_bytes: int) -> tuple[int, FieldDecision]:
-    """Decide the bytes for scores: a quarter of the memory left beside the model, 16 MiB to 1 GiB, within the limits of rows and chunk."""
+    """Decide the bytes for scores: a quarter of the memory left beside the model, 16 MiB to 1 GiB, within the limits of quirks and chunk."""
     most = min(max(beside_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
     because = Reason("budget_bytes", _share(most, beside_bytes))
     gone: list[Rejected] = []
     units: tuple[tuple[Unit, int], ...] = (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score)))
-    limits = [(limit * share, why) for unit, share in units for why, limit in _row_limits(situation, "budget_bytes", dtype, unit)]
+    limits = [(limit * share, why) for unit, share in units for why, limit in _find_limits(situation, "budget_bytes", dtype, unit)]
     limit, why = min(limits, key=lambda each: each[0], default=(most, None))
     if why is not None and limit < most:
         gone.append(Rejected("budget_bytes", str(most), (why,)))
@@ -136,12 +136,12 @@ def _lowered(most: int, enough: int, failure: RunFailure) -> Sentence:
     )
 
 
-def _row_limits(situation: Situation, field: str, dtype: Dtype, unit: Unit) -> list[tuple[Reason, int]]:
+def _find_limits(situation: Situation, field: str, dtype: Dtype, unit: Unit) -> list[tuple[Reason, int]]:
     return [
-        (Reason(field, row.sentence, row.source, fatal=row.fatal), free_bytes(situation.hardware) if unit == "free" else most)
-        for row in situation.rows
-        for its, most in row.limits
-        if its == unit and row.concerns(situation.need, dtype)
+        (Reason(field, quirk.sentence, quirk.source, fatal=quirk.fatal), free_bytes(situation.hardware) if unit == "free" else most)
+        for quirk in situation.quirks
+        for counted, most in quirk.limits
+        if counted == unit and quirk.concerns(situation.need, dtype)
     ]
 
 
@@ -151,7 +151,7 @@ def _too_large(situation: Situation, dtype: Dtype, score: Dtype, streams: bool, 
     elements = need.batch * need.heads * rows * keys
     sizes: dict[Unit, int] = {"elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys}
     sizes["free"] = sizes["bytes"]
-    found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, "chunk_q", dtype, unit) if size > most]
+    found = [each for unit, size in sizes.items() for each, most in _find_limits(situation, "chunk_q", dtype, unit) if size > most]
     if not streams and (needed := sizes["bytes"] * COPIES_OF_SCORES) > budget:
         words = say(
             "chunk_q.budget", "Its scores and their copies take {mib} MiB; attention may take {most} MiB.",

@@ -41,30 +41,30 @@ def decide(
     need: Need = Need(),  # noqa: B008 - frozen
     choice: Choice = Choice(),  # noqa: B008
     verdicts: Verdicts = _NO_VERDICTS,
-    rows: tuple[Quirk, ...] = QUIRKS,
+    quirks: tuple[Quirk, ...] = QUIRKS,
     *,
     chunk: Chunk = AUTO,
 ) -> Plan:
     """Return the best plan that is correct on this machine. `chunk`: the chunk size asked for. Raise Trouble if what was chosen
     cannot work, or nothing can."""
-    check_machine(hardware, rows)
+    check_machine(hardware, quirks)
     check_choice(choice, need)
     chunk = getattr(choice, "chunk", AUTO) if chunk == AUTO else chunk  # see public_choice.py
     check_chunk(chunk)
-    situation = _situate(hardware, need, choice, chunk, verdicts, rows)
+    situation = _situate(hardware, need, choice, chunk, verdicts, quirks)
     where = _decide_device(situation)
     if where.option != hardware.kind:
         # What was seen of the device, or chosen for it, says nothing about the processor; what runs taught, stays.
         of_runs = {subject: each for subject, each in verdicts.items() if subject.kind == "rung"}
-        situation = _situate(as_processor(hardware), need, Choice(), chunk, of_runs, rows)
+        situation = _situate(as_processor(hardware), need, Choice(), chunk, of_runs, quirks)
     plan, decisions = _make_plan(situation, where)
     return replace(plan, rejected=(*plan.rejected, *_replaced_by_fallbacks(situation, where, decisions)))
 
 
-def _situate(hardware: Hardware, need: Need, choice: Choice, chunk: Chunk, verdicts: Verdicts, rows: tuple[Quirk, ...]) -> Situation:
-    here = [row for each in rows if (row := each.here(hardware)) is not None]
-    shows = tuple(row for row in here if not is_retired(row, verdicts))
-    retired = tuple(row for row in here if is_retired(row, verdicts))
+def _situate(hardware: Hardware, need: Need, choice: Choice, chunk: Chunk, verdicts: Verdicts, quirks: tuple[Quirk, ...]) -> Situation:
+    here = [found for each in quirks if (found := each.here(hardware)) is not None]
+    shows = tuple(quirk for quirk in here if not is_retired(quirk, verdicts))
+    retired = tuple(quirk for quirk in here if is_retired(quirk, verdicts))
     return Situation(hardware, need, choice, chunk, verdicts, shows, retired, learned(verdicts, need.model))
 
 
@@ -81,14 +81,14 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     path = need_path(paths, situation.need)
     beside = {each: _beside(situation, weights, parts_on(paths, each, situation.need)) for each in (path, *paths)}
     attention, attention_decisions = decide_attention(situation, path, dtype, beside[path])
-    environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in situation.rows for pair in row.sets))
+    environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for quirk in situation.quirks for pair in quirk.sets))
     decisions |= (
         weight_decisions | attention_decisions | {"environment": _decide_environment(situation), "convolution": convolution, "row": row}
     )
     plan = Plan(
         device=device, dtype=dtype, **attention, **weights, row=row.option, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
         environment=environment, **_explain(situation, decisions),
-        retired=tuple(Reason(row.id, retired_sentence(row), MEASURED_HERE) for row in situation.retired),
+        retired=tuple(Reason(quirk.id, retired_sentence(quirk), MEASURED_HERE) for quirk in situation.retired),
         runs_on="cpu" if hardware.pretended else device, path=path,
     )  # fmt: skip
     elsewhere = replace(situation, chunk=AUTO)  # a size by hand reaches every call as it is made
@@ -123,9 +123,9 @@ def _replaced_by_fallbacks(situation: Situation, where: FieldDecision, decisions
                 yield Rejected(field, was, (Reason(field, fallback.sentence, LEARNED_HERE),))
 
 
-def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
+def check_machine(hardware: Hardware, quirks: tuple[Quirk, ...] = QUIRKS) -> None:
     """Raise Trouble, with the missing part and the cure, if this torch cannot run on the machine."""
-    stopped = next((row for row in rows if row.stops and row.applies(hardware)), None)
+    stopped = next((each for each in quirks if each.stops and each.applies(hardware)), None)
     if stopped is not None:
         sentence = say(
             "check.stopped", "Hearth cannot run on {machine} with torch {torch}.", machine=hardware.name, torch=hardware.torch or "?"
@@ -252,7 +252,7 @@ def _decide_convolution(situation: Situation) -> FieldDecision:
 def _decide_environment(situation: Situation) -> FieldDecision:
     words = say("environment.gqa", "transformers passes key heads unchanged, which avoids needless copies.")
     because = Reason("environment", words, "transformers' sdpa_attention.py")
-    reason = next((Reason("environment", row.sentence, row.source) for row in situation.rows if row.sets), because)
+    reason = next((Reason("environment", each.sentence, each.source) for each in situation.quirks if each.sets), because)
     return FieldDecision("environment", reason)
 
 

@@ -28,8 +28,8 @@ class Situation:
     chunk: Chunk
     """The chunk size asked for."""
     verdicts: Verdicts
-    rows: tuple[Quirk, ...]
-    """Rows that apply on this machine, each with only the conditions that hold here."""
+    quirks: tuple[Quirk, ...]
+    """Those that apply on this machine, each with only the conditions that hold here."""
     retired: tuple[Quirk, ...]
     learned: tuple[Learned, ...] = ()
     """What Hearth learned from this model's failed runs here."""
@@ -57,12 +57,12 @@ class FieldDecision:
 
 
 def find_objections(situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Reason] = ()) -> list[Reason]:
-    """Collect all objections, not just the first: from rows, measurements and rules."""
+    """Collect all objections, not just the first: from quirks, measurements and rules."""
     name = f"{field}/{option}"
     found = [
-        Reason(field, row.sentence, row.source, fatal=row.fatal)
-        for row in situation.rows
-        if name in row.against and row.concerns(situation.need, dtype)
+        Reason(field, quirk.sentence, quirk.source, fatal=quirk.fatal)
+        for quirk in situation.quirks
+        if name in quirk.against and quirk.concerns(situation.need, dtype)
     ]
     verdict = situation.verdicts.get(Subject.path(name, dtype or option))
     if verdict is not None and not verdict.passed:
@@ -145,9 +145,9 @@ def _because(
     situation: Situation, field: str, taken: Option, options: Sequence[Option], against: Objections,
     dtype: Dtype | None, falls_back: bool,
 ) -> Reason:  # fmt: skip
-    for row in situation.retired:
-        if f"{field}/{taken.name}" in row.against and row.concerns(situation.need, dtype):
-            return Reason(field, retired_sentence(row), MEASURED_HERE)
+    for quirk in situation.retired:
+        if f"{field}/{taken.name}" in quirk.against and quirk.concerns(situation.need, dtype):
+            return Reason(field, retired_sentence(quirk), MEASURED_HERE)
     better = options[: options.index(taken)]
     others = [each for each in options if each is not taken] if against[taken.name] else better
     broke = next((each for option in reversed(others) for each in against[option.name] if each.source == LEARNED_HERE), None)
@@ -162,5 +162,5 @@ def _because(
     return Reason(field, taken.why, taken.source)
 
 
-def retired_sentence(row: Quirk) -> Sentence:
-    return say("plan.retired", "{row} is known to fail on machines like this one, but passed this machine's self-test.", row=row.id)
+def retired_sentence(quirk: Quirk) -> Sentence:
+    return say("plan.retired", "{row} is known to fail on machines like this one, but passed this machine's self-test.", row=quirk.id)

@@ -67,7 +67,7 @@ class Where:
         )
 
     def concerns(self, need: Need, dtype: Dtype | None) -> bool:
-        """Return whether the need is affected. `dtype` None: undecided, so rows that depend on it do not apply."""
+        """Return whether the need is affected. `dtype` None: undecided, so conditions that depend on it do not hold."""
         return (
             (not self.dtypes or dtype in self.dtypes)
             and (not self.masked or need.masked)
@@ -101,11 +101,11 @@ class Quirk:
         return any(where.holds(hardware) for where in self.where)
 
     def here(self, hardware: Hardware) -> Quirk | None:
-        """Return this row with only the conditions that hold on this machine; None if none does."""
+        """Return this quirk with only the conditions that hold on this machine; None if none does."""
         return self._only(tuple(where for where in self.where if where.holds(hardware)))
 
     def on(self, *paths: Path) -> Quirk | None:
-        """Return this row with only the conditions that concern calls of these kernels; None if none does."""
+        """Return this quirk with only the conditions that concern calls of these kernels; None if none does."""
         return self._only(tuple(where for where in self.where if not where.paths or set(paths) & set(where.paths)))
 
     def _only(self, holding: tuple[Where, ...]) -> Quirk | None:
@@ -114,7 +114,7 @@ class Quirk:
         return replace(self, where=holding) if holding else None
 
     def concerns(self, need: Need, dtype: Dtype | None) -> bool:
-        """Return whether a row, as returned by `here`, affects the need."""
+        """Return whether a quirk, as returned by `here`, affects the need."""
         return any(where.concerns(need, dtype) for where in self.where)
 
 

@@ -20,16 +20,16 @@ from app.compat.planning.quirk import Quirk
 QUIRKS: Final[tuple[Quirk, ...]] = (*METAL, *CARDS, *COMMON)
 
 
-def applying_rows(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...] = QUIRKS) -> tuple[Quirk, ...]:
-    """Return the rows that apply to this machine, except those that its self-test disproved."""
-    return tuple(row for row in rows if row.applies(hardware) and not is_retired(row, verdicts))
+def list_quirks(hardware: Hardware, verdicts: Verdicts) -> tuple[Quirk, ...]:
+    """List the quirks of this machine, except those that its self-test disproved."""
+    return tuple(each for each in QUIRKS if each.applies(hardware) and not is_retired(each, verdicts))
 
 
-def is_retired(row: Quirk, verdicts: Verdicts) -> bool:
-    verdict = verdicts.get(Subject.row(row.id))
+def is_retired(quirk: Quirk, verdicts: Verdicts) -> bool:
+    verdict = verdicts.get(Subject.row(quirk.id))
     return verdict is not None and verdict.passed
 
 
-def match_symptom(text: str, rows: tuple[Quirk, ...] = QUIRKS) -> Quirk | None:
+def match_symptom(text: str) -> Quirk | None:
     """Return the defect whose symptom the error message shows, if any."""
-    return next((row for row in rows if row.symptom and re.search(row.symptom, text, re.DOTALL)), None)
+    return next((each for each in QUIRKS if each.symptom and re.search(each.symptom, text, re.DOTALL)), None)

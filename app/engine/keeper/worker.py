@@ -24,7 +24,7 @@ from app.base.fast_import import pausing_collector
 from app.base.paths import Home
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading, read, read_beside
-from app.compat.planning.quirk_table import applying_rows
+from app.compat.planning.quirk_table import list_quirks
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
 from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, Stop
@@ -204,7 +204,7 @@ def choose_environment() -> dict[str, str]:
     facts = Hardware(
         kind="mps" if system == "macos" else "cpu", system=system, system_version=platform.mac_ver()[0], torch=version("torch"),  # type: ignore[arg-type]
     )  # fmt: skip
-    wanted = dict(pair for row in applying_rows(facts, {}) for pair in row.sets)
+    wanted = dict(pair for quirk in list_quirks(facts, {}) for pair in quirk.sets)
     return {name: value for name, value in wanted.items() if name not in os.environ}
 
 

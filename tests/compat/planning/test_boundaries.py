@@ -95,7 +95,7 @@ def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
 
 def test_a_row_that_limits_the_scores_is_told_with_its_limit() -> None:
     row = Quirk("small-arrays", (Where(),), say("quirk.mps-4gib", "Small arrays only."), "a test", limits=(("bytes", 100 * MIB),))
-    plan = decide(MACHINES["cpu"], rows=(row,))
+    plan = decide(MACHINES["cpu"], quirks=(row,))
     sentence = because(plan, "budget_bytes").sentence
     assert plan.budget_bytes == 100 * MIB and sentence.key == "budget.limit" and dict(sentence.values)["mib"] == 100
 

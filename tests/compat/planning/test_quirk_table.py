@@ -15,7 +15,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import check_machine, decide
 from app.compat.planning.quirk import Quirk, has_code, version
-from app.compat.planning.quirk_table import QUIRKS, applying_rows, match_symptom
+from app.compat.planning.quirk_table import QUIRKS, list_quirks, match_symptom
 from app.compat.planning.types import AUTO, Choice, Chunk, ModelPart, Need, Plan
 from app.compat.selftest.probes import SHOWN_BY
 from app.engine.models.catalog import BY_ID
@@ -128,7 +128,7 @@ def test_every_row_says_something_has_a_source_and_an_effect(row: Quirk) -> None
 
 def effect(row_less: tuple[Quirk, ...], machine: Hardware, need: Need, asked: tuple[Choice, Chunk]) -> Plan | str:
     try:
-        return decide(machine, need, asked[0], rows=row_less, chunk=asked[1])
+        return decide(machine, need, asked[0], quirks=row_less, chunk=asked[1])
     except Trouble as trouble:
         return str(trouble)
 
@@ -247,7 +247,7 @@ EDGES: tuple[tuple[str, Hardware, bool], ...] = (
 
 @pytest.mark.parametrize(("row", "machine", "holds"), EDGES)
 def test_a_row_holds_up_to_its_edge(row: str, machine: Hardware, holds: bool) -> None:
-    assert (ROWS[row] in applying_rows(machine, {})) is holds
+    assert (ROWS[row] in list_quirks(machine, {})) is holds
 
 
 GTX16 = ["1660", "1660 Ti", "1660 SUPER", "1650", "1650 Ti", "1630"]
@@ -302,7 +302,7 @@ def test_what_was_measured_retires_a_row() -> None:
         Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True),
         Subject("row", "mps-4gib"): Verdict(Subject("row", "mps-4gib"), False),
     }
-    before, after = applying_rows(M1, {}), applying_rows(M1, seen)
+    before, after = list_quirks(M1, {}), list_quirks(M1, seen)
     assert set(before) - set(after) == {ROWS["mps-causal-leak"]}
 
 

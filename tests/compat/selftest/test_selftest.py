@@ -145,7 +145,7 @@ def test_verdicts_alone_keep_a_mac_from_its_defects(monkeypatch: pytest.MonkeyPa
 def planned_without_rows(name: str) -> Plan:
     verdicts = run.run(machine(name), silent)
     assert not {each for each in bad(verdicts, "path:kernels/own") if each != "/float64"} - {"/float16"}
-    return decide(machine(name), Need(kv_heads=2), verdicts=verdicts, rows=())
+    return decide(machine(name), Need(kv_heads=2), verdicts=verdicts, quirks=())
 
 
 @pytest.mark.slow
