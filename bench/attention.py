@@ -215,12 +215,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> Iterator[Found]:
     from bench.cases import bench_calls
 
-    place, hardware, verdicts = read_machine(args)
+    home, hardware, verdicts = read_machine(args)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
     chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
-        verdicts = learn(place.verdicts, hardware, *learn_ways(chosen, dtypes, hardware, verdicts).values())
+        verdicts = learn(home.verdicts, hardware, *learn_ways(chosen, dtypes, hardware, verdicts).values())
     rows: list[Row] = []
     for dtype in dtypes:
         for case in chosen:

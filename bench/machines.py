@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from app.base import paths
 from app.base.extras import require_machines
-from app.base.paths import home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed, Finished
@@ -63,9 +63,9 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
     require_machines()
     from bench.pretended_machines import measure_pretended
 
-    place = home(args.home).create()
+    home = paths.home(args.home).create()
     yield Remark("All on this machine, over the loopback, with TLS. Each engine uses one thread; the batch is shared with the engine here.")
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch, ignore_cleanup_errors=True) as scratch:
         if args.helpers:
             yield from measure_helpers(args, Path(scratch))
         for number in args.pretended:
@@ -76,7 +76,7 @@ def measure_helpers(args: argparse.Namespace, scratch: Path) -> Iterator[Found]:
     from app.machines.hub import Hub
     from app.machines.spreader import Spreader
 
-    keeper = Keeper(home(scratch / "main"))
+    keeper = Keeper(paths.home(scratch / "main"))
     with ExitStack() as ends:
         ends.callback(keeper.close)
         hub = Hub(keeper.home, "127.0.0.1")

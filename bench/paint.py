@@ -66,10 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> Iterator[Found]:
     from bench.full_size import write_picture
 
-    place, _, _ = read_machine(args)
-    place.create()
+    home, _, _ = read_machine(args)
+    home.create()
     size = args.size or SIZES[args.model]
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch, ignore_cleanup_errors=True) as scratch:
         starter = Path(catalog.BY_ID["starter-painter"].path)
         folder = starter if args.model == "starter" else write_picture(args.model, Path(scratch) / args.model)
         painting = Painting(folder, size, args.steps, 1, args.dtype)

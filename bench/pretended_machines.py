@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
-from app.base.paths import Home, home
+from app.base import paths
+from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.machines.cluster.dask_settings import TASKS_MOST
@@ -46,18 +47,18 @@ PLACED: Final = Table(
 
 
 def measure_pretended(folder: Path, helpers: int, tasks: int, seconds: float) -> Iterator[Found]:
-    place = home(folder).create()
+    home = paths.home(folder).create()
     speeds = [SPEEDS[number % len(SPEEDS)] for number in range(helpers)]
     lengths = draw_lengths(tasks, seconds * sum(speeds))
-    hub = Hub(place, "127.0.0.1")
+    hub = Hub(home, "127.0.0.1")
     try:
-        folders = [let_in(place, hub.register, number) for number in range(helpers)]
+        folders = [let_in(home, hub.register, number) for number in range(helpers)]
         given = {
             "main": f"tls://127.0.0.1:{hub.port}",
             "helpers": [{"folder": str(each), "speed": speed} for each, speed in zip(folders, speeds, strict=True)],
         }
         began_s = time.perf_counter()
-        side = SideProcess(PRETENDED, given, place.logs / "pretended.log", lambda message: None, lambda: None)
+        side = SideProcess(PRETENDED, given, home.logs / "pretended.log", lambda message: None, lambda: None)
         try:
             wait_until_online(hub, helpers)
             joined_s = time.perf_counter() - began_s
@@ -81,12 +82,12 @@ def draw_lengths(tasks: int, total_s: float) -> list[float]:
     return [each * total_s / sum(lengths) for each in lengths]
 
 
-def let_in(place: Home, register: Register, number: int) -> Path:
+def let_in(home: Home, register: Register, number: int) -> Path:
     """Make a helper that has joined, without the conversation."""
-    folder = place.scratch / f"helper-{number}"
-    id_, certificate = certificates.sign_request(main_folder(place), certificates.make_request(folder))
+    folder = home.scratch / f"helper-{number}"
+    id_, certificate = certificates.sign_request(main_folder(home), certificates.make_request(folder))
     register.add(id_, f"pretended {number}")
-    certificates.keep_membership(folder, certificates.identity_in(main_folder(place)).authority.read_text(), certificate)
+    certificates.keep_membership(folder, certificates.identity_in(main_folder(home)).authority.read_text(), certificate)
     return folder
 
 

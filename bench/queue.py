@@ -12,7 +12,7 @@ from typing import Final
 
 import psutil
 
-from app.base.paths import home
+from app.base import paths
 from app.base.sentence import fill
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed, Finished
@@ -42,9 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
-    place = home(args.home).create()
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
-        keeper = Keeper(home(Path(scratch) / "home"))
+    home = paths.home(args.home).create()
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch, ignore_cleanup_errors=True) as scratch:
+        keeper = Keeper(paths.home(Path(scratch) / "home"))
         try:
             run_jobs(keeper, 2)  # loads the model
             ones = [run_jobs(keeper, 1) for _ in range(args.singles)]

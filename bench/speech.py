@@ -76,15 +76,15 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
     from app.engine.speech.run import loader
     from bench.full_size import write_voice
 
-    place, hardware, verdicts = read_machine(args)
-    place.create()
+    home, hardware, verdicts = read_machine(args)
+    home.create()
     behind = sorted(args.rows or ROWS_BEHIND)
 
     def plan_voice(model: str, dtype: Dtype | None, quantised: Quantised = "none") -> Plan:
-        plan = make_plan(place, hardware, catalog.find(model), Choice(dtype=dtype, quantised=quantised), verdicts)
+        plan = make_plan(home, hardware, catalog.find(model), Choice(dtype=dtype, quantised=quantised), verdicts)
         return use_real_device(plan)
 
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch) as scratch:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch) as scratch:
         stored = find_voice(plan_voice("dia-1.6b", args.dtype)).storage
         folder = write_voice(Path(scratch) / "voice", getattr(torch, stored), args.layers)
         plans = {kind: plan_voice(str(folder), args.dtype, kind) for kind in ("none", *args.quantised)}
@@ -102,7 +102,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         del voices
     if not args.rows_only:
         yield from measure_memory(plans["none"], dtype, behind)
-        yield from measure_first_sound(place, args.rounds)
+        yield from measure_first_sound(home, args.rounds)
 
 
 def find_voice(plan: Plan) -> Precision:
@@ -210,12 +210,12 @@ def measure_memory(plan: Plan, dtype: Dtype, behind: list[int]) -> Iterator[Foun
         yield Bound(f"MiB by which the memory of {what} {behind[-1]} rows exceeds that of {behind[0]}", grown, most=GROWTH_MIB)
 
 
-def measure_first_sound(place: Home, rounds: int) -> Iterator[Found]:
+def measure_first_sound(home: Home, rounds: int) -> Iterator[Found]:
     """Measure how soon an engine that holds the starter voice is heard."""
     from bench.warm_engine import time_warm_engine
 
     times: dict[tuple[str, str], list[float]] = {}
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch, ignore_cleanup_errors=True) as scratch:
         time_warm_engine(Path(scratch) / "warm", rounds, times, ("speak",))
     for (_, stage), seconds in times.items():
         yield Measured(FIRST_SOUND, {"stage": f"{stage}, from the request on", "seconds": median(seconds)})

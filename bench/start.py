@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from app.base.paths import home
+from app.base import paths
 from bench.loading import measure_loading
 from bench.numbers import count
 from bench.report import Column, Found, Measured, Remark, Table
@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
-    place, times = home(args.home).create(), Times()
+    home, times = paths.home(args.home).create(), Times()
     yield Remark("Python's bytecode is compiled and files are in memory: one start of each, which does not count, comes first.")
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch, ignore_cleanup_errors=True) as scratch:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch, ignore_cleanup_errors=True) as scratch:
         for number in range(args.rounds + 1):
             root, kept = Path(scratch) / str(number), Times() if number == 0 else times
             if not args.no_window:
@@ -63,8 +63,8 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
             STAGES, {"command": command, "stage": stage, "seconds": median(seconds), "least_s": min(seconds), "most_s": max(seconds)}
         )
     if not args.no_loading:
-        with tempfile.TemporaryDirectory(prefix="bench-", dir=place.scratch) as scratch:
-            yield from measure_loading(place, Path(scratch))
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch) as scratch:
+            yield from measure_loading(home, Path(scratch))
 
 
 @contextmanager

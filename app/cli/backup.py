@@ -6,7 +6,7 @@ import argparse
 import sqlite3
 from pathlib import Path
 
-from app.base.paths import home
+from app.base import paths
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.backups import make_backup
@@ -17,13 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    place = home(args.home)
+    home = paths.home(args.home)
     try:
-        made = make_backup(place)
+        made = make_backup(home)
     except (OSError, sqlite3.Error) as fault:
         raise Trouble(
             say("backup.failed", "{file} could not be copied ({fault}). Start Hearth, which repairs a damaged file, or free some space.",
-                file=str(place.database), fault=str(fault))
+                file=str(home.database), fault=str(fault))
         ) from fault  # fmt: skip
     print(made if made is not None else "There is no database yet.")
     return 0

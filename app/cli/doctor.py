@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    place, hardware, verdicts = read_machine(args)
-    folder = place.verdicts
+    home, hardware, verdicts = read_machine(args)
+    folder = home.verdicts
     if args.forget is not None:
         print(forgotten(forget(folder, hardware, args.forget and catalog.find(args.forget).id)))
         return 0
@@ -73,32 +73,32 @@ def main(args: argparse.Namespace) -> int:
         raise
     if args.selftest:
         verdicts = learn(folder, hardware, *test(hardware).values())
-    report = describe_report(hardware, verdicts, list_curves(place, hardware)) if args.json else {}
+    report = describe_report(hardware, verdicts, list_curves(home, hardware)) if args.json else {}
     if args.json and args.selftest:
         print(lay_out(report))
         return 0
-    models = list_models(place, args.model or "")
-    shown = {name: Shown.of(place, hardware, model, verdicts) for name, model in models.items()}
+    models = list_models(home, args.model or "")
+    shown = {name: Shown.of(home, hardware, model, verdicts) for name, model in models.items()}
     if args.json:
-        print(lay_out(report | to_plain(place, shown)))
+        print(lay_out(report | to_plain(home, shown)))
         return 0
     print("\n".join(wrapped(page(shown, args.why))))
     print("\n".join(wrapped(tested(verdicts, Path(hardware.report) if hardware.report else verdict_file(folder, hardware)))))
     return 0
 
 
-def list_models(place: Home, named: str = "") -> dict[str, Model | None]:
+def list_models(home: Home, named: str = "") -> dict[str, Model | None]:
     """Return the named model, or attention without a model, the three best-known models and all installed ones."""
     if named:
         found = catalog.find(named)
         return {found.title: found}
-    shown = [each for each in catalog.CATALOG if each.id in SHOWN or (each.source and locate(place, each))]
+    shown = [each for each in catalog.CATALOG if each.id in SHOWN or (each.source and locate(home, each))]
     return {"Attention of any model": None} | {each.title: each for each in shown}
 
 
-def list_curves(place: Home, hardware: Hardware) -> list[Curve]:
+def list_curves(home: Home, hardware: Hardware) -> list[Curve]:
     """List the chunk curves that Tune measured on this computer; they are none of a pretended machine."""
-    found = () if hardware.pretended else (read_curve(place, each.id) for each in catalog.CATALOG)
+    found = () if hardware.pretended else (read_curve(home, each.id) for each in catalog.CATALOG)
     return [each for each in found if each is not None]
 
 
@@ -115,12 +115,12 @@ class Shown:
     """In a pretended machine's place, the plan of this computer if it differs from that machine's own."""
 
     @classmethod
-    def of(cls, place: Home, hardware: Hardware, model: Model | None, verdicts: Verdicts) -> Shown:
-        choice, chunk = read_choice(place), read_chunk(place)
+    def of(cls, home: Home, hardware: Hardware, model: Model | None, verdicts: Verdicts) -> Shown:
+        choice, chunk = read_choice(home), read_chunk(home)
         taught = taught_by(hardware, model, verdicts)
         try:
-            plan = make_plan(place, hardware, model, choice, verdicts, chunk=chunk, itself=bool(hardware.pretended))
-            here = make_plan(place, hardware, model, choice, verdicts, chunk=chunk)
+            plan = make_plan(home, hardware, model, choice, verdicts, chunk=chunk, itself=bool(hardware.pretended))
+            here = make_plan(home, hardware, model, choice, verdicts, chunk=chunk)
         except Trouble as trouble:
             return cls(trouble, taught)
         note = explain_stand_in(hardware, plan, here)
@@ -270,11 +270,11 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
         ) or [""]
 
 
-def to_plain(place: Home, shown: Mapping[str, Shown]) -> dict[str, Any]:
+def to_plain(home: Home, shown: Mapping[str, Shown]) -> dict[str, Any]:
     """Return the plans and more as JSON, with each sentence's key. `stands_in`: what this computer runs in a pretended
     machine's place, if its plan differs."""
     return {
-        "choice": {"chunk": read_chunk(place)} | asdict(read_choice(place)),
+        "choice": {"chunk": read_chunk(home)} | asdict(read_choice(home)),
         "plans": {name: _plan_to_plain(each.plan) for name, each in shown.items()},
         "stands_in": {name: {"words": str(each.note), "plan": _plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None},
     }  # fmt: skip

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from app.base import paths
 from app.base.languages import word_for
-from app.base.paths import home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.cli import output_file
@@ -78,7 +78,7 @@ def choose_by_hand(args: argparse.Namespace) -> Choice:
     values: dict[str, Any] = {name: None if value in (AUTO, "") else value for name, value in given.items()}
     if values.get("kernels") is not None:
         values["kernels"] = tuple(each.strip() for each in values["kernels"].split(","))
-    return dataclasses.replace(read_choice(home(args.home)), **values)
+    return dataclasses.replace(read_choice(paths.home(args.home)), **values)
 
 
 def read_text(given: str | None, file: Path | None) -> str:
@@ -100,7 +100,7 @@ def read_text(given: str | None, file: Path | None) -> str:
 
 def run_job(request: Request, args: argparse.Namespace) -> int:
     """Run a request through the keeper, as the window does, and return the exit code."""
-    choice, chunk = choose_by_hand(args), read_chunk(home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
+    choice, chunk = choose_by_hand(args), read_chunk(paths.home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
     if args.output is not None:
         output_file.check_writable(args.output, request)
     show = partial(print_json, out=sys.stdout) if args.json else partial(print_progress, out=sys.stderr)
@@ -110,8 +110,8 @@ def run_job(request: Request, args: argparse.Namespace) -> int:
         end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), show)
     finally:
         keeper.close()
-    paths = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
-    written = [write_result(Path(file), path) for file, path in zip(end.files, paths, strict=True)]
+    outputs = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
+    written = [write_result(Path(file), path) for file, path in zip(end.files, outputs, strict=True)]
     for path in written:
         if path is not None and not args.json:
             print(path)
@@ -125,15 +125,15 @@ def run_job(request: Request, args: argparse.Namespace) -> int:
 
 
 def open_keeper(args: argparse.Namespace) -> Keeper:
-    place, pretended = home(args.home), read_pretended(args)
+    home, pretended = paths.home(args.home), read_pretended(args)
     try:
-        return Keeper(place, pretended, patient=False)
+        return Keeper(home, pretended, patient=False)
     except OSError as fault:
         raise Trouble(
             say(
                 "command.home",
                 "Hearth's folder {folder} cannot be used ({fault}). Choose another folder with --home.",
-                folder=str(place.root),
+                folder=str(home.root),
                 fault=output_file.describe_fault(fault),
             )
         ) from fault

@@ -8,8 +8,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from app.base import paths
 from app.base.extras import require_machines
-from app.base.paths import home
 from app.base.sentence import Sentence, say
 from app.cli.job import open_keeper, print_sentence
 from app.cli.machine_options import add_common_options
@@ -33,9 +33,9 @@ def main(args: argparse.Namespace) -> int:
     from app.machines.lending import Lending, lending_folder
     from app.machines.lending_state import describe_state
 
-    place = home(args.home)
+    home = paths.home(args.home)
     if args.code:
-        join(parse_code(args.code), lending_folder(place), socket.gethostname())
+        join(parse_code(args.code), lending_folder(home), socket.gethostname())
     told: list[Sentence] = []
 
     def tell(state: LendingState) -> None:

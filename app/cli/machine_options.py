@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.base.paths import Home, home
+from app.base import paths
+from app.base.paths import Home
 from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import find_machine
@@ -34,5 +35,5 @@ def read_pretended(args: argparse.Namespace) -> str:
 
 def read_machine(args: argparse.Namespace) -> tuple[Home, Hardware, dict[Subject, Verdict]]:
     """Return the home, the facts of the machine (this one, unless one is pretended) and what it was seen to do."""
-    place, hardware = home(args.home), find_machine(getattr(args, "pretend", ""))
-    return place, hardware, verdicts.load(place.verdicts, hardware)
+    home, hardware = paths.home(args.home), find_machine(getattr(args, "pretend", ""))
+    return home, hardware, verdicts.load(home.verdicts, hardware)

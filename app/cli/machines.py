@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
 
+from app.base import paths
 from app.base.duration import word_duration
 from app.base.extras import require_machines
 from app.base.languages import word_for
-from app.base.paths import Home, home
+from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.cli.job import FAILED, FINISHED
@@ -35,15 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     require_machines()
-    return ACTIONS[args.action](home(args.home).create(), args.machine)
+    return ACTIONS[args.action](paths.home(args.home).create(), args.machine)
 
 
-def list_machines(place: Home, _: Sequence[str]) -> int:
+def list_machines(home: Home, _: Sequence[str]) -> int:
     """List who was let in; what each does now is known to the window only."""
     from app.machines.hub import main_folder
     from app.machines.joining.register import Register
 
-    machines = Register(main_folder(place)).list_machines()
+    machines = Register(main_folder(home)).list_machines()
     if not machines:
         print_line(say("machines-list.none", "No other computer may help this one. Add one: python3 start.py machines add"))
     for each in machines:
@@ -56,7 +57,7 @@ def list_machines(place: Home, _: Sequence[str]) -> int:
     return FINISHED
 
 
-def add_machine(place: Home, _: Sequence[str]) -> int:
+def add_machine(home: Home, _: Sequence[str]) -> int:
     """Show a code, and wait until a machine has come with it."""
     from app.machines.hub import main_folder
     from app.machines.joining.certificates import make_main
@@ -64,7 +65,7 @@ def add_machine(place: Home, _: Sequence[str]) -> int:
     from app.machines.joining.register import Register
     from app.machines.main_port import reserve_port
 
-    folder = main_folder(place)
+    folder = main_folder(home)
     make_main(folder)
     pairing = Pairing(folder, Register(folder), socket.gethostname(), reserve_port(folder))
     code = str(pairing.open())
@@ -74,7 +75,7 @@ def add_machine(place: Home, _: Sequence[str]) -> int:
     finally:
         pairing.close()
     if joined is not None:
-        print_line(use_machines(place))
+        print_line(use_machines(home))
     return FINISHED if joined is not None else FAILED
 
 
@@ -100,24 +101,24 @@ def wait(pairing: Pairing) -> Machine | None:
         time.sleep(POLL_S)
 
 
-def use_machines(place: Home) -> Sentence:
+def use_machines(home: Home) -> Sentence:
     """Switch on that other machines are used; a window that is open does not read its settings again."""
     from app.ui.state.other_machines import SAVED
     from app.ui.state.settings import Settings
 
     try:
-        with FileLock(place.open_lock, timeout=0):
-            Settings(place.settings).change(SAVED, {}, lambda kept: {**kept, "uses": True})
+        with FileLock(home.open_lock, timeout=0):
+            Settings(home.settings).change(SAVED, {}, lambda kept: {**kept, "uses": True})
     except Timeout:
         return say("machines-add.window", 'See that "Use other computers" is on, on the Machine tab of the open window.')
     return say("machines-add.used", "It helps whenever Hearth is open on this computer: python3 start.py open --no-browser")
 
 
-def remove_machines(place: Home, named: Sequence[str]) -> int:
+def remove_machines(home: Home, named: Sequence[str]) -> int:
     from app.machines.hub import main_folder
     from app.machines.joining.register import Register
 
-    register = Register(main_folder(place))
+    register = Register(main_folder(home))
     for machine in [find_machine(register.list_machines(), name) for name in named]:
         register.remove(machine.id)
         print_line(say("machines-remove.done", "{name} may no longer help. It needs a new code to help again.", name=machine.name))

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final
 
+from app.base import paths
 from app.base.clean_words import clean_words
 from app.base.duration import word_duration
-from app.base.paths import Home, home
+from app.base.paths import Home
 from app.base.sentence import Value, say
 from app.cli.job import FAILED, FINISHED, STOPPED
 from app.cli.machine_options import add_common_options, read_machine
@@ -42,41 +43,41 @@ def main(args: argparse.Namespace) -> int:
         )
         return FAILED
     models = [catalog.find(name) for name in args.model]
-    return ACTIONS[args.action](home(args.home).create(), models, args)
+    return ACTIONS[args.action](paths.home(args.home).create(), models, args)
 
 
-def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
-    setup = _read_setup(place, args)
+def list_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
+    setup = _read_setup(home, args)
     for model in models or CATALOG:
-        found = make_offer(place, model, setup)
+        found = make_offer(home, model, setup)
         print(json.dumps(to_plain(found)) if args.json else "\n".join(format_offer(found)))
     return FINISHED
 
 
-def _read_setup(place: Home, args: argparse.Namespace) -> Setup:
+def _read_setup(home: Home, args: argparse.Namespace) -> Setup:
     _, hardware, verdicts = read_machine(args)
-    return Setup(place, hardware, read_choice(place), read_chunk(place), verdicts)
+    return Setup(home, hardware, read_choice(home), read_chunk(home), verdicts)
 
 
-def remove_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+def remove_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
-        freed = Downloads(place).remove(model, CATALOG)
+        freed = Downloads(home).remove(model, CATALOG)
         print(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
     return FINISHED
 
 
-def print_folders(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+def print_folders(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
-        found = on_disk.locate(place, model)
+        found = on_disk.locate(home, model)
         print(found.folder if found else say("models.absent", "{model} is not installed.", model=model.words))
     if not models:
-        print(place.models)
+        print(home.models)
     return FINISHED
 
 
-def print_sizes(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+def print_sizes(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models or CATALOG:
-        if size := on_disk.measure_bytes(place, model):
+        if size := on_disk.measure_bytes(home, model):
             print(f"{format_size(size):>9}  {clean_words(model.id)}")
     return FINISHED
 
@@ -105,13 +106,13 @@ def format_offer(found: Offer) -> list[str]:
     return [f"{clean_words(model.id):<16}" + ", ".join(map(str, words)), *(" " * 16 + str(sentence) for sentence in indented)]
 
 
-def download_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+def download_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     """Download models; Ctrl+C pauses, and the same command resumes."""
-    setup = _read_setup(place, args)
-    downloads = Downloads(place)
+    setup = _read_setup(home, args)
+    downloads = Downloads(home)
     try:
         for model in models:
-            downloads.start(model, make_offer(place, model, setup).quantised)
+            downloads.start(model, make_offer(home, model, setup).quantised)
         while any(each.state in ("queued", "running") for each in downloads.list_status()):
             print_progress(downloads.list_status(), sys.stderr)
             time.sleep(POLL_S)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from app.base import paths
 from app.base.languages import languages
-from app.base.paths import home
 from app.cli.machine_options import add_common_options, read_pretended
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     return launch(
         LaunchOptions(
-            place=home(args.home),
+            home=paths.home(args.home),
             pretend=read_pretended(args),
             host=args.listen,
             port=args.port,

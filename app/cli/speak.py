@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from app.base import paths
 from app.base.path_checks import is_file
-from app.base.paths import Home, home
+from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_settings, read_text, run_job
@@ -26,20 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    place = home(args.home)
-    voice = find_voice(args.voice, args.transcript, place, find_limits(place, args.model).needs_transcript if args.voice else True)
+    home = paths.home(args.home)
+    voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model).needs_transcript if args.voice else True)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
     return run_job(SpeechRequest(read_text(args.text, args.file), args.model, voice, **asked), args)
 
 
-def find_voice(given: str | None, transcript: str | None, place: Home, needs_words: bool = True) -> VoicePrompt | None:
+def find_voice(given: str | None, transcript: str | None, home: Home, needs_words: bool = True) -> VoicePrompt | None:
     """Return the recording with its words, or without words the voice of that name; a recording alone where the model needs no words."""
     if given is None and transcript is None:
         return None
     if given is not None and transcript is not None:
         return VoicePrompt(str(Path(given).resolve()), transcript)
-    offered = {each.name.lower(): each for each in list_offered_voices(place)}
+    offered = {each.name.lower(): each for each in list_offered_voices(home)}
     if given is not None and given.lower() in offered:
         return offered[given.lower()].prompt
     if given is not None and not needs_words and is_file(Path(given)):

@@ -44,14 +44,14 @@ class Foresight:
 
     def foresee(self, request: Request) -> Outlook:
         """Foresee a request whose model has this machine's own name; raise Trouble or OSError if its model is gone."""
-        place = self._keeper.home
+        home = self._keeper.home
         model, loaded = catalog.find(request.model), self._keeper.state.model == request.model
         setup = self._keeper.read_setup(read_choice(place), yields=True)
         if setup is None:
             return Outlook(loaded=loaded)
         found = make_forecast(setup, request, model)
         kind = kind_of(request)
-        work = kind.measure_work(place, request)
+        work = kind.measure_work(home, request)
         if request.model in self._paces:
             seconds: float | None = work * kind.weigh_step(request, model) / self._paces[request.model]
         else:

@@ -63,7 +63,7 @@ PAGE_FIRST_S = 3.0
 class LaunchOptions:
     """The options of `hearth open`."""
 
-    place: Home
+    home: Home
     pretend: str = ""
     """Another machine to plan for: its name, or its report's file."""
     host: str = "127.0.0.1"
@@ -80,15 +80,15 @@ class LaunchOptions:
 
 def launch(options: LaunchOptions) -> int:
     """Open the window and serve it until it is closed; if that fails, write a page with the reason."""
-    place, log = options.place, None
+    home, log = options.home, None
     try:
-        log = start_failure.start_log(place.create())
+        log = start_failure.start_log(home.create())
         return open_once(options)
     except Exception as fault:
-        page = start_failure.write_page(place, fault, options.language or "en")
+        page = start_failure.write_page(home, fault, options.language or "en")
         if options.browser and not start_failure.is_supervised():
             webbrowser.open(page.as_uri())
-        if known := start_failure.explain(place, fault):
+        if known := start_failure.explain(home, fault):
             raise Trouble(*known) from fault
         raise Trouble(
             say(
@@ -106,7 +106,7 @@ def launch(options: LaunchOptions) -> int:
 
 def open_once(options: LaunchOptions) -> int:
     """Serve, or show the window that is already open."""
-    instance = Instance(options.place.root)
+    instance = Instance(options.home.root)
     if not instance.take():
         address = instance.find_running()
         tell(say("open.already", "Hearth is already open at {address}", address=address))
@@ -139,7 +139,7 @@ def choose_opening(options: LaunchOptions) -> choice.Opens:
 
 def name_serving_options(options: LaunchOptions) -> list[str]:
     """Name the options given that only a window of its own could follow."""
-    usual = LaunchOptions(options.place)
+    usual = LaunchOptions(options.home)
     names = {
         "pretend": "--pretend", "host": "--listen", "port": "--port", "share_hours": "--share", "certificate": "--certificate",
         "assistants": "--mcp",
@@ -148,19 +148,19 @@ def name_serving_options(options: LaunchOptions) -> list[str]:
 
 
 def serve(options: LaunchOptions, instance: Instance) -> int:
-    place, tls = options.place, find_certificates(options)
+    home, tls = options.home, find_certificates(options)
     gradio_endpoints.check_assistants(options.assistants, options.host)
-    middleware, password = build_guards(place, options.host, tls)
-    prepare_environment(place)
+    middleware, password = build_guards(home, options.host, tls)
+    prepare_environment(home)
     allow_many_files()
     opens = choose_opening(options)
-    own = OwnWindow(place, options.language) if opens == "window" else None
+    own = OwnWindow(home, options.language) if opens == "window" else None
     if own is not None:
         own.start()
     rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
-    keeper = Keeper(place, options.pretend, rest_s=rest_s)
-    desk = Desk(keeper, Settings(place.settings))
-    sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
+    keeper = Keeper(home, options.pretend, rest_s=rest_s)
+    desk = Desk(keeper, Settings(home.settings))
+    sharing = Share(desk, partial(open_tunnel, folder=home.root / "tunnel"), options.host, tls)
     code = 1
     with end_in_time(desk.leaving, lambda: code):
         try:
@@ -265,11 +265,11 @@ def find_certificates(options: LaunchOptions) -> tuple[str, str] | None:
     return certificate, key
 
 
-def build_guards(place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | None = None) -> tuple[list[Middleware], str]:
+def build_guards(home: Home, host: str = "127.0.0.1", tls: tuple[str, str] | None = None) -> tuple[list[Middleware], str]:
     """Return the owner's middleware, and the password if one was generated. On loopback everyone is the owner, and no
     tunnel leads there. On the network everyone logs in, even from this machine: behind a proxy all clients look
     local."""
-    uploads = Middleware(CheckUploads, folder=place.scratch / "uploads", files_by_person={})
+    uploads = Middleware(CheckUploads, folder=home.scratch / "uploads", files_by_person={})
     if is_loopback(host):
         return [Middleware(Guard), Middleware(OwnerOnly), uploads, Middleware(GradioFence)], ""
     given, key = os.environ.get(PASSWORD_VARIABLE, ""), os.environ.get(KEY_VARIABLE, "")

@@ -35,7 +35,7 @@ from app.ui.state.json_routes import owner_route
 from app.window.words import WORDS
 
 SAVED: Final = "window"
-"""The key of its place among the settings."""
+"""The key of its position among the settings."""
 LOOK_S: Final = 1.0
 """Between looks at what goes on; the title tells it."""
 STANDS_S: Final = 60.0
@@ -90,8 +90,8 @@ def write_title(percent: int | None) -> str:
 class OwnWindow:
     """At most one window. Its methods may be called from any thread."""
 
-    def __init__(self, place: Home, spoken: str | None = None) -> None:
-        self._place, self._spoken = place, spoken or system_language()
+    def __init__(self, home: Home, spoken: str | None = None) -> None:
+        self._home, self._spoken = home, spoken or system_language()
         self._lock = threading.RLock()
         self._process: subprocess.Popen[str] | None = None
         self._desk: Desk | None = None
@@ -109,7 +109,7 @@ class OwnWindow:
             options = {"creationflags": subprocess.CREATE_NO_WINDOW}
         command = [sys.executable, "-I", "-X", "utf8", "-c", RUN, str(TOP)]
         try:
-            with (self._place.logs / "window.log").open("wb") as log:
+            with (self._home.logs / "window.log").open("wb") as log:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, encoding="utf-8", **options
                 )
@@ -173,7 +173,7 @@ class OwnWindow:
         self._send({
             "open": {
                 "address": self._address, "geometry": dict(kept), "ground": kept.get("ground", PALETTE["ground"][0]), "words": words,
-                "storage": str(self._place.root / "window"), "icon": str(assets() / "icons" / ICONS.get(sys.platform, "icon-256.png")),
+                "storage": str(self._home.root / "window"), "icon": str(assets() / "icons" / ICONS.get(sys.platform, "icon-256.png")),
             }
         })  # fmt: skip
         threading.Thread(target=self._listen, args=(self._process,), name="own window", daemon=True).start()

@@ -14,16 +14,16 @@ SWITCH_S: Final = 0.001
 lets go of it at each read and write of a connection, fell behind by half a second in a crowd."""
 
 
-def prepare_environment(place: Home) -> None:
+def prepare_environment(home: Home) -> None:
     """Set Gradio's environment variables and folder, and how threads take turns. A dead proxy must not block Hearth's requests to itself."""
     sys.setswitchinterval(SWITCH_S)
-    os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
+    os.environ["GRADIO_TEMP_DIR"] = str(home.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Gradio sums up its last 10,000 calls with pandas after each one.
     os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(10**9)}
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost,::1")))
-    os.chdir(place.root)
+    os.chdir(home.root)
 
 
 def allow_many_files() -> None:

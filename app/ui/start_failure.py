@@ -28,24 +28,24 @@ LOG: Final = "\n-- log --\n"
 UNKNOWN: Final = say("start.unknown", "Hearth could not start. The report below shows the reason.")
 
 
-def start_log(place: Home) -> logging.Handler:
+def start_log(home: Home) -> logging.Handler:
     """Log warnings to a rotating file, but no requests: they would show what people do."""
-    handler = RotatingFileHandler(place.logs / "hearth.log", maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
+    handler = RotatingFileHandler(home.logs / "hearth.log", maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
     handler.setFormatter(CleanFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     handler.setLevel(logging.WARNING)
     logging.getLogger().addHandler(handler)
     return handler
 
 
-def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
+def write_page(home: Home, fault: BaseException, spoken: Language) -> Path:
     """Write the page, in the temporary folder if home is not writable, and pass the failure to start.py if it started
     us."""
-    found = describe(place, fault)
+    found = describe(home, fault)
     logging.getLogger("hearth").error("the start failed: %s\n%s", found.words[ENGLISH], found.report.partition(LOG)[0])
     if file_name := os.environ.get(failure.FILE_VARIABLE):
         failure.write(Path(file_name), found)
     body = repair_page.render_file(found, spoken, repair_command())
-    for folder in (place.logs, Path(tempfile.gettempdir())):
+    for folder in (home.logs, Path(tempfile.gettempdir())):
         try:
             file = folder / "hearth-did-not-start.html"
             file.write_text(body, "utf-8")
@@ -55,26 +55,26 @@ def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
     raise OSError("there is no folder to write to")
 
 
-def hand_over(place: Home, failed: Failed) -> None:
+def hand_over(home: Home, failed: Failed) -> None:
     """Pass a failed engine start to start.py, which shows the reason, offers Repair, and opens Hearth again."""
-    failure.write(Path(os.environ[failure.FILE_VARIABLE]), describe(place, failed.trouble, "engine.log"))
+    failure.write(Path(os.environ[failure.FILE_VARIABLE]), describe(home, failed.trouble, "engine.log"))
 
 
-def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
+def describe(home: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
     """Word a failure, with a report for a bug."""
-    known = explain(place, fault)
+    known = explain(home, fault)
     sentences, trace = (known, "") if known else ((UNKNOWN,), "".join(traceback.format_exception(fault)))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(place.logs / log)}"
+    report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(home.logs / log)}"
     return failure.describe(report, *sentences)
 
 
-def explain(place: Home, fault: BaseException) -> tuple[Sentence, ...]:
+def explain(home: Home, fault: BaseException) -> tuple[Sentence, ...]:
     """Say what stands in the way and what to do; nothing where that is not known."""
     if isinstance(fault, Trouble):
         return fault.sentence, *fault.objections
-    if isinstance(fault, OSError) and place.root in Path(fault.filename or "").parents:
-        return (place.word_unusable(fault),)
+    if isinstance(fault, OSError) and home.root in Path(fault.filename or "").parents:
+        return (home.word_unusable(fault),)
     return ()
 
 
