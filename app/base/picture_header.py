@@ -164,10 +164,10 @@ def refuse_shared_bytes(file: IO[bytes], length: int) -> None:
             row = file.read(rows.size)
             if len(row) < rows.size:
                 break
-            tag, kind, values, place = rows.unpack(row)
+            tag, kind, values, field = rows.unpack(row)
             size = values * VALUE_BYTES.get(kind, 0)
-            offset = int.from_bytes(place, endian)
-            there = min(size, max(0, length - offset)) if size > len(place) else size
+            offset = int.from_bytes(field, endian)
+            there = min(size, max(0, length - offset)) if size > len(field) else size
             left -= rows.size + there * (RATIONAL_WEIGHT if kind in RATIONALS else 1)
             reads -= 1
             if left < 0 or reads < 0:
@@ -175,7 +175,7 @@ def refuse_shared_bytes(file: IO[bytes], length: int) -> None:
             if there < size:
                 break
             if tag in INNER_FOLDERS:
-                waiting.append(int.from_bytes(place[:size] if size <= len(place) else _peek(file, offset, size), endian))
+                waiting.append(int.from_bytes(field[:size] if size <= len(field) else _peek(file, offset, size), endian))
 
 
 def shares_bytes(exif: bytes | str) -> bool:

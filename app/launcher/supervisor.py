@@ -45,9 +45,9 @@ def run_window(words: Sequence[str], folder: Path) -> int:
 
 def find_home(words: Sequence[str]) -> str:
     """Return the folder that the words name for Hearth's data; "" where they name none."""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word == "--home":
-            return next(iter(words[place + 1 :]), "")
+            return next(iter(words[index + 1 :]), "")
         if word.startswith("--home="):
             return word.removeprefix("--home=")
     return ""

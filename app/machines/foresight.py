@@ -46,7 +46,7 @@ class Foresight:
         """Foresee a request whose model has this machine's own name; raise Trouble or OSError if its model is gone."""
         home = self._keeper.home
         model, loaded = catalog.find(request.model), self._keeper.state.model == request.model
-        setup = self._keeper.read_setup(read_choice(place), yields=True)
+        setup = self._keeper.read_setup(read_choice(home), yields=True)
         if setup is None:
             return Outlook(loaded=loaded)
         found = make_forecast(setup, request, model)

@@ -79,9 +79,9 @@ class SentModels:
         shutil.rmtree(built, ignore_errors=True)
         root = built if model.single else built / model.title
         for name, (sha256, _) in model.files.items():
-            place = root / (f"{model.title}.safetensors" if model.single else name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _link(arriving / sha256, place)
+            target = root / (f"{model.title}.safetensors" if model.single else name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _link(arriving / sha256, target)
         try:
             for weights in root.rglob("*.safetensors"):
                 safetensors.read_header(weights)
@@ -137,9 +137,9 @@ def _measure(folder: Path) -> int:
     return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
 
 
-def _link(file: Path, place: Path) -> None:
+def _link(file: Path, target: Path) -> None:
     """Two files of a model may be the same."""
     try:
-        place.hardlink_to(file)
+        target.hardlink_to(file)
     except OSError:
-        shutil.copyfile(file, place)
+        shutil.copyfile(file, target)

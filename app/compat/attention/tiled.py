@@ -132,14 +132,14 @@ def merges_freely(tensor: Tensor) -> bool:
 def compute_scores(block: Block, keys: Tensor, mask: Tensor | None, scratch: Scratch) -> Tensor:
     """Compute the scores of all of the block's queries over some of its keys, masked."""
     lines, scale = block.lines, block.scale
-    unused, place = lines.new_empty(1), scratch("scores", lines, *lines.shape[:2], keys.shape[1])
+    unused, out = lines.new_empty(1), scratch("scores", lines, *lines.shape[:2], keys.shape[1])
     if scale == 1.0:
-        found = torch.bmm(lines, keys.transpose(1, 2), out=place)
+        found = torch.bmm(lines, keys.transpose(1, 2), out=out)
     elif keys.device.type == "cpu" and is_reading_bound(lines.shape[1], keys.numel()):
         # Long keys as the left operand are read once and in order: 1.3 ms against 2.1 at Dia's decode.
         found = torch.baddbmm(unused, keys, lines.transpose(1, 2), beta=0, alpha=scale).transpose(1, 2)
     else:
-        found = torch.baddbmm(unused, lines, keys.transpose(1, 2), beta=0, alpha=scale, out=place)
+        found = torch.baddbmm(unused, lines, keys.transpose(1, 2), beta=0, alpha=scale, out=out)
     if mask is None:
         return found
     wide = found.view(*block.shape, -1) if found.is_contiguous() else found.contiguous().view(*block.shape, -1)
@@ -229,7 +229,7 @@ def widen(name: str, tensor: Tensor, dtype: torch.dtype, scratch: Scratch, conti
     """Convert to the dtype of scores, in reused memory. `contiguous`: copy what lies apart in memory too."""
     if tensor.dtype == dtype and (tensor.is_contiguous() or not contiguous):
         return tensor
-    place = scratch(name, tensor, *tensor.shape, dtype=dtype)
-    if place is not None:
-        return place.copy_(tensor)
+    out = scratch(name, tensor, *tensor.shape, dtype=dtype)
+    if out is not None:
+        return out.copy_(tensor)
     return tensor.to(dtype).contiguous() if contiguous else tensor.to(dtype)

@@ -144,8 +144,8 @@ def product_in_place(dtype: Dtype, device: str) -> Measured:
     """Test a product that is written into the middle of a tensor."""
     made = _random(dtype)
     left, right = made(16, 32), made(32, 16)
-    place = torch.zeros(2, 16, 16, dtype=left.dtype, device=device)
-    return _compare(left.double().numpy() @ right.double().numpy(), lambda: torch.mm(left.to(device), right.to(device), out=place[1]))
+    out = torch.zeros(2, 16, 16, dtype=left.dtype, device=device)
+    return _compare(left.double().numpy() @ right.double().numpy(), lambda: torch.mm(left.to(device), right.to(device), out=out[1]))
 
 
 def number_in_list(dtype: Dtype, device: str) -> Measured:

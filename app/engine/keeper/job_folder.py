@@ -91,17 +91,17 @@ def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, d
     return event
 
 
-def remove_links(place: Path) -> None:
+def remove_links(folder: Path) -> None:
     """Remove links in place of folders: Hearth makes none, and would move and delete what they lead to."""
     for pattern in ("*", f"*/{DELIVERED}"):
-        for each in place.glob(pattern):
+        for each in folder.glob(pattern):
             if each.is_symlink():
                 each.unlink()
 
 
-def list_folders(place: Path) -> list[Path]:
-    """List the folders in a place; no links, as `remove_links`."""
-    return [each for each in place.iterdir() if each.is_dir() and not each.is_symlink()] if place.is_dir() else []
+def list_folders(folder: Path) -> list[Path]:
+    """List the folders in a folder; no links, as `remove_links`."""
+    return [each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()] if folder.is_dir() else []
 
 
 def drop_all_passing(jobs: Path, live: Collection[str]) -> None:

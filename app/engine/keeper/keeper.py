@@ -92,9 +92,9 @@ class Keeper:
     def _tidy(self) -> None:
         """Finish what a killed process left, and remove what no job needs."""
         jobs, uploads = self.stores.jobs_folder, self.stores.uploads
-        for place in (jobs, uploads):
+        for folder in (jobs, uploads):
             with _alone():
-                remove_links(place)
+                remove_links(folder)
         with _alone():
             self.shelf.find_moved()
         for job in self.interrupted:

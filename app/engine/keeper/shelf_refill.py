@@ -23,14 +23,14 @@ DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d \d{4} ")
 def find_unlisted(folder: Path, listed: Collection[str], with_settings: bool = False) -> Iterator[dict[str, Any]]:
     """Yield a row for each sound and picture of the shelf's folder and its bin whose path is not listed; or only for those
     that hold the settings they were made with."""
-    for place in (folder, folder / BIN):
-        for file in sorted(place.iterdir()) if place.is_dir() else ():
+    for kept in (folder, folder / BIN):
+        for file in sorted(kept.iterdir()) if kept.is_dir() else ():
             if str(file) not in listed and file.suffix in PICTURES | SOUNDS and file.is_file() and not file.is_symlink():
                 try:
                     str(file).encode()
                     if with_settings:
                         _read_settings(file)
-                    yield _make_row(file, binned=place != folder)
+                    yield _make_row(file, binned=kept != folder)
                 except (Trouble, OSError, ValueError, TypeError, KeyError):
                     continue  # It is gone, nobody may read it, or its name is no text, which no table holds.
 

@@ -50,9 +50,9 @@ def make_forecast(setup: Setup, request: Request, model: Model) -> Forecast:
         plan = setup.plan(model, request)
     except Trouble as trouble:
         return Forecast("no", trouble.sentence, None, tuple(find_cures(setup, request, model, hardware)))
-    place = as_processor(hardware) if plan.device == "cpu" != hardware.kind else hardware
-    fit, sentence = judge(peak_bytes(need, plan), free_bytes(place))
-    cures = tuple(find_cures(setup, request, model, place)) if fit == "no" else ()
+    computing = as_processor(hardware) if plan.device == "cpu" != hardware.kind else hardware
+    fit, sentence = judge(peak_bytes(need, plan), free_bytes(computing))
+    cures = tuple(find_cures(setup, request, model, computing)) if fit == "no" else ()
     return Forecast(fit, sentence, plan, cures)
 
 
@@ -68,8 +68,8 @@ def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentenc
     return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", peak=needed, free=there)
 
 
-def find_cures(setup: Setup, request: Request, model: Model, place: Hardware) -> Iterator[Cure]:
-    """Find single changes that make it fit, the mildest first; of each kind the first that works. `place`: the machine as it
+def find_cures(setup: Setup, request: Request, model: Model, computing: Hardware) -> Iterator[Cure]:
+    """Find single changes that make it fit, the mildest first; of each kind the first that works. `computing`: the machine as it
     computes: without its card, where that is wrong."""
     setup = replace(setup, yields=False)
 
@@ -78,9 +78,9 @@ def find_cures(setup: Setup, request: Request, model: Model, place: Hardware) ->
             plan = cure.setup.plan(model, cure.request)
         except Trouble:
             return False
-        return peak_bytes(find_need(setup.home, setup.hardware, model, cure.request), plan) <= free_bytes(place)
+        return peak_bytes(find_need(setup.home, setup.hardware, model, cure.request), plan) <= free_bytes(computing)
 
-    for alike in _vary_plan(setup, place.unified):
+    for alike in _vary_plan(setup, computing.unified):
         yield from islice(filter(fits, (Cure(words, request, changed) for words, changed in alike)), 1)
     yield from islice(filter(fits, (Cure(words, smaller, setup) for words, smaller in _vary_size(request, model))), 1)
 

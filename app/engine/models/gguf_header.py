@@ -1,4 +1,4 @@
-"""Judge the header of a GGUF file before a library reads it: each count, length, size and place has a least and a most.
+"""Judge the header of a GGUF file before a library reads it: each count, length, size and offset has a least and a most.
 
 The library trusts them all: it would walk over 2^60 entries, or read a tensor from beyond the end of the file."""
 
@@ -85,7 +85,7 @@ class _Header:
         self._judge_tensors(tensors, alignment)
 
     def _judge_tensors(self, count: int, alignment: int) -> None:
-        places, names = [], set()
+        spans, names = [], set()
         for _ in range(count):
             names.add(self._text("length of a name"))
             axes = [self._judged("Q", "length of an axis") for _ in range(self._judged("I", "number of axes"))]
@@ -95,12 +95,12 @@ class _Header:
             values, size_bytes = BLOCKS[kind]
             if math.prod(axes[:1]) % values:
                 raise StrangeFactError("length of an axis", axes[0])
-            places.append((begin, begin + math.prod(axes) // values * size_bytes))
+            spans.append((begin, begin + math.prod(axes) // values * size_bytes))
         data_bytes = os.fstat(self._file.fileno()).st_size - -(-self._at // alignment) * alignment
-        places.sort()
-        if places[-1][1] > data_bytes:
-            raise StrangeFactError("end of a tensor", places[-1][1])
-        for (_, end), (begin, _) in pairwise(places):
+        spans.sort()
+        if spans[-1][1] > data_bytes:
+            raise StrangeFactError("end of a tensor", spans[-1][1])
+        for (_, end), (begin, _) in pairwise(spans):
             if begin < end:  # on top of each other
                 raise StrangeFactError("beginning of a tensor", begin)
         if len(names) < count:

@@ -54,13 +54,13 @@ def judge_folder(folder: Path, parts: Iterable[str] = ()) -> None:
     if len(named) > PARTS_MOST + 1:
         raise refuse_fact(folder, "model_index.json", "parts", len(named) - 1)
     for part in named:
-        place = folder / part
-        if part and (part != place.name or part == ".."):
+        inner = folder / part
+        if part and (part != inner.name or part == ".."):
             raise refuse_fact(folder, "model_index.json", "part", part)
-        if not os.path.lexists(place):
+        if not os.path.lexists(inner):
             continue
-        _require_own_file(folder, place, S_ISDIR)
-        for path in sorted(islice(place.iterdir(), FILES_MOST)):
+        _require_own_file(folder, inner, S_ISDIR)
+        for path in sorted(islice(inner.iterdir(), FILES_MOST)):
             if path.suffix.lower() not in READ or (path.suffix == ".txt" and not part):
                 continue
             name, is_index = path.relative_to(folder).as_posix(), path.name.endswith(".safetensors.index.json")

@@ -71,14 +71,14 @@ def read_whole_header(path: Path) -> Header:
             words = table.get("__metadata__") or {}
             rows = {str(name): row for name, row in table.items() if name != "__metadata__"}
             entries = {name: Entry(row["dtype"], tuple(row["shape"])) for name, row in rows.items()}
-            places = {name: _judge_row(name, entries[name], row["data_offsets"]) for name, row in rows.items()}
+            spans = {name: _judge_row(name, entries[name], row["data_offsets"]) for name, row in rows.items()}
             if not all(isinstance(each, str) for each in words.values()):
                 raise ValueError("metadata that are no words")
         except StrangeFactError as strange:
             raise refuse_fact(path.parent, path.name, strange.field, strange.value) from strange
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as fault:
             raise _no_safetensors(path) from fault
-    data_bytes = max((end for _, end in places.values()), default=0)
+    data_bytes = max((end for _, end in spans.values()), default=0)
     if 8 + length + data_bytes != size_bytes:
         raise Trouble(
             say(
@@ -89,9 +89,9 @@ def read_whole_header(path: Path) -> Header:
                 there=size_bytes,
             )
         )
-    if sum(end - begin for begin, end in places.values()) != data_bytes:  # gaps, or tensors on top of each other: the format has neither
+    if sum(end - begin for begin, end in spans.values()) != data_bytes:  # gaps, or tensors on top of each other: the format has neither
         raise _no_safetensors(path)
-    return Header(entries, {name: begin for name, (begin, _) in places.items()}, 8 + length, words)
+    return Header(entries, {name: begin for name, (begin, _) in spans.items()}, 8 + length, words)
 
 
 def _judge_row(name: str, entry: Entry, offsets: list[int]) -> tuple[int, int]:

@@ -77,12 +77,12 @@ class TaskDesk:
             folder = Path(incoming)
             task = self._tasks[id_] = Task(files, Arriving(folder, RESULT_BYTES), Arriving(folder / "begun", BYTES_MOST))
             task.begun.folder.mkdir(parents=True, exist_ok=True)
-            places = [dask_settings.name_address(each) for each in machines]
-            task.future = self.client.submit(run_task, id_, body, key=id_, workers=places, pure=False)
+            addresses = [dask_settings.name_address(each) for each in machines]
+            task.future = self.client.submit(run_task, id_, body, key=id_, workers=addresses, pure=False)
 
     def stop(self, id_: str) -> None:
         """Forget a task; the machine that runs it is told to stop."""
-        if machine := self.scheduler.find_place(id_):
+        if machine := self.scheduler.find_machine_of(id_):
             self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-stop", "task": id_})
         if (task := self._tasks.get(id_)) is not None:
             shutil.rmtree(task.results.folder, ignore_errors=True)
@@ -113,7 +113,7 @@ class TaskDesk:
             return read_piece(self._offered.get((machine, str(message["model"])), {}), message)
         id_ = str(message.get("task"))
         task = self._tasks.get(id_)
-        if task is None or self.scheduler.find_place(id_) != machine:
+        if task is None or self.scheduler.find_machine_of(id_) != machine:
             return {"refused": "not-yours"}
         if operation == "hearth_begin":
             return {}
@@ -162,7 +162,7 @@ class TaskDesk:
         elif "question" in message:
             question, answer = str(message["question"])[:QUESTION_LETTERS], take_foreign(message.get("answer"))
             self._pipe.tell("answer", machine=machine, question=question, answer=answer)
-        elif id_ in self._tasks and self.scheduler.find_place(id_) == machine:
+        elif id_ in self._tasks and self.scheduler.find_machine_of(id_) == machine:
             self._pipe.tell("event", id=id_, machine=machine, event=take_foreign(message.get("event")))
 
     def note_machine(self, machine: str, online: bool) -> None:

@@ -59,7 +59,7 @@ class MainScheduler(Scheduler):
         for comm in [each for each in self._comms if self._identify(each) == id_]:
             comm.abort()
 
-    def find_place(self, task: str) -> str:
+    def find_machine_of(self, task: str) -> str:
         """Return the machine that a task runs on; "" if on none."""
         state = self.tasks.get(task)
         return str(state.processing_on.name) if state is not None and state.processing_on is not None else ""
@@ -137,5 +137,5 @@ class _Reporter(SchedulerPlugin):
         self._desk.note_machine(self._names.pop(worker, ""), False)
 
     def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
-        machine = self._scheduler.find_place(key) if finish == "processing" else ""
+        machine = self._scheduler.find_machine_of(key) if finish == "processing" else ""
         self._desk.note_task(str(key), finish, machine)

@@ -56,8 +56,8 @@ def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
     return Portable(json.dumps(body), files, request.words)
 
 
-def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[str], str]) -> Request:
-    """Unpack a request on the machine that carries it out. `place` says where the file with a hash and a suffix is, `find_model` what a
+def unpack(body: str, locate: Callable[[str, str], Path], find_model: Callable[[str], str]) -> Request:
+    """Unpack a request on the machine that carries it out. `locate` says where the file with a hash and a suffix is, `find_model` what a
     model is called here. Raise Trouble for a path that is no hash: a main machine names no file of this one."""
 
     def to_path(named: str) -> str:
@@ -70,7 +70,7 @@ def unpack(body: str, place: Callable[[str, str], Path], find_model: Callable[[s
                     name=named[:80],
                 )
             )
-        return str(place(found["sha256"], found["suffix"] or ""))
+        return str(locate(found["sha256"], found["suffix"] or ""))
 
     values = json.loads(body)["request"]
     return from_json(_map_paths({**values, "model": find_model(str(values["model"]))}, to_path))

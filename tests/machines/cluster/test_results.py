@@ -85,7 +85,7 @@ def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
     process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     told = list[tuple[str, dict[str, Any]]]()
     desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: told.append((op, values))), None)
-    desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
+    desk.scheduler = SimpleNamespace(find_machine_of=lambda task: ID)
     task = desk._tasks["task"] = process.Task({}, process.Arriving(tmp_path, 1 << 20), process.Arriving(tmp_path / "begun", 1000))
     task.begun.folder.mkdir()
 
@@ -111,7 +111,7 @@ def test_what_is_begun_is_bounded_until_it_was_looked_at(tmp_path: Path) -> None
     process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     told = list[Path]()
     desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: told.append(Path(values["path"]))), None)
-    desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
+    desk.scheduler = SimpleNamespace(find_machine_of=lambda task: ID)
     desk._tasks["task"] = process.Task({}, process.Arriving(tmp_path, 1 << 20), process.Arriving(tmp_path / "begun", 1000))
     (tmp_path / "begun").mkdir()
 
@@ -132,7 +132,7 @@ def test_what_is_begun_is_bounded_until_it_was_looked_at(tmp_path: Path) -> None
 def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
     process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: None), None)
-    desk.scheduler = SimpleNamespace(find_place=lambda task: "")
+    desk.scheduler = SimpleNamespace(find_machine_of=lambda task: "")
     desk.client = SimpleNamespace(submit=lambda *_, **__: None)
     desk.submit("task", "{}", {}, [ID], str(tmp_path / "task"))
     (tmp_path / "task" / "picture-0.png").write_bytes(b"half")
@@ -147,7 +147,7 @@ def test_what_no_json_holds_is_heard_as_nothing(odd: object, tmp_path: Path) -> 
     assert take_foreign(odd) is None  # one that is too long would fill the pipe below for ever
     near, far = multiprocessing.Pipe()
     desk = process.TaskDesk(Pipe(far), None)
-    desk.scheduler = SimpleNamespace(find_place=lambda task: ID)
+    desk.scheduler = SimpleNamespace(find_machine_of=lambda task: ID)
     desk._tasks["task"] = process.Task({}, process.Arriving(tmp_path, 1 << 20), process.Arriving(tmp_path / "begun", 1000))
     for message in ({"facts": odd}, {"question": "q", "answer": odd}, {"task": "task", "event": odd}):
         desk.hear(ID, message)

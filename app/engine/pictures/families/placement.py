@@ -104,9 +104,8 @@ def find_device(part: Any) -> torch.device:
     if _is_group_offload_enabled(part):
         return _get_group_onload_device(part)
     hooks = (getattr(module, "_hf_hook", None) for module in part.modules())
-    places = (getattr(hook, "execution_device", None) for hook in hooks)
-    place = next((each for each in places if each is not None), None)
-    return torch.device(place if place is not None else part.device)
+    devices = (getattr(hook, "execution_device", None) for hook in hooks)
+    return torch.device(next((each for each in devices if each is not None), part.device))
 
 
 def configure_vae(vae: Any, plan: Plan) -> None:

@@ -73,16 +73,16 @@ class StoredLinear(torch.nn.Module):
 class StoredLinears:
     """All linear layers of a model, and which of them stay on the device."""
 
-    def __init__(self, model: torch.nn.Module, device: str, linear: torch.dtype, compute: torch.dtype) -> None:
+    def __init__(self, model: torch.nn.Module, device_name: str, linear: torch.dtype, compute: torch.dtype) -> None:
         """Replace the linear layers; move the rest to the device, where all but embeddings get the compute dtype."""
-        place, scratch = torch.device(device), Scratch(compute)
+        device, scratch = torch.device(device_name), Scratch(compute)
         self._layers: dict[str, StoredLinear] = {}
         for name, module in list(model.named_modules()):
             if isinstance(module, torch.nn.Linear):
                 assert module.bias is None, name
-                layer = self._layers[name] = StoredLinear(module.weight, place, linear, scratch)
+                layer = self._layers[name] = StoredLinear(module.weight, device, linear, scratch)
                 model.set_submodule(name, layer)
-        move_others(model, place, compute)
+        move_others(model, device, compute)
 
     def keep(self, most_bytes: int) -> None:
         """Let as many layers stay on the device as fit into `most_bytes`; the others are sent at each call and dropped after it."""
@@ -94,7 +94,7 @@ class StoredLinears:
             spare -= self._layers[name].pin(spare)
 
 
-def move_others(model: torch.nn.Module, place: torch.device, compute: torch.dtype) -> None:
+def move_others(model: torch.nn.Module, device: torch.device, compute: torch.dtype) -> None:
     """Move all but stored linear layers to the device, where all but embeddings get the compute dtype."""
     for module in model.modules():
         if isinstance(module, StoredLinear):
@@ -103,9 +103,9 @@ def move_others(model: torch.nn.Module, place: torch.device, compute: torch.dtyp
         if table:
             module.register_forward_hook(lambda _module, _given, rows: rows.to(compute))
         for weight in module.parameters(recurse=False):
-            weight.data = weight.data.to(place, weight.dtype if table else compute)
+            weight.data = weight.data.to(device, weight.dtype if table else compute)
         for buffer in module.buffers(recurse=False):  # angles of positions, which keep their precision, and packed numbers
-            buffer.data = buffer.data.to(place)
+            buffer.data = buffer.data.to(device)
 
 
 def choose_kept(sizes: Sequence[tuple[str, int]], most_bytes: int) -> frozenset[str]:

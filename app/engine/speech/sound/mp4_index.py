@@ -43,9 +43,9 @@ def put_index_first(source: IO[bytes], target: IO[bytes]) -> None:
     moved = bytearray(source.read(index.end - index.begin))
     _refuse_other_files(moved)
     _shift_offsets(moved, range(begin, index.begin))
-    for place, count in ((0, begin), (begin, index.begin - begin), (index.end, length - index.end)):
-        source.seek(place)
-        if place == begin:
+    for offset, count in ((0, begin), (begin, index.begin - begin), (index.end, length - index.end)):
+        source.seek(offset)
+        if offset == begin:
             target.write(moved)
         while count > 0 and (piece := source.read(min(count, PIECE_BYTES))):
             target.write(piece)
