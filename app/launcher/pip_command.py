@@ -89,12 +89,12 @@ def describe_progress(log: Path) -> tuple[Sentence, ...]:
         return ()
     if found[-1][1] is None:
         return (say("pip.installs", "installing packages"),)
-    file = found[-1][1].rsplit("/", 1)[-1]
+    package = found[-1][1].rsplit("/", 1)[-1]
     count = re.findall(r"^Progress (\d+) of (\d+)", text[found[-1].end() :], re.MULTILINE)
     done, total = (int(each) >> 20 for each in count[-1]) if count else (0, 0)
     if not total:
-        return (say("pip.file", "downloading {file}", file=file),)
-    return (say("pip.progress", "downloading {file}, {done} of {total} MB", file=file, done=done, total=total),)
+        return (say("pip.file", "downloading {file}", file=package),)
+    return (say("pip.progress", "downloading {file}, {done} of {total} MB", file=package, done=done, total=total),)
 
 
 def pip_install(slot: Path, log: Path, what: Sentence, *arguments: str) -> None:

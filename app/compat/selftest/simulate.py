@@ -22,11 +22,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from app.compat.attention.dispatch import HALVES
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import read_given
 from app.compat.selftest import failures
-from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, DeviceCall, DeviceFacts, DeviceLimits
+from app.compat.selftest.failures import ATTENTION, Aborted, DeviceCall, DeviceFacts, DeviceLimits
 
 aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")
