@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
     where = sys.stderr if args.json else sys.stdout
     print(format_machine(report.about), report.command, "", sep="\n", file=where, flush=True)
     for found in import_module(BENCHES[args.what][0]).measure(args):
-        for line in report.take(found):
+        for line in report.add(found):
             print(line, file=where, flush=True)
     values = report.to_json()
     if earlier is not None:

@@ -106,7 +106,7 @@ class Report:
     remarks: list[str] = field(default_factory=list)
     kinds: dict[str, Table] = field(default_factory=dict)
 
-    def take(self, found: Found) -> Iterator[str]:
+    def add(self, found: Found) -> Iterator[str]:
         if isinstance(found, Measured):
             if found.table.name not in self.tables:
                 self.kinds[found.table.name] = found.table

@@ -274,7 +274,7 @@ class JobLender:
             return
         del self._away[job.id]
         if isinstance(end.event, Finished) and kind_of(job.request).is_result(job.request, [*end.files.values()], away.longest_s):
-            self._hub.judged.take(end.machine)
+            self._hub.judged.accept(end.machine)
             self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
         else:
             self._hub.judged.refuse(end.machine, end.event)

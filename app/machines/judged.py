@@ -26,7 +26,7 @@ class Judged:
         self._heard_s: dict[str, float] = {}
         """When a machine said something of its tasks."""
 
-    def take(self, machine: str) -> None:
+    def accept(self, machine: str) -> None:
         self.done[machine] += 1
         self.failed.pop(machine, None)
 

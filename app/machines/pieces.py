@@ -45,7 +45,7 @@ class Pieces:
         asked: Request = self.parts.kind.ask_alone(self.request, place, self.seed)
         return asked
 
-    def take(self, place: int, files: Mapping[str, Path]) -> dict[str, Path] | None:
+    def accept(self, place: int, files: Mapping[str, Path]) -> dict[str, Path] | None:
         """Return what a machine made under the names that it has here; None if it is not what was asked for."""
         kind, names = self.parts.kind, self.parts.files.name_made(self.parts.kind.place_alone(place))
         if not set(names) <= files.keys():

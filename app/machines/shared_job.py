@@ -214,12 +214,12 @@ class SharedJob:
             self._take_back(task)
 
     def _keep(self, place: int, end: TaskEnd) -> None:
-        files = self.pieces.take(place, end.files) if isinstance(end.event, Finished) else None
+        files = self.pieces.accept(place, end.files) if isinstance(end.event, Finished) else None
         if files is None:
             self._hub.judged.refuse(end.machine, end.event)
             self._give_no_more(end.machine)
             return
-        self._hub.judged.take(end.machine)
+        self._hub.judged.accept(end.machine)
         known = self._hub.register.find(end.machine)
         try:
             part = self.pieces.tell(place, next(iter(files.values())))

@@ -107,7 +107,7 @@ def launch(options: LaunchOptions) -> int:
 def open_once(options: LaunchOptions) -> int:
     """Serve, or show the window that is already open."""
     instance = Instance(options.home.root)
-    if not instance.take():
+    if not instance.acquire():
         address = instance.find_running()
         tell(say("open.already", "Hearth is already open at {address}", address=address))
         if dropped := name_serving_options(options):

@@ -42,7 +42,7 @@ class Instance:
         self._lock, self._facts = FileLock(folder / "open.lock", timeout=0), folder / "open.json"
         self.id = secrets.token_hex(16)
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Try to become the only instance. The system frees the lock when its holder dies."""
         try:
             self._lock.acquire()

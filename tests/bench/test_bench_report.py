@@ -26,7 +26,7 @@ def make_report(seconds: float = 0.25) -> Report:
         Bound("peak", 1.2, most=1.1),
         Remark("a word"),
     ):
-        list(report.take(found))
+        list(report.add(found))
     return report
 
 
@@ -49,8 +49,8 @@ def test_the_form_of_the_json() -> None:
 def test_the_table_to_read() -> None:
     report = Report("speech", "hearth bench speech", ABOUT)
     lines = [
-        *report.take(Measured(TABLE, {"behind": 100, "way": "ours", "seconds": 0.25, "note": None})),
-        *report.take(Bound("peak", 1.2, most=1.1)),
+        *report.add(Measured(TABLE, {"behind": 100, "way": "ours", "seconds": 0.25, "note": None})),
+        *report.add(Bound("peak", 1.2, most=1.1)),
     ]
     assert [line.split() for line in lines] == [
         ["a", "row", "ms", "note"], ["100,", "ours", "250.0", "-"], ["peak:", "1.20", "(at", "most", "1.1:", "missed)"],

@@ -95,8 +95,8 @@ def save_part(folder: Path, **changes: object) -> dict[str, Path]:
 def test_only_the_part_that_was_asked_for_is_taken(changes: dict[str, object], tmp_path: Path) -> None:
     asked = pieces_of(tmp_path, TWO)
     files = save_part(tmp_path, **{"text": asked.parts.planned[1].words, **changes})
-    assert (asked.take(1, files) == files) is (not changes)
-    assert asked.take(0, files) is None and asked.take(1, {}) is None
+    assert (asked.accept(1, files) == files) is (not changes)
+    assert asked.accept(0, files) is None and asked.accept(1, {}) is None
 
 
 def test_what_a_helper_doubts_of_a_part_is_told_here(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_only_one_whole_picture_is_taken(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8)).save(tmp_path / "picture-0.png")
     (tmp_path / "other.png").write_bytes((tmp_path / "picture-0.png").read_bytes()[:40])
     right, broken = tmp_path / "picture-0.png", tmp_path / "other.png"
-    assert asked.take(2, {"picture-0.png": right}) == {"picture-2.png": right}
+    assert asked.accept(2, {"picture-0.png": right}) == {"picture-2.png": right}
     Image.new("1", (5000, 1)).save(tmp_path / "bomb.png")
-    assert asked.take(2, {"picture-0.png": tmp_path / "bomb.png"}) is None
-    assert asked.take(2, {"picture-0.png": broken}) is None and asked.take(2, {"a.png": right}) is None
+    assert asked.accept(2, {"picture-0.png": tmp_path / "bomb.png"}) is None
+    assert asked.accept(2, {"picture-0.png": broken}) is None and asked.accept(2, {"a.png": right}) is None

@@ -129,7 +129,7 @@ def test_why_a_machine_brought_nothing_is_known_and_only_what_arrived_whole_coun
         "a": "test.fails",
         "b": "helper.junk",
     }
-    table.judged.take("a")
+    table.judged.accept("a")
     assert [*table.judged.failed] == ["b"], "its next one came to something"
 
 

@@ -80,7 +80,7 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
             facts = json.loads((folder / "open.json").read_text())
             assert facts["address"] == address
     after = Instance(folder)
-    assert after.take(), "a lock dies with its holder"
+    assert after.acquire(), "a lock dies with its holder"
     after.release()
 
 
@@ -118,13 +118,13 @@ def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "open.json").write_text(json.dumps({"address": "http://127.0.0.1:9/", "id": "x", "process": 1}))
     (tmp_path / "open.lock").write_text("")
     first, second = Instance(tmp_path), Instance(tmp_path)
-    assert first.take() and not (tmp_path / "open.json").exists()
-    assert not second.take()
+    assert first.acquire() and not (tmp_path / "open.json").exists()
+    assert not second.acquire()
     with pytest.raises(Trouble) as caught:
         second.find_running(wait_s=0.3)
     assert caught.value.sentence.key == "open.silent"
     first.release()
-    assert second.take()
+    assert second.acquire()
     second.release()
 
 
@@ -133,7 +133,7 @@ def test_another_program_on_the_port_is_not_taken_for_hearth(tmp_path: Path) -> 
         line.bind(("127.0.0.1", 0))
         line.listen()
         first, second = Instance(tmp_path), Instance(tmp_path)
-        assert first.take()
+        assert first.acquire()
         first.publish(f"http://127.0.0.1:{line.getsockname()[1]}/")
         with pytest.raises(Trouble):
             second.find_running(wait_s=0.1)

@@ -149,7 +149,7 @@ class Parts:
         return part.index < len(self.planned) and part.text == self.planned[part.index].words
 
 
-def take(folder: Path, file: Path, name: str, machine: str) -> Path:
+def move_in(folder: Path, file: Path, name: str, machine: str) -> Path:
     """Put a file that another machine made into a job's folder, unless it is there by now; note whose it is."""
     path = folder / name
     if not path.is_file():

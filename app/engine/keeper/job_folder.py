@@ -17,7 +17,7 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed, Finished, Preview, Stopped
 from app.engine.jobs.journal import Job, State
-from app.engine.jobs.parts import DELIVERED, PAINTED, SPOKEN, drop_passing, read_machines, take
+from app.engine.jobs.parts import DELIVERED, PAINTED, SPOKEN, drop_passing, move_in, read_machines
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import Shelf
 from app.engine.keeper.delivery import Delivery
@@ -70,7 +70,7 @@ def show_preview(folder: Path, preview: Preview) -> Preview:
 def take_over_all(folder: Path, files: Mapping[str, Path], machine: str) -> tuple[str, ...]:
     """Put the results of a whole job into its folder; return them in order."""
     named = sorted(files.items(), key=lambda each: (len(each[0]), each[0]))
-    return tuple(str(take(folder / DELIVERED, file, name, machine)) for name, file in named)
+    return tuple(str(move_in(folder / DELIVERED, file, name, machine)) for name, file in named)
 
 
 def _name_speakers(folder: Path, machines: Mapping[str, str]) -> dict[str, object]:

@@ -15,7 +15,7 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished, PartDone, Preview, Sound, Step, Stopped
 from app.engine.jobs.journal import Journal
-from app.engine.jobs.parts import MACHINES, take
+from app.engine.jobs.parts import MACHINES, move_in
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
@@ -63,8 +63,8 @@ def test_a_picture_of_another_machine_is_kept_with_its_name_and_no_figures_of_th
     folder.mkdir()
     for name, content in (("here.png", b"own"), ("theirs.png", b"theirs"), ("late.png", b"late"), ("picture-0.png", b"own")):
         (folder / name).write_bytes(content)
-    theirs = take(folder, folder / "theirs.png", "picture-1.png", "Böx")
-    assert take(folder, folder / "late.png", "picture-0.png", "Late").read_bytes() == b"own", "what is there stays"
+    theirs = move_in(folder, folder / "theirs.png", "picture-1.png", "Böx")
+    assert move_in(folder, folder / "late.png", "picture-0.png", "Late").read_bytes() == b"own", "what is there stays"
     files = tuple(str(each) for each in (folder / "picture-0.png", theirs))
     step = Step(1, 1, 2.0, "steps", None, Reading(highest_bytes=7))
     move_to_shelf(shelf, job, Finished(files, 1.0, 2.0, "steps", 7), Progress(model="m").add(step), folder)
@@ -72,7 +72,7 @@ def test_a_picture_of_another_machine_is_kept_with_its_name_and_no_figures_of_th
     assert (own.rate, own.highest_bytes, own.plan) == (2.0, 7, {})
     assert (other.rate, other.highest_bytes, other.plan, other.model) == (0.0, 0, {"machine": "Böx"}, "m")
     (folder / MACHINES).write_text("[")
-    assert take(folder, folder / "late.png", "picture-2.png", "Late").read_bytes() == b"late", "a damaged note stops nothing"
+    assert move_in(folder, folder / "late.png", "picture-2.png", "Late").read_bytes() == b"late", "a damaged note stops nothing"
     database.close()
 
 

@@ -245,7 +245,7 @@ def test_a_command_repairs_nothing_while_a_window_is_open(place: Home) -> None:
     from app.ui.single_instance import Instance
 
     window = Instance(place.root)
-    assert window.take()
+    assert window.acquire()
     DAMAGES["garbage"](place.database, random.Random(SEED))
     before = place.database.read_bytes()
     try:
