@@ -32,7 +32,7 @@ from app.engine.models import catalog
 from app.engine.models.on_disk import find_limits
 from app.engine.pictures.steps import count_steps
 from app.engine.speech.sound import join_sound, spoken_parts
-from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound.join_sound import Finish, Segment
 from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text import script
 
@@ -110,7 +110,7 @@ def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
     assert isinstance(request, SpeechRequest)
     folder.mkdir(parents=True, exist_ok=True)
     limits = find_limits(home, request.model)
-    first, parts, made = draw_seed(request, folder), script.parse_script(request.text, limits).parts, list[Piece]()
+    first, parts, made = draw_seed(request, folder), script.parse_script(request.text, limits).parts, list[Segment]()
     began_s, frames = time.monotonic(), 0.0
     for index in request.only_parts or range(len(parts)):
         path, seed, text = SPOKEN.shown(folder, index), (first + index) % SEED_LIMIT, parts[index].text
@@ -129,7 +129,7 @@ def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
             spoken_parts.save(SpokenPart(text, seed, key, 0.5, True, codes, path), np.full(4000, 0.1 + index / 100, np.float32), 8000)
             note(home, "finished", seed)
             frames += parts[index].seconds * limits.frame_rate
-        made.append(Piece(path, 0.0))
+        made.append(Segment(path, 0.0))
         yield PartDone(index, len(parts), str(path), text, seed, 0.5)
     target = folder / f"speech.{request.format}"
     join_sound.join(made, target, Finish(request.format, 1.0, None, 0.0), to_json(request))

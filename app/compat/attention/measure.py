@@ -34,9 +34,9 @@ noisy."""
 NO_COARSER: Final = 1.2
 ROUNDING: Final = {"float64": 1e-14, "float32": 1e-6}
 """Error limits for all dtypes but half precision, where torch's own error is the limit."""
-PIECE: Final = 8_000_000_000
+CALL_OPERATIONS: Final = 8_000_000_000
 """Operations in one call, about 0.1 s on two cores: a user's request waits for at most two calls."""
-LONGEST_PIECE: Final = 2 * PIECE
+LONGEST_CALL: Final = 2 * CALL_OPERATIONS
 """Calls longer than this even when reduced are not measured, such as a large picture's decoder, run once per
 picture."""
 KEPT_QUERIES: Final = 1024
@@ -47,8 +47,8 @@ def operations(shape: Shape) -> int:
 
 
 def is_short(shape: Shape) -> bool:
-    """Return whether it can be measured in pieces short enough not to delay anyone."""
-    return operations(reduced(shape, PIECE, torch.get_num_threads())) <= LONGEST_PIECE
+    """Return whether it can be measured by calls short enough not to delay anyone."""
+    return operations(reduced(shape, CALL_OPERATIONS, torch.get_num_threads())) <= LONGEST_CALL
 
 
 def reduced(shape: Shape, most: int, at_once: int) -> Shape:
@@ -138,7 +138,7 @@ def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
 
 def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
     """Yield None after each short piece of work, so that the caller can stop, and finally the verdict."""
-    plan, small = plan_for(plan, shape.queries, shape.keys, shape.head_dim), reduced(shape, PIECE, torch.get_num_threads())
+    plan, small = plan_for(plan, shape.queries, shape.keys, shape.head_dim), reduced(shape, CALL_OPERATIONS, torch.get_num_threads())
     given = made(small, device)
     fast = multiplies_bfloat16()
     first = choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")

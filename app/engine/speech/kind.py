@@ -25,7 +25,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import find_limits, read_voice_limits
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.sound import arrived, join_sound, sound, spoken_parts
-from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound.join_sound import Finish, Segment
 from app.engine.speech.text import script, voices
 from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.script import ParsedScript
@@ -152,10 +152,10 @@ def join_parts(
     parsed: ParsedScript, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
 ) -> tuple[tuple[str, ...], float]:
     """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the seed that was drawn."""
-    pieces = [Piece(SPOKEN.shown(folder, place), parsed.parts[place].pause_before_s) for place in sorted(places)]
+    segments = [Segment(SPOKEN.shown(folder, place), parsed.parts[place].pause_before_s) for place in sorted(places)]
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
     file = target / SpeechKind().name_result(request)
-    return (str(file),), join_sound.join(pieces, file, finish, to_json(replace(request, seed=draw_seed(request, folder))))
+    return (str(file),), join_sound.join(segments, file, finish, to_json(replace(request, seed=draw_seed(request, folder))))
 
 
 def as_script(request: Request) -> SpeechRequest | None:

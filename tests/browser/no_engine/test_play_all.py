@@ -16,7 +16,7 @@ from app.engine.jobs.events import PartDone, Step
 from app.engine.jobs.events import Sound as SoundPiece
 from app.engine.jobs.request import SpeechRequest
 from app.engine.speech.sound import join_sound, sound
-from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound.join_sound import Finish, Segment
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.window import go, needs_chromium, open_page, shut_out
@@ -146,7 +146,7 @@ def test_play_all_sounds_as_the_joined_file(
     parts = [speak(folder, index, seconds, 0.1 * (1 + index)) for index, seconds in enumerate(lengths)]
     assert len(split) == 3 and [part.pause_before_s for part in split[1:]] == [0.6, 0.4]
     join_sound.join(
-        [Piece(path, part.pause_before_s) for path, part in zip(parts, split, strict=True)],
+        [Segment(path, part.pause_before_s) for path, part in zip(parts, split, strict=True)],
         tmp_path / "joined.wav", Finish("wav", speed, loudness, tail_s=0.0), {},
     )  # fmt: skip
     joined, _ = sound.read(tmp_path / "joined.wav")

@@ -219,13 +219,13 @@ def test_what_is_measured_is_short(family: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)  # whatever this computer has, and tests before this one set
     for call in (*DIA, *(each for size in SIZES for each in picture(family, size, size))):
         shape = call.shape("float32")
-        few = reduced(shape, measure.PIECE, 2)
+        few = reduced(shape, measure.CALL_OPERATIONS, 2)
         assert few.keys == shape.keys and few.groups == shape.groups and few.head_dim == shape.head_dim
         assert few.batch * few.heads * few.queries <= shape.batch * shape.heads * shape.queries
         work = 4 * few.batch * few.heads * few.queries * few.keys * few.head_dim
         assert operations(few) == work
-        assert is_short(shape) is (work <= measure.LONGEST_PIECE)
-        assert work <= max(measure.PIECE, 4 * 4 * few.groups * measure.KEPT_QUERIES * few.keys * few.head_dim)
+        assert is_short(shape) is (work <= measure.LONGEST_CALL)
+        assert work <= max(measure.CALL_OPERATIONS, 4 * 4 * few.groups * measure.KEPT_QUERIES * few.keys * few.head_dim)
 
 
 @pytest.mark.parametrize("model", [each for each in catalog.CATALOG if not each.starter], ids=lambda each: each.id)

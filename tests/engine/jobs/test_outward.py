@@ -17,7 +17,7 @@ from app.engine.jobs.outward import public_name, strip_paths
 from app.engine.jobs.request import FORMATS, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.pictures.files import picture_settings
 from app.engine.speech.sound import join_sound, sound
-from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound.join_sound import Finish, Segment
 from app.engine.speech.sound.recode import recode
 from app.engine.speech.text import voices
 from app.ui import window
@@ -72,11 +72,11 @@ def test_a_picture_carries_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("coding", FORMATS)
 def test_a_sound_carries_names_and_still_tells_who_spoke_it(coding: str, tmp_path: Path) -> None:
-    piece, path = Piece(Path(write_clip(tmp_path / "part.wav", 1))), tmp_path / f"s.{coding}"
-    join_sound.join([piece], path, Finish(coding), to_json(SPEECH))
+    segment, path = Segment(Path(write_clip(tmp_path / "part.wav", 1))), tmp_path / f"s.{coding}"
+    join_sound.join([segment], path, Finish(coding), to_json(SPEECH))
     assert b"olivia" not in path.read_bytes()
     assert from_json(sound.read_settings(path) or {}) == TOLD_SPEECH and voices.find_speaker(path) == "dia"
-    join_sound.join([piece], path, Finish(coding), to_json(dataclasses.replace(SPEECH, model="starter-voice")))
+    join_sound.join([segment], path, Finish(coding), to_json(dataclasses.replace(SPEECH, model="starter-voice")))
     assert voices.find_speaker(path) == "starter-voice"
 
 

@@ -19,7 +19,7 @@ from app.engine.jobs.shelf import Shelf
 from app.engine.keeper.made_from import read_request
 from app.engine.pictures.files import picture_settings
 from app.engine.speech.sound import sound
-from app.engine.speech.sound.join_sound import Finish, Piece, join
+from app.engine.speech.sound.join_sound import Finish, Segment, join
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_picture_says_its_own_seed_steps_and_guidance(database: Database, tmp_
 def test_a_sound_says_its_own_seed(database: Database, tmp_path: Path) -> None:
     asked = SpeechRequest("[S1] Hello.", voice=VoicePrompt("/home/me/mum.wav", "Hello."))
     sound.write(part := tmp_path / "part.wav", np.zeros(1600, np.float32), 16000)
-    join([Piece(part, 0.0)], file := tmp_path / "a.wav", Finish("wav", 1.0, None, 0.0), to_json(replace(asked, seed=5)))
+    join([Segment(part, 0.0)], file := tmp_path / "a.wav", Finish("wav", 1.0, None, 0.0), to_json(replace(asked, seed=5)))
     assert read_request(shelve(database, asked, file)) == replace(asked, seed=5)
 
 

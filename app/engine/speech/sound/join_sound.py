@@ -22,7 +22,9 @@ PEAK = 10 ** (-1 / 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Segment:
+    """A finished part's sound."""
+
     path: Path
     pause_before_s: float = 0.0
 
@@ -38,12 +40,12 @@ class Finish:
     """Silence at the end."""
 
 
-def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[str, Any]) -> float:
+def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: dict[str, Any]) -> float:
     """Write the file atomically; return its length in seconds."""
-    pieces = tuple(pieces)
-    rate = max(sound.measure(piece.path).rate for piece in pieces)
+    segments = tuple(segments)
+    rate = max(sound.measure(segment.path).rate for segment in segments)
     out_rate = sound.choose_rate(finish.coding, rate)
-    gain = choose_gain((measure_loudness(*read_spoken(piece.path)) for piece in pieces), finish.loudness_lufs)
+    gain = choose_gain((measure_loudness(*read_spoken(segment.path)) for segment in segments), finish.loudness_lufs)
     fade = int(FADE_S * out_rate)
     written = 0
     with sound.replacing(target) as unfinished:
@@ -55,13 +57,13 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
                 written += len(samples)
 
             held = np.zeros(fade, np.float32)  # the fading end of the previous part; the next one fades in over it
-            for piece in pieces:
-                samples, own_rate = read_spoken(piece.path)
+            for segment in segments:
+                samples, own_rate = read_spoken(segment.path)
                 samples = sound.resample(stretch(samples, own_rate, finish.speed), own_rate, out_rate) * gain
                 samples = fade_edges(samples, fade)
-                if piece.pause_before_s > 0:
+                if segment.pause_before_s > 0:
                     put(held)
-                    put(np.zeros(int(piece.pause_before_s * out_rate), np.float32))
+                    put(np.zeros(int(segment.pause_before_s * out_rate), np.float32))
                     held = np.zeros(fade, np.float32)
                 samples[:fade] += held
                 put(samples[:-fade])

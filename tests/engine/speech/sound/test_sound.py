@@ -15,7 +15,7 @@ import soundfile
 from app.base.trouble import Trouble
 from app.engine.jobs.request import SpeechRequest, from_json, to_json
 from app.engine.speech.sound import join_sound, sound
-from app.engine.speech.sound.join_sound import Finish, Piece
+from app.engine.speech.sound.join_sound import Finish, Segment
 from tests.support.places import TOP
 
 
@@ -43,7 +43,7 @@ def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate
     request = SpeechRequest(text="[S1] Ünïcødé, “quotes”, \\ and 漢字. " * 3, seed=7, voice=None, format=coding, temperature=1.25)
     target = tmp_path / f"out.{coding}"
     source = part(tmp_path / "part-000.wav", tone(2, rate), rate)
-    seconds = join_sound.join([Piece(source)], target, Finish(coding, tail_s=0.5), to_json(request))
+    seconds = join_sound.join([Segment(source)], target, Finish(coding, tail_s=0.5), to_json(request))
     assert seconds == pytest.approx(2.5, abs=0.01)
     samples, out_rate = sound.read(target)
     assert out_rate == (48000 if coding == "opus" and rate == 44100 else rate)
@@ -57,7 +57,7 @@ def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate
 def test_long_scripts_fit_in_the_tags(tmp_path: Path, coding: str) -> None:
     request = SpeechRequest(text="[S1] The quick brown fox jumps over the lazy dog. é" * 2000)
     target = tmp_path / f"out.{coding}"
-    join_sound.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), to_json(request))
+    join_sound.join([Segment(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), to_json(request))
     assert from_json(sound.read_settings(target) or {}) == request
     assert len(sound.read(target)[0]) > 16000
 
@@ -66,7 +66,7 @@ def test_an_opus_file_without_room_for_its_settings_is_still_a_file(tmp_path: Pa
     noise = np.random.default_rng(0).integers(0x4E00, 0x9FFF, 60_000)
     settings = to_json(SpeechRequest(text="".join(map(chr, noise))))
     target = tmp_path / "out.opus"
-    join_sound.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish("opus"), settings)
+    join_sound.join([Segment(part(tmp_path / "part.wav", tone(1)))], target, Finish("opus"), settings)
     assert sound.read_settings(target) is None
     assert len(sound.read(target)[0]) > 16000
 
@@ -123,7 +123,7 @@ def test_a_small_file_of_many_channels_and_a_high_rate_takes_little_memory(tmp_p
 
 def test_a_part_at_a_rate_that_no_voice_has_is_told(tmp_path: Path) -> None:
     """The stretcher never ended at 10 Hz, and crashed at 2."""
-    parts = [Piece(tmp_path / f"{rate}.wav") for rate in (24_000, 10)]
+    parts = [Segment(tmp_path / f"{rate}.wav") for rate in (24_000, 10)]
     for part in parts:
         sound.write(part.path, tone(1), int(part.path.stem))
     with pytest.raises(Trouble, match=r"10\.wav has 1 channel at 10 Hz"):
@@ -151,9 +151,9 @@ def test_silence_around_speech_is_found() -> None:
 
 def test_joints_do_not_click(tmp_path: Path) -> None:
     """Parts that begin and end in the middle of a loud wave."""
-    pieces = [Piece(part(tmp_path / f"part-{index}.wav", tone(0.5, hertz=237.0)[13:-29])) for index in range(3)]
+    segments = [Segment(part(tmp_path / f"part-{index}.wav", tone(0.5, hertz=237.0)[13:-29])) for index in range(3)]
     target = tmp_path / "out.wav"
-    join_sound.join([*pieces, Piece(pieces[0].path, 0.25)], target, Finish(loudness_lufs=None, tail_s=0), {})
+    join_sound.join([*segments, Segment(segments[0].path, 0.25)], target, Finish(loudness_lufs=None, tail_s=0), {})
     samples, rate = sound.read(target)
     steepest = np.abs(np.diff(tone(0.5, hertz=237.0))).max()
     assert np.abs(np.diff(samples)).max() <= 1.15 * steepest
@@ -166,7 +166,7 @@ def test_joints_do_not_click(tmp_path: Path) -> None:
 @pytest.mark.parametrize("speed", [0.5, 0.8, 1.25, 2.0])
 def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
     source = part(tmp_path / "part.wav", tone(3, hertz=440.0))
-    seconds = join_sound.join([Piece(source)], tmp_path / "out.wav", Finish(speed=speed, tail_s=0), {})
+    seconds = join_sound.join([Segment(source)], tmp_path / "out.wav", Finish(speed=speed, tail_s=0), {})
     assert seconds == pytest.approx(3 / speed, rel=0.01)
     samples, rate = sound.read(tmp_path / "out.wav")
     assert pitch(samples, rate) == pytest.approx(440, abs=3)
@@ -182,13 +182,13 @@ def test_speed_without_its_library_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     noise = [(rng.standard_normal(32000) * level).astype(np.float32) for level in (0.02, 0.04)]
-    pieces = [Piece(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
-    join_sound.join(pieces, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
+    segments = [Segment(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
+    join_sound.join(segments, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
     samples, rate = sound.read(tmp_path / "out.wav")
     assert join_sound.measure_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
     before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
-    join_sound.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
+    join_sound.join(segments, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
     assert 0.85 < np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= 0.892, "1 dB below the largest number"
 
 
@@ -199,7 +199,7 @@ def test_the_loudness_asked_for_is_measured_in_the_result(tmp_path: Path, second
 
     source = part(tmp_path / "part.wav", tone(seconds, hertz=440.0, loud=0.05))
     for wanted in (-30.0, -20.0):
-        join_sound.join([Piece(source)], tmp_path / "out.wav", Finish(loudness_lufs=wanted, tail_s=0), {})
+        join_sound.join([Segment(source)], tmp_path / "out.wav", Finish(loudness_lufs=wanted, tail_s=0), {})
         samples, rate = sound.read(tmp_path / "out.wav")
         heard = samples[128:-128]  # without the fades
         assert pyloudnorm.Meter(rate).integrated_loudness(np.resize(heard, 2 * rate)) == pytest.approx(wanted, abs=0.6)
@@ -207,14 +207,14 @@ def test_the_loudness_asked_for_is_measured_in_the_result(tmp_path: Path, second
 
 @pytest.mark.filterwarnings("error")
 def test_silent_and_tiny_parts_are_joined_too(tmp_path: Path) -> None:
-    pieces = [
-        Piece(part(tmp_path / "part-0.wav", silence(1))),
-        Piece(part(tmp_path / "part-1.wav", tone(0.1))),
-        Piece(part(tmp_path / "part-2.wav", tone(0.001))),
+    segments = [
+        Segment(part(tmp_path / "part-0.wav", silence(1))),
+        Segment(part(tmp_path / "part-1.wav", tone(0.1))),
+        Segment(part(tmp_path / "part-2.wav", tone(0.001))),
     ]
-    seconds = join_sound.join(pieces, tmp_path / "out.wav", Finish(tail_s=0.3, speed=1.3), {})
+    seconds = join_sound.join(segments, tmp_path / "out.wav", Finish(tail_s=0.3, speed=1.3), {})
     assert seconds == pytest.approx(1 / 1.3 + 0.1 / 1.3 + 0.3, abs=0.05)
-    assert join_sound.join(pieces[:1], tmp_path / "silent.wav", Finish(), {}) > 1
+    assert join_sound.join(segments[:1], tmp_path / "silent.wav", Finish(), {}) > 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it limits no file's size")
