@@ -20,7 +20,7 @@ PACKED_MOST: Final = {b"iCCP": 1, b"zTXt": 32, b"iTXt": 32}
 """How many chunks of each kind that Pillow unpacks, up to 1 MB each: 4,000 colour profiles kept a thread busy for 20 s."""
 EXIF: Final = b"Exif\0\0"
 MULTIPLE: Final = b"MPF\0"
-PIECE_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 20
 EXIF_PARTS_MOST: Final = 64
 """Of a JPEG. Pillow copies all that it has for each part more: 1,000 of 64 KB kept a thread busy for 21 s. A picture has one to 17."""
 SCANS_MOST: Final = 200
@@ -46,7 +46,7 @@ FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 class BoundedReads(io.BufferedReader):
-    """A file whose header must not be read in too many pieces."""
+    """A file whose header must not be read in too many blocks."""
 
     _left: float = READS_MOST
 
@@ -57,7 +57,7 @@ class BoundedReads(io.BufferedReader):
         return super().read(size)
 
     def end_of_header(self) -> None:
-        """Pixels follow: of a large picture they come in any number of pieces."""
+        """Pixels follow: of a large picture they come in any number of blocks."""
         self._left = math.inf
 
 
@@ -129,13 +129,13 @@ def _list_segments(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 def _find_marker(file: IO[bytes]) -> int | None:
     """Return the next marker and leave the file behind it; pixels and restarts are skipped."""
     size = 64
-    while len(piece := file.read(size)) > 1:
-        if found := MARKER.search(piece):
-            file.seek(found.end() - len(piece), io.SEEK_CUR)
-            return piece[found.end() - 1]
-        if piece.endswith(b"\xff"):
+    while len(block := file.read(size)) > 1:
+        if found := MARKER.search(block):
+            file.seek(found.end() - len(block), io.SEEK_CUR)
+            return block[found.end() - 1]
+        if block.endswith(b"\xff"):
             file.seek(-1, io.SEEK_CUR)
-        size = min(size * 4, PIECE_BYTES)
+        size = min(size * 4, BLOCK_BYTES)
     return None
 
 

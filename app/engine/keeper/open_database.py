@@ -28,7 +28,7 @@ from app.engine.keeper.shelf_refill import correct, find_unlisted
 
 SIDE_FILES: Final = ("-wal", "-shm")
 WAL_STARTS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
-PIECE_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 20
 FILLED_IN: Final[Mapping[str, object]] = {
     "attempts": 0, "runner": "", "words": "", "rate": 0.0, "unit": "", "elapsed_s": 0.0, "highest_bytes": 0, "favourite": 0, "plan": "{}",
 }  # fmt: skip
@@ -112,7 +112,7 @@ def _require_readable(file: Path, broken: Exception | None = None) -> None:
         for part in (file, *(Path(f"{file}{side}") for side in SIDE_FILES)):
             if part.is_file():
                 with part.open("rb") as opened:
-                    while opened.read(PIECE_BYTES):
+                    while opened.read(BLOCK_BYTES):
                         pass
     except OSError as unread:
         fault = unread

@@ -19,7 +19,7 @@ from app.engine.jobs.request import Request
 NAME_BYTES: Final = 200
 """Of a copy's name; file systems take 255, and an unfinished file's is longer."""
 NOTE_BYTES: Final = 1 << 20
-PIECE_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 20
 
 
 def adopt(home: Home, request: Request) -> Request:
@@ -34,8 +34,8 @@ def _adopt(home: Home, path: str, clip: bool) -> str:
         return path
     try:
         hashed = hashlib.sha256()
-        for piece in _read(file):
-            hashed.update(piece)
+        for block in _read(file):
+            hashed.update(block)
         name = hashed.hexdigest()[:32]
         copy = home.scratch / "uploads" / name / (file.name if len(os.fsencode(file.name)) <= NAME_BYTES else name + file.suffix[:16])
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -52,17 +52,17 @@ def _adopt(home: Home, path: str, clip: bool) -> str:
 
 def _copy(file: Path, to: Path) -> None:
     with replacing(to) as unfinished, unfinished.open("wb") as copy:
-        for piece in _read(file):
-            copy.write(piece)
+        for block in _read(file):
+            copy.write(block)
 
 
 def _read(file: Path) -> Iterator[bytes]:
     """Yield as much of a file as it says that it has: some of the system's own have no end."""
     with open_regular(file) as opened:
         left = os.fstat(opened.fileno()).st_size
-        while left > 0 and (piece := opened.read(min(left, PIECE_BYTES))):
-            left -= len(piece)
-            yield piece
+        while left > 0 and (block := opened.read(min(left, BLOCK_BYTES))):
+            left -= len(block)
+            yield block
 
 
 def require_own(home: Home, request: Request) -> None:

@@ -27,7 +27,7 @@ from app.engine.models.model import Model, list_sources
 
 AT_ONCE: Final = 2
 WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)
-"""Waits between attempts without new bytes; any received piece starts the list again."""
+"""Waits between attempts without new bytes; any received block starts the list again."""
 LINE_WAIT_S: Final = 15.0
 """Between looks for a connection, where there is none."""
 RATE_OVER_S: Final = 8.0

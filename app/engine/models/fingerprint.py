@@ -12,8 +12,8 @@ from app.engine.models.model_folder import holds
 
 WHOLE_BYTES: Final = 16 << 20
 """Up to here a file is read whole: pictures, settings."""
-PIECE_BYTES: Final = 1 << 16
-PIECES: Final = 64
+BLOCK_BYTES: Final = 1 << 16
+BLOCKS: Final = 64
 """Of a larger file, evenly spread: its beginning, with names and shapes, and its end are among them. Other weights differ in all."""
 _KINDS: Final = ("*.safetensors", "*.json")
 
@@ -28,9 +28,9 @@ def fingerprint(path: Path) -> str:
             if size <= WHOLE_BYTES:
                 digest.update(opened.read())
                 continue
-            for piece in range(PIECES):
-                opened.seek(piece * (size - PIECE_BYTES) // (PIECES - 1))
-                digest.update(opened.read(PIECE_BYTES))
+            for block in range(BLOCKS):
+                opened.seek(block * (size - BLOCK_BYTES) // (BLOCKS - 1))
+                digest.update(opened.read(BLOCK_BYTES))
     return digest.hexdigest()
 
 

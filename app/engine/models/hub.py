@@ -30,7 +30,7 @@ from app.engine.models.safetensors import PICKLES
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
 WEIGHTS: Final = frozenset({".safetensors", ".gguf"})
-CHUNK_BYTES: Final = 1 << 22
+BLOCK_BYTES: Final = 1 << 22
 TIMEOUT: Final = httpx2.Timeout(15.0, read=30.0)
 LINE_TIMEOUT_S: Final = 3.0
 """The person waits for this answer."""
@@ -135,7 +135,7 @@ def new_digest(file: File) -> Digest:
 
 
 def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None = None) -> None:
-    """Fetch a file into the cache, resuming an earlier attempt. `tell` is called for each piece and may raise to
+    """Fetch a file into the cache, resuming an earlier attempt. `tell` is called for each block and may raise to
     stop."""
     folder = repo_folder(models, listing.source.repo)
     blob, pointer = folder / "blobs" / file.etag, folder / "snapshots" / listing.commit / file.path
@@ -159,9 +159,9 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
     digest, have = new_digest(file), 0
     if part.exists():
         with part.open("rb") as kept:
-            while piece := kept.read(CHUNK_BYTES):
-                digest.update(piece)
-                have += len(piece)
+            while block := kept.read(BLOCK_BYTES):
+                digest.update(block)
+                have += len(block)
                 tell(0)
     if have < file.size_bytes or not part.exists():
         url = hf_hub_url(listing.source.repo, file.path, revision=listing.commit, endpoint=endpoint)
@@ -175,11 +175,11 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
                 digest, have = new_digest(file), 0
             # Unbuffered, so that a killed program leaves all received bytes on disk.
             with part.open("ab" if have else "wb", buffering=0) as out:
-                for piece in answer.iter_bytes():
-                    out.write(piece)
-                    digest.update(piece)
-                    have += len(piece)
-                    tell(len(piece))
+                for block in answer.iter_bytes():
+                    out.write(block)
+                    digest.update(block)
+                    have += len(block)
+                    tell(len(block))
     if have < file.size_bytes:
         raise CutError(file.path)
     if have > file.size_bytes or digest.hexdigest() != file.etag:

@@ -22,7 +22,7 @@ WAIT_MOST_S: Final = 120.0
 """If the hub asks for a longer wait, the download stops until the user resumes it."""
 WRONG_MOST: Final = 2
 TELL_EVERY_S: Final = 0.1
-"""Pieces arrive more often than anyone looks."""
+"""Blocks arrive more often than anyone looks."""
 T = TypeVar("T")
 
 
@@ -76,7 +76,7 @@ class Transfer:
         waits_s: Sequence[float],
         line_wait_s: float | None,
     ) -> None:
-        """`waits_s`: between attempts without new bytes; any received piece starts the list again. `line_wait_s`: without a connection, look for
+        """`waits_s`: between attempts without new bytes; any received block starts the list again. `line_wait_s`: without a connection, look for
         one so often until it is there; None: fail after `waits_s`."""
         self._tell, self._halted, self._models, self._title, self._sources = tell, halted, models, title, sources
         self._endpoint, self._waits_s, self._line_wait_s = endpoint, tuple(waits_s), line_wait_s

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any, Final
 
 MESSAGE_BYTES: Final = 64 << 20
-"""Files travel in pieces of 1 MiB; a task's text is a script of a million letters at most."""
+"""Files travel in blocks of 1 MiB; a task's text is a script of a million letters at most."""
 HANDSHAKE_S: Final = 10.0
 HANDSHAKES_MOST: Final = 16
 """At the same time, with one address: strangers would otherwise take up the connections that a process may have."""

@@ -32,7 +32,7 @@ Ticks and the system monitor, which nobody reads here, would wake every idle mac
 
 TASKS_MOST: Final = 2
 """That a helper has at once: one in its engine, and one that waits there or whose results travel."""
-PIECE_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 20
 """Of a file, in one message."""
 
 

@@ -18,7 +18,7 @@ from app.machines.cluster.roles import REMOVED, find_machine
 from app.machines.joining.certificates import MAIN_NAME
 
 HELPER_BYTES: Final = 4 << 20
-"""Of one message: a piece of a file takes one MiB, what a helper says of itself at most another."""
+"""Of one message: a block of a file takes one MiB, what a helper says of itself at most another."""
 CONTAINERS_MOST: Final = 20_000
 LENGTH_MOST: Final = 4096
 """Of one list or table. The parser sets memory aside for as many as are announced, at each of its 1,024 depths."""

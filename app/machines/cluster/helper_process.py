@@ -15,7 +15,7 @@ from distributed.comm import Comm, connect
 from distributed.core import Status
 
 from app.machines.cluster import dask_settings
-from app.machines.cluster.dask_settings import PIECE_BYTES
+from app.machines.cluster.dask_settings import BLOCK_BYTES
 from app.machines.cluster.pipe import Listener, Message, Pipe
 from app.machines.cluster.roles import HELLO
 from app.machines.cluster.scheduler import EVENT_TOPIC
@@ -37,7 +37,7 @@ class Helper:
         self._announced: list[str] = []
         """Addresses at which somebody says that the main machine is; only its certificate tells."""
         self._pipe, self._errands = pipe, Errands(pipe, self._scratch / "files")
-        self._models = ModelFetch(pipe, self._ask_for_piece)
+        self._models = ModelFetch(pipe, self._ask_for_block)
         self._closing, self._paused = asyncio.Event(), False
         self._facts: Any = None
         self._worker: HelperWorker | None = None
@@ -67,7 +67,7 @@ class Helper:
             case _:
                 self._errands.hear(message)
 
-    def _ask_for_piece(self, **values: Any) -> dict[str, Any]:
+    def _ask_for_block(self, **values: Any) -> dict[str, Any]:
         """Called in the thread that fetches a model."""
         worker = self._worker
         if worker is None:
@@ -164,7 +164,7 @@ _PART: Final = ".part"
 
 class ModelFetch:
     def __init__(self, pipe: Listener, ask: Callable[..., dict[str, Any]]) -> None:
-        """`ask`: the main machine, for a piece; it raises whatever where there is none."""
+        """`ask`: the main machine, for a block; it raises whatever where there is none."""
         self._pipe, self._ask = pipe, ask
         self._turn, self._attempt = threading.Lock(), 0
 
@@ -178,7 +178,7 @@ class ModelFetch:
         self._attempt += 1
 
     def _wait_and_run(self, attempt: int, model: str, files: dict[str, int], folder: Path) -> None:
-        with self._turn:  # the one before may have a piece on its way to the same file
+        with self._turn:  # the one before may have a block on its way to the same file
             self._run(attempt, model, files, folder)
 
     def _run(self, attempt: int, model: str, files: dict[str, int], folder: Path) -> None:
@@ -198,14 +198,14 @@ class ModelFetch:
         self._pipe.tell("model-here", model=model)
 
     def _fetch(self, model: str, sha256: str, size: int, path: Path) -> Any:
-        """Fetch one file, going on with what is there; yield the length of each piece. Raise ValueError if it is another file."""
+        """Fetch one file, going on with what is there; yield the length of each block. Raise ValueError if it is another file."""
         part, digest, have = path.with_name(f"{sha256}{_PART}"), hashlib.sha256(), 0
         if part.is_file():
             with part.open("rb") as kept:
-                while piece := kept.read(PIECE_BYTES):
-                    digest.update(piece)
-                    have += len(piece)
-                    yield len(piece)
+                while block := kept.read(BLOCK_BYTES):
+                    digest.update(block)
+                    have += len(block)
+                    yield len(block)
         with part.open("ab") as file:
             while have < size:
                 data = self._ask(model=model, sha256=sha256, offset=have).get("data")

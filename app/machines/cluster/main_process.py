@@ -31,7 +31,7 @@ WAITING_MOST: Final = 8
 """Of a task's begun files, until Hearth has looked at them."""
 QUESTION_LETTERS: Final = 100
 REFUSALS_MOST: Final = 3
-"""Of one task's pieces; then it ends without a result."""
+"""Of one task's blocks; then it ends without a result."""
 FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9]{1,11}")
 """Of a result; no path in disguise."""
 
@@ -110,7 +110,7 @@ class TaskDesk:
         if operation == "hearth_hello":
             return self._greet(machine, message)
         if operation == "hearth_fetch" and "model" in message:
-            return read_piece(self._offered.get((machine, str(message["model"])), {}), message)
+            return read_block(self._offered.get((machine, str(message["model"])), {}), message)
         id_ = str(message.get("task"))
         task = self._tasks.get(id_)
         if task is None or self.scheduler.find_machine_of(id_) != machine:
@@ -120,19 +120,19 @@ class TaskDesk:
         if operation == "hearth_end":
             self._end(id_, machine, message.get("event"), {name: str(task.results.folder / name) for name in task.results.kept})
             return {}
-        answer = read_piece(task.files, message) if operation == "hearth_fetch" else self._take(id_, task, message)
+        answer = read_block(task.files, message) if operation == "hearth_fetch" else self._take(id_, task, message)
         task.refusals += "refused" in answer
         if task.refusals >= REFUSALS_MOST:  # it would compute the same again and again
             self._end(id_, machine, None, {})
         return answer
 
     def _take(self, id_: str, task: Task, message: dict[str, Any]) -> dict[str, Any]:
-        """Write a piece of a file; hand on what is made so far of a task as soon as it is whole, out of the way of the next one."""
+        """Write a block of a file; hand on what is made so far of a task as soon as it is whole, out of the way of the next one."""
         if not message.get("begun"):
-            return write_piece(task.results, message)
+            return write_block(task.results, message)
         if not is_name(message.get("name")):
             return {"refused": "odd"}
-        answer = write_piece(task.begun, message)
+        answer = write_block(task.begun, message)
         for name in [*task.begun.kept]:
             del task.begun.kept[name], task.begun.writing[name]
             arrived, whole = task.begun.folder / name, task.begun.folder / "whole"
@@ -180,21 +180,21 @@ class TaskDesk:
             self._end(task, machine, None, {})
 
 
-def read_piece(files: Mapping[str, str], message: dict[str, Any]) -> dict[str, Any]:
-    """Return a piece of a file that a task or a model needs. `files`: those that the machine may have."""
+def read_block(files: Mapping[str, str], message: dict[str, Any]) -> dict[str, Any]:
+    """Return a block of a file that a task or a model needs. `files`: those that the machine may have."""
     path, offset = files.get(str(message.get("sha256"))), message.get("offset")
     if path is None or not isinstance(offset, int) or offset < 0:
         return {"refused": "not-yours"}
     try:
         with Path(path).open("rb") as file:
             file.seek(offset)
-            return {"data": file.read(dask_settings.PIECE_BYTES)}
+            return {"data": file.read(dask_settings.BLOCK_BYTES)}
     except OSError:  # it was deleted since
         return {"refused": "gone"}
 
 
-def write_piece(arriving: Arriving, message: dict[str, Any]) -> dict[str, Any]:
-    """Append a piece to a file; the last one is checked against its hash."""
+def write_block(arriving: Arriving, message: dict[str, Any]) -> dict[str, Any]:
+    """Append a block to a file; the last one is checked against its hash."""
     name, offset, data = str(message.get("name")), message.get("offset"), message.get("data")
     if not FILE_NAME.fullmatch(name) or not isinstance(data, bytes) or not isinstance(offset, int):
         return {"refused": "odd"}

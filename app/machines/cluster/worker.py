@@ -18,7 +18,7 @@ from distributed import Reschedule, Worker
 from app.base import atomic_write
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed
-from app.machines.cluster.dask_settings import PIECE_BYTES, TASKS_MOST
+from app.machines.cluster.dask_settings import BLOCK_BYTES, TASKS_MOST
 from app.machines.cluster.pipe import Listener, Message
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.tasks import event_json, fetched_files
@@ -147,12 +147,12 @@ def _send(worker: HelperWorker, task: str, name: str, path: Path, begun: bool = 
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         while True:
-            data = file.read(PIECE_BYTES)
+            data = file.read(BLOCK_BYTES)
             digest.update(data)
             last = offset + len(data) >= size
-            piece = {"task": task, "name": name, "offset": offset, "data": data, "last": last, "sha256": digest.hexdigest() if last else ""}
-            piece["begun"] = begun
-            worker.ask(lambda piece=piece: worker.scheduler.hearth_keep(**piece))  # type: ignore[misc]
+            block = {"task": task, "name": name, "offset": offset, "data": data, "last": last, "sha256": digest.hexdigest() if last else ""}
+            block["begun"] = begun
+            worker.ask(lambda block=block: worker.scheduler.hearth_keep(**block))  # type: ignore[misc]
             offset += len(data)
             if last:
                 return

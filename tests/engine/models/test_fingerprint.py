@@ -40,7 +40,7 @@ def test_any_other_file_makes_another_one(name: str, tmp_path: Path) -> None:
 
 def test_a_large_file_is_read_in_pieces_from_beginning_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prints, "WHOLE_BYTES", 1000)
-    monkeypatch.setattr(prints, "PIECE_BYTES", 10)
+    monkeypatch.setattr(prints, "BLOCK_BYTES", 10)
     file = tmp_path / "model.safetensors"
     content = bytearray(b"a" * 10_000)
     file.write_bytes(content)

@@ -56,7 +56,7 @@ def test_other_bytes_are_dropped(sent: bytes, size: int, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_is_left_within_a_piece(tmp_path: Path) -> None:
+def test_it_is_left_within_a_block(tmp_path: Path) -> None:
     place = Place(DATA, tmp_path)
     asked = place._ask
 

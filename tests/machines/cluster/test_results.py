@@ -48,7 +48,7 @@ def test_a_result_is_kept_only_whole(tmp_path: Path) -> None:
     task = process.Arriving(tmp_path, 1 << 20)
 
     def put(name: str, offset: object, data: object, last: bool = False, sha256: str = "") -> dict[str, object]:
-        return process.write_piece(task, {"name": name, "offset": offset, "data": data, "last": last, "sha256": sha256})
+        return process.write_block(task, {"name": name, "offset": offset, "data": data, "last": last, "sha256": sha256})
 
     for name in ("../a.png", "a/b.png", "a", ".png", "A.PNG", "a.png/", "\\a.png", "a..png", "x" * 80 + ".png"):
         assert put(name, 0, b"x") == {"refused": "odd"}, name
@@ -66,19 +66,19 @@ def test_what_arrives_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     arriving = process.Arriving(tmp_path, 1000)
 
     def put(name: str, offset: int, length: int) -> dict[str, object]:
-        return process.write_piece(arriving, {"name": name, "offset": offset, "data": b"x" * length})
+        return process.write_block(arriving, {"name": name, "offset": offset, "data": b"x" * length})
 
     assert put("a.png", 0, 600) == {} and put("a.png", 600, 401) == put("b.png", 0, 401) == {"refused": "no-room"}
     assert put("b.png", 0, 400) == {} and put("a.png", 0, 600) == {}, "what is sent anew takes the place of what was there"
     many = process.Arriving(tmp_path / "many", 1 << 20)
     many.folder.mkdir()
     answers = [
-        process.write_piece(many, {"name": f"{number}.png", "offset": 0, "data": b"x"}) for number in range(process.RESULTS_MOST + 1)
+        process.write_block(many, {"name": f"{number}.png", "offset": 0, "data": b"x"}) for number in range(process.RESULTS_MOST + 1)
     ]
     assert answers == [{}] * process.RESULTS_MOST + [{"refused": "odd"}]
-    assert process.write_piece(many, {"name": "0.png", "offset": 1, "data": b"x"}) == {}, "the last file can still be ended"
+    assert process.write_block(many, {"name": "0.png", "offset": 1, "data": b"x"}) == {}, "the last file can still be ended"
     monkeypatch.setattr(process.shutil, "disk_usage", lambda _: SimpleNamespace(free=process.ROOM_BYTES))
-    assert process.write_piece(many, {"name": "0.png", "offset": 2, "data": b"x"}) == {"refused": "no-room"}, "the disk is full"
+    assert process.write_block(many, {"name": "0.png", "offset": 2, "data": b"x"}) == {"refused": "no-room"}, "the disk is full"
 
 
 def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:

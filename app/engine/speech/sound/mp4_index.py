@@ -18,7 +18,7 @@ WITHIN: Final = {
 }  # fmt: skip
 """The boxes on the way to the offsets of the sound, and to the names of the files that it lies in."""
 OFFSETS: Final = {b"stco": ">u4", b"co64": ">u8"}
-PIECE_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 20
 OWN_FILE: Final = b"\1"
 """The flag of a data reference: the sound is in this very file."""
 
@@ -47,9 +47,9 @@ def put_index_first(source: IO[bytes], target: IO[bytes]) -> None:
         source.seek(offset)
         if offset == begin:
             target.write(moved)
-        while count > 0 and (piece := source.read(min(count, PIECE_BYTES))):
-            target.write(piece)
-            count -= len(piece)
+        while count > 0 and (block := source.read(min(count, BLOCK_BYTES))):
+            target.write(block)
+            count -= len(block)
 
 
 def _list_boxes(file: IO[bytes], begin: int, end: int) -> Iterator[Box]:
