@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -162,7 +163,8 @@ class Lending:
                 _log.exception("lending")
             died = self._side is not None and not self._side.alive
             if died and self._again_s < math.inf and not self._closing.wait(self._again_s):
-                self._start_side()
+                with suppress(OSError):  # the system starts no process now: tried again
+                    self._start_side()
 
     def _apply_pause(self) -> None:
         state = self._keeper.state
