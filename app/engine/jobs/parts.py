@@ -23,7 +23,10 @@ MACHINES: Final = "machines.json"
 LENT_OUT: Final = "lent-out"
 """Another machine was at the job. It goes on by itself after a restart, for nothing here failed."""
 ELSEWHERE: Final = ".elsewhere"
-"""Ends the name of a mark beside a begun file in which another machine had a hand; also once this one goes on with it."""
+"""Ends the name of a mark beside a begun file in which another machine had a hand, also once this one goes on with it, and beside the file to
+show of a part that another machine made."""
+LESSONS: Final = "verdicts"
+"""A folder; there once a part that another machine made has served this one as a voice: what breaks from then on is learned in it alone."""
 DIGITS_MOST: Final = 4
 """Of a part's place."""
 
@@ -102,19 +105,27 @@ def drop_passing(folder: Path) -> None:
         piece.unlink(missing_ok=True)
 
 
-def mark_elsewhere(begun: Path) -> None:
-    begun.with_name(begun.name + ELSEWHERE).touch()
+def mark_elsewhere(path: Path) -> None:
+    name_mark(path).touch()
+
+
+def name_mark(path: Path) -> Path:
+    return path.with_name(path.name + ELSEWHERE)
+
+
+def is_elsewhere(path: Path) -> bool:
+    return name_mark(path).is_file()
 
 
 def drop_begun(begun: Path) -> None:
     """Delete what a part was begun with, or begins with no more."""
     begun.unlink(missing_ok=True)
-    begun.with_name(begun.name + ELSEWHERE).unlink(missing_ok=True)
+    name_mark(begun).unlink(missing_ok=True)
 
 
 def drop_elsewhere(folder: Path) -> bool:
     """Delete what other machines had begun of a job; tell whether there was any and it is gone. What breaks meanwhile says nothing of this machine."""
-    begun = [mark.with_suffix("") for mark in folder.glob(f"*{ELSEWHERE}")]
+    begun = [mark.with_suffix("") for files in FILES.values() for mark in folder.glob("*".join(files.begun) + ELSEWHERE)]
     there = any(each.is_file() for each in begun)
     for each in begun:
         with suppress(OSError):  # another program holds it

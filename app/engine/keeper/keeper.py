@@ -19,7 +19,7 @@ from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Sto
 from app.engine.jobs.journal import ENDED, Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
-from app.engine.jobs.parts import DELIVERED, LENT_OUT, Parts, move_in
+from app.engine.jobs.parts import DELIVERED, LENT_OUT, Parts, mark_elsewhere, move_in
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Search, Shelf
@@ -286,6 +286,7 @@ class Keeper:
         """Put a part that another machine made into the job's folder, where the engine finds it done, and show it. `files`: under their
         names there, the one to show first. Raise OSError if they cannot be put there."""
         path, *_ = [move_in(self.folder(job), file, name, machine) for name, file in files.items()]
+        mark_elsewhere(path)
         self.board.post(job, dataclasses.replace(part, path=str(path)))
 
     def stop(self, job: str) -> None:

@@ -23,7 +23,7 @@ from app.compat.planning.types import Choice, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
-from app.engine.jobs.parts import drop_elsewhere, list_made
+from app.engine.jobs.parts import LESSONS, drop_elsewhere, list_made
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
 from app.engine.kinds import check, kind_of
@@ -114,7 +114,7 @@ class Session:
         facts = self._read_hardware()
         need = find_need(self.home, facts, model, request)
         decided = partial(make_plan, self.home, facts, model, choice, request=request, yields=yields)
-        lessons = self._find_lessons(request)
+        lessons = self._find_lessons(request, job)
         if lessons != self.home.verdicts:
             self.verdicts.update(load(lessons, self.hardware))
         live, told = LivePlan(decided, self.dial, self.verdicts), list[Sentence]()
@@ -159,7 +159,7 @@ class Session:
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 failure = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
-                of_loras = kind == "numbers" and lessons != self.home.verdicts
+                of_loras, lessons = kind == "numbers" and bool(request.loras), self._find_lessons(request, job)
                 learned = (
                     None
                     if failure is None
@@ -181,8 +181,11 @@ class Session:
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
             live = LivePlan(decided, self.dial, self.verdicts, live)
 
-    def _find_lessons(self, request: Request) -> Path:
-        """Return where the fallbacks of such runs are stored. What breaks with LoRAs may be their doing: it holds for these alone."""
+    def _find_lessons(self, request: Request, job: Path) -> Path:
+        """Return where the fallbacks of such runs are stored. What breaks with LoRAs, or with another machine's part as a voice, may be their doing:
+        it holds for these LoRAs, or this job, alone."""
+        if (job / LESSONS).is_dir():
+            return job / LESSONS
         loras = sorted(each.path for each in request.loras)
         named = hashlib.sha256("\n".join(loras).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return self.home.verdicts / f"{WITH_LORAS}{named}" if loras else self.home.verdicts

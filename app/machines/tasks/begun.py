@@ -47,6 +47,7 @@ def _keep_spoken(arrived: Path, target: Path) -> bool:
     sound, about = target.with_suffix(".wav"), target.with_suffix(".json")
     if (about.is_file() and is_sound(sound)) or not 0 < size_bytes(arrived) <= BYTES_MOST:
         return False
+    mark_elsewhere(sound)
     atomic_write.put_in_place(arrived, target)
     if target == about and not is_sound(sound):
         target.unlink()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.base.paths import home
-from app.engine.jobs.events import Adjusted, Finished, Step, Stopped
+from app.engine.jobs.events import Adjusted, Finished, PartDone, Step, Stopped
+from app.engine.jobs.parts import is_elsewhere
 from app.engine.jobs.request import PictureRequest
 from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
@@ -80,6 +81,13 @@ def test_a_crash_is_tried_again(keeper: Keeper) -> None:
     assert any(isinstance(event, Adjusted) for event in events)
     made = [seed for word, seed, _ in read_made(keeper.home.root) if word == "began"]
     assert made == [7, 8, 8], "the finished picture was made again"
+
+
+def test_a_part_that_another_machine_made_is_marked_as_its(keeper: Keeper, tmp_path: Path) -> None:
+    job = keeper.submit(request(1, batch=2)).id
+    (tmp_path / "arrived.png").write_bytes(b"x")
+    keeper.take_over(job, PartDone(1, 2, "", "a ball", 2), {"picture-1.png": tmp_path / "arrived.png"}, "Study")
+    assert is_elsewhere(keeper.folder(job) / "picture-1.png") and not is_elsewhere(keeper.folder(job) / "picture-0.png")
 
 
 def start_again(keeper: Keeper) -> Keeper:

@@ -28,7 +28,7 @@ from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
-from app.engine.jobs.parts import FILES, mark_elsewhere
+from app.engine.jobs.parts import FILES, LESSONS, mark_elsewhere
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models import catalog
@@ -264,6 +264,24 @@ def test_what_another_machine_began_teaches_nothing_about_this_one(
     assert not [each for each in session.verdicts if each.kind == "rung"] and not [*begun.parent.glob(f"{begun.name}*")]
     broken(session, monkeypatch, [NumbersBroke(1)], model)
     assert [event.fallback for event in run(request, job="own") if isinstance(event, Adjusted)] == ["contiguous"]
+
+
+@pytest.mark.parametrize("how", ["numbers", "memory", "death"])
+def test_what_breaks_with_another_machines_part_as_a_voice_is_learned_for_its_job_alone(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plans: list[Plan], how: str
+) -> None:
+    """Its codes may be such that they break the numbers of whoever speaks on with them."""
+    (tmp_path / "job" / LESSONS).mkdir(parents=True)
+    faults = {"numbers": [NumbersBroke(1)], "memory": [MemoryError()], "death": []}[how]
+    broken(session, monkeypatch, [*faults])
+    events = run(speech(models), died=Died("memory", 1, "killed") if how == "death" else None)
+    assert isinstance(events[-1], Finished) and any(isinstance(event, Adjusted) for event in events), events[-1]
+    assert not [each for each in load(session.home.verdicts, session.hardware) if each.kind == "rung"]
+    careful = choices(plans[-1])
+    plans.clear()
+    run(speech(models))
+    run(speech(models), job="next")
+    assert choices(plans[0]) == careful != choices(plans[1]), "the job alone goes on so"
 
 
 def test_a_fault_that_is_not_the_machines_is_not_answered_by_a_fallback(

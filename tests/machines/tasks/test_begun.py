@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from app.engine.jobs.parts import ELSEWHERE, SPOKEN, drop_elsewhere, mark_elsewhere
+from app.engine.jobs.parts import ELSEWHERE, SPOKEN, drop_elsewhere, is_elsewhere, mark_elsewhere
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
@@ -99,6 +99,21 @@ def test_a_part_of_a_script_is_kept_with_its_words_only(tmp_path: Path) -> None:
     assert not keep(tmp_path / "part-000.json", job / "part-000.json") and not (job / "part-000.json").exists()
     newer = save_part(tmp_path / "newer", 0.5)
     assert keep(newer, job / there.name), "sound without its words is nobody's"
+
+
+def test_that_another_machine_spoke_a_part_goes_where_the_part_goes(tmp_path: Path) -> None:
+    there, job, redone = save_part(tmp_path / "there"), tmp_path / "job", tmp_path / "redone"
+    job.mkdir()
+    redone.mkdir()
+    spoken_parts.adopt(there, redone, 0)
+    assert not is_elsewhere(redone / there.name), "it is this machine's"
+    for file in (there, there.with_suffix(".json")):
+        keep(file, job / file.name)
+    assert is_elsewhere(job / there.name) and not drop_elsewhere(job) and spoken_parts.find(job / there.name) is not None
+    spoken_parts.adopt(job / there.name, redone, 0)
+    assert is_elsewhere(redone / there.name)
+    save_part(redone)
+    assert not is_elsewhere(redone / there.name), "it was made anew here"
 
 
 @pytest.mark.parametrize(

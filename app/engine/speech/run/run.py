@@ -16,7 +16,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
-from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.parts import LESSONS, SPOKEN, is_elsewhere
 from app.engine.jobs.request import SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.jobs.settings import SPEECH
@@ -159,6 +159,8 @@ class SpeechRun:
             return
         others = (each for each in self._spoken if each != index)
         for earlier in sorted(others, key=lambda each: (self._spoken[each].doubt != "", each > index, abs(each - index))):
+            if is_elsewhere(self._spoken[earlier].path):
+                (self._job / LESSONS).mkdir(exist_ok=True)
             codes = self._read_codes(self._spoken[earlier], limits.rows_most // 2)
             if codes is not None:
                 yield VoiceContext(codes, parts[earlier].turns)

@@ -20,7 +20,7 @@ from app.base.bounded_json import Bounds, read_json
 from app.base.stored_json import is_right
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Doubt
-from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.parts import SPOKEN, is_elsewhere, mark_elsewhere, name_mark
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
@@ -86,6 +86,7 @@ def save(part: SpokenPart, samples: Samples, rate: int) -> None:
     about = part.path.with_suffix(".json")
     about.unlink(missing_ok=True)
     sound.write(part.path, samples, rate)
+    name_mark(part.path).unlink(missing_ok=True)
     codes = np.zeros((0, 1), np.int16) if part.codes is None else part.codes
     packed = base64.b64encode(np.ascontiguousarray(codes, "<i2").tobytes()).decode()
     values = {
@@ -129,6 +130,8 @@ def adopt(path: Path, job: Path, index: int) -> SpokenPart:
     target = SPOKEN.shown(job, index)
     take = find(path)
     if path.resolve() != target.resolve():
+        if is_elsewhere(path):
+            mark_elsewhere(target)
         with sound.replacing(target) as unfinished:
             shutil.copyfile(path, unfinished)
         if take is not None:

@@ -21,7 +21,7 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, PartDone, Sound, Step, Stopped
 from app.engine.jobs.events import PartDone as Spoken
-from app.engine.jobs.parts import SPOKEN
+from app.engine.jobs.parts import LESSONS, SPOKEN, mark_elsewhere
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.models.fingerprint import fingerprint
 from app.engine.speech.dia.codec import Codec
@@ -368,6 +368,21 @@ def test_a_finished_part_whose_codes_are_odd_is_heard_by_its_sound(
         json.dumps({**json.loads(about.read_text()), "channels": odd.shape[1], "codes": base64.b64encode(odd.tobytes()).decode()})
     )
     assert isinstance(run(speakers["dia"], job, text=LONG, max_frames=30)[-1], Finished)
+
+
+@pytest.mark.parametrize(("elsewhere", "clip"), [(True, False), (False, False), (True, True)])
+def test_what_breaks_after_another_machines_part_was_its_voice_is_learned_in_the_job_alone(
+    elsewhere: bool, clip: bool, speakers: dict[str, loader.Speaker], tmp_path: Path
+) -> None:
+    """Before anything can break; a recording goes before it."""
+    job = tmp_path / "job"
+    voice = VoicePrompt(write_clip(tmp_path / "clip.wav", 3.0), "[S1] Hello. [S2] Hello.") if clip else None
+    run(speakers["dia"], job, text=LONG, max_frames=30, only_parts=(0,), voice=voice)
+    if elsewhere:
+        mark_elsewhere(SPOKEN.shown(job, 0))
+    assert not (job / LESSONS).exists()
+    run(speakers["dia"], job, text=LONG, max_frames=30, only_parts=(0, 1), voice=voice)
+    assert (job / LESSONS).is_dir() is (elsewhere and not clip)
 
 
 def test_a_finished_part_far_longer_than_a_voice_remembers_is_passed_over(
