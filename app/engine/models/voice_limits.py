@@ -25,6 +25,8 @@ LONGEST_LEAST_S: Final = 0.5
 """The least that the longest run of a voice may last; a script is split into such parts."""
 BYTES_LEAST: Final = 64
 """The least of text at once: a tag, the closing one and some words, twice."""
+PART_BYTES: Final = (8, 1024)
+"""Of text in a part. Less is no word; of more, as of a script in thousands of parts, a look at each press of a key takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,9 @@ def read_limits(folder: Path, codec: Path | None = None, family: str = "") -> Vo
             family = str(read_config(folder, "config.json").get("model_type"))
         row = FAMILIES.get(family) or next(iter(FAMILIES.values()))
         found: VoiceLimits = row.facts.read_limits(folder, codec)
+        least, most = ((each_s - found.silence_s) * found.bytes_per_s for each_s in (found.part_aim_s, found.part_most_s))
+        if min(least, most) < PART_BYTES[0] or most > PART_BYTES[1]:
+            raise ValueError(f"parts of {least:.0f} to {most:.0f} letters")
         return found
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
         raise Trouble(

@@ -99,6 +99,10 @@ def shape(value: str) -> Change:
     return change
 
 
+def start(**values: Any) -> Change:
+    return lambda model: (model / "starter.json").write_text(json.dumps(values)) and None
+
+
 def pipe(file: str) -> Change:
     def change(model: Path) -> None:
         (model / file).unlink()
@@ -131,6 +135,8 @@ CASES: dict[str, tuple[str, Change, str]] = {
     "a rate of 1e4000": ("speech", put("codec/config.json", sampling_rate="=1e4000"), "cannot be read (1e4000 is too large a number)"),
     "no ratio": ("speech", put("codec/config.json", downsampling_ratios=[0]), "config.json says downsampling_ratios 0, "),
     "a delay of 1e4000": ("speech", put("config.json", delay_pattern="=[1e4000]"), "cannot be read (1e4000 is too large a number)"),
+    "parts as long as a book": ("speech", start(part_aim_s=500, part_most_s=500, bytes_per_s=1000), "damaged (ValueError: parts of"),
+    "parts without room for a word": ("speech", start(silence_s=600), "damaged (ValueError: parts of"),
 }  # fmt: skip
 
 

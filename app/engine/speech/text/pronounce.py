@@ -21,6 +21,8 @@ WINDOWS: Final = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4)
 EDGE: Final = "#"
 LETTERS_BYTES: Final = 8 << 20
 """The most that letters.bin may hold, packed or not."""
+SOUNDS_MOST: Final = 64
+"""Of a word, or of a letter; the starter voice's have up to 18."""
 NAMES: Final = (
     "ay", "bee", "see", "dee", "ee", "eff", "jee", "aitch", "eye", "jay", "kay", "ell", "em", "en", "oh", "pee", "cue", "are", "ess", "tee",
     "you", "vee", "doubleyou", "ex", "why", "zee",
@@ -80,7 +82,7 @@ def read_letters(path: Path) -> Letters:
         tables = held["words"], held["rules"]
         if held["signs"] != sounds.SIGNS or not all(isinstance(each, dict) for each in tables):
             raise ValueError("it belongs to another version")
-        if not all(isinstance(said, str) for table in tables for said in table.values()):
+        if not all(isinstance(said, str) and len(said) <= SOUNDS_MOST for table in tables for said in table.values()):
             raise ValueError("something in place of sounds")
         return Letters(held["words"], held["rules"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError, zlib.error) as fault:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.base.trouble import Trouble
 from app.engine.models.voice_limits import DIA, read_limits
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.turns import Turn, estimate_seconds, forecast_seconds
@@ -62,3 +65,18 @@ def test_a_voice_of_one_speaker_at_a_time_has_each_turn_in_a_part_of_its_own() -
     assert max(len(part.speakers) for part in both) == 2
     assert [part.speakers for part in alone] == [{1}, {2}, {1}, {2}]
     assert " ".join(part.text for part in alone) == text
+
+
+@pytest.mark.parametrize(
+    ("starter", "told"),
+    [
+        ({"part_aim_s": 500, "part_most_s": 500, "bytes_per_s": 1000}, "parts of 28384 to 35480 letters"),
+        ({"silence_s": 600}, "parts of -8497 to -8410 letters"),
+        ({"bytes_per_s": 1, "part_aim_s": 1, "part_most_s": 1}, "parts of 1 to 1 letters"),
+    ],
+)
+def test_a_voice_whose_parts_hold_no_word_or_a_book_is_refused(starter: dict[str, Any], told: str, tmp_path: Path) -> None:
+    """A script of 200,000 letters in one part, or in as many, held the page up for minutes at each press of a key."""
+    (tmp_path / "starter.json").write_text(json.dumps(starter))
+    with pytest.raises(Trouble, match=told):
+        read_limits(tmp_path)

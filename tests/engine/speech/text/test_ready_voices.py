@@ -34,6 +34,11 @@ def of_other_signs() -> bytes:
     return zlib.compress(json.dumps({"signs": "abc", "words": {}, "rules": {}}).encode())
 
 
+def of_long_words() -> bytes:
+    """With which a script of a few hundred words would take gigabytes at each press of a key."""
+    return zlib.compress(json.dumps({"signs": sounds.SIGNS, "words": {"the": "D" * 4_000_000}, "rules": {}}).encode())
+
+
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Ship one ready voice, Daisy."""
@@ -159,7 +164,9 @@ def test_a_ready_voice_is_named_and_not_heard(
     assert heard == [("\x023 wUn. \x010 tK.", True), ("\x02 wUn. \x01 tK.", True), ("\x021 wUn. \x013 tK.", True)]
 
 
-@pytest.mark.parametrize("held", [None, b"", b"no zlib", zlib.compress(b"[]"), zlib.compress(b"{}"), zlib.compress(b"{"), of_other_signs()])
+@pytest.mark.parametrize(
+    "held", [None, b"", b"no zlib", zlib.compress(b"[]"), zlib.compress(b"{}"), zlib.compress(b"{"), of_other_signs(), of_long_words()]
+)
 def test_a_damaged_table_is_told(tmp_path: Path, held: bytes | None) -> None:
     path = tmp_path / "letters.bin"
     if held is not None:
