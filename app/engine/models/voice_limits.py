@@ -121,6 +121,8 @@ def read_limits(folder: Path, codec: Path | None = None, family: str = "") -> Vo
         least, most = ((each_s - found.silence_s) * found.bytes_per_s for each_s in (found.part_aim_s, found.part_most_s))
         if min(least, most) < PART_BYTES[0] or most > PART_BYTES[1]:
             raise ValueError(f"parts of {least:.0f} to {most:.0f} letters")
+        if len(found.usual) not in (0, found.speakers):
+            raise ValueError(f"{len(found.usual)} usual voices for {found.speakers} speakers")
         return found
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
         raise Trouble(

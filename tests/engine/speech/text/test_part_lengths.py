@@ -73,10 +73,12 @@ def test_a_voice_of_one_speaker_at_a_time_has_each_turn_in_a_part_of_its_own() -
         ({"part_aim_s": 500, "part_most_s": 500, "bytes_per_s": 1000}, "parts of 28384 to 35480 letters"),
         ({"silence_s": 600}, "parts of -8497 to -8410 letters"),
         ({"bytes_per_s": 1, "part_aim_s": 1, "part_most_s": 1}, "parts of 1 to 1 letters"),
+        ({"usual": ["0"], "ready": {"voices/a.ogg": "1"}}, "1 usual voices for 2 speakers"),
     ],
 )
-def test_a_voice_whose_parts_hold_no_word_or_a_book_is_refused(starter: dict[str, Any], told: str, tmp_path: Path) -> None:
-    """A script of 200,000 letters in one part, or in as many, held the page up for minutes at each press of a key."""
+def test_a_voice_that_says_what_none_can_be_is_refused(starter: dict[str, Any], told: str, tmp_path: Path) -> None:
+    """A script of 200,000 letters in one part, or in as many, held the page up for minutes at each press of a key; without a usual voice for
+    each speaker, a result could not be saved as a voice."""
     (tmp_path / "starter.json").write_text(json.dumps(starter))
     with pytest.raises(Trouble, match=told):
         read_limits(tmp_path)
