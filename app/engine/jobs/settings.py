@@ -48,10 +48,13 @@ class Setting:
         """Its field of the request."""
         return self.asked or self.name
 
-    def check(self, value: Any) -> None:
-        """Raise Trouble if no request may ask for this; None leaves a number to the model."""
+    def check(self, value: Any, optional: bool = False) -> None:
+        """Raise Trouble if no request may ask for this. `optional`: None leaves it to the model."""
+        if value is None and optional:
+            return
         said: dict[str, Any] = {"name": self.said, "value": str(value)}
-        if self.range is not None and value is not None:
+        choices = tuple(self.choices) or (True, False)
+        if self.range is not None:
             low, high = self.range
             is_number = isinstance(value, int if self.whole else int | float) and not isinstance(value, bool)
             said |= {"low": low, "high": high}
@@ -62,9 +65,9 @@ class Setting:
             if self.multiple > 1 and value % self.multiple:
                 said |= {"multiple": self.multiple, "near": max(int(low), round(value / self.multiple) * self.multiple)}
                 raise Trouble(say_to_all("request.multiple", "{name} is {value}; it must be a multiple of {multiple}. Try {near}.", **said))
-        elif self.range is None and self.choices and not self.open and value not in tuple(self.choices):
+        elif not self.open and value not in choices:
             raise Trouble(
-                say_to_all("request.choice", "{name} is {value}; it must be one of {choices}.", **said, choices=tuple(self.choices))
+                say_to_all("request.choice", "{name} is {value}; it must be one of {choices}.", **said, choices=tuple(map(str, choices)))
             )
 
     def show(self, value: Any) -> Any:
@@ -139,8 +142,9 @@ def weight_of(path: str) -> Setting:
 
 def check_settings(request: Any, rows: Rows) -> None:
     """Raise Trouble for the first setting of a request that is not as its row says."""
+    optional = {each.name for each in dataclasses.fields(request) if "None" in str(each.type)}
     for each in rows.values():
-        each.check(getattr(request, each.field))
+        each.check(getattr(request, each.field), each.field in optional)
 
 
 def list_defaults(request: type[Any], rows: Rows) -> dict[str, Any]:

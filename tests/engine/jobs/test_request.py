@@ -68,3 +68,17 @@ def test_a_script_of_other_types_is_no_request(more: dict[str, Any]) -> None:
 def test_a_picture_of_other_types_is_no_request(more: dict[str, Any]) -> None:
     with pytest.raises(Trouble, match="cannot be read"):
         from_json({"kind": "picture", "prompt": "a", **more})
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "told"),
+    [
+        ("picture", {"batch": None}, "number of pictures is None"), ("picture", {"strength": None}, "strength is None"),
+        ("picture", {"loras": [{"path": "a", "weight": None}]}, "weight of a is None"), ("speech", {"speed": None}, "speed is None"),
+        ("speech", {"carry_voice": [[1]]}, r"every part is \[\[1\]\]; it must be one of True, False"), ("speech", {"carry_voice": None}, "is None"),
+    ],
+)  # fmt: skip
+def test_only_what_the_model_may_choose_can_be_left_to_it(kind: str, more: dict[str, Any], told: str) -> None:
+    """A database, a picture or another machine may hold it: the run would break at it."""
+    with pytest.raises(Trouble, match=told):
+        from_json({"kind": kind, "text" if kind == "speech" else "prompt": "a", **more})

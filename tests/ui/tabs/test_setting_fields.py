@@ -118,7 +118,7 @@ def test_a_request_asks_at_first_for_what_its_fields_can_show(table: Rows, reque
     """A slider that may be left to the model says where it stands; what a slider offers may be asked for."""
     defaults = list_defaults(request_, table)
     for each in table.values():
-        each.check(defaults[each.name])
+        each.check(defaults[each.name], optional=True)
         if each.slider is not None:
             least, most, _ = each.slider
             each.check(int(least) if each.whole else least)
