@@ -13,7 +13,7 @@ from app import __version__
 from app.base.clean_words import CleanFormatter
 from app.base.commands import COMMANDS, STARTS
 from app.base.extras import START
-from app.base.fast_import import pausing_collector
+from app.base.fast_import import pausing_collector, skipping_stubs
 from app.base.languages import word_for
 from app.base.trouble import Trouble
 from app.launcher import slot_lock
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
         if name == given[0]:
-            with pausing_collector():
+            with pausing_collector(), skipping_stubs():
                 import_module(module).add_arguments(command)
     for name, help_ in starts.items():
         if name not in COMMANDS:

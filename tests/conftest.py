@@ -14,7 +14,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from app.base import notices
-from app.base.fast_import import pausing_collector
+from app.base.fast_import import pausing_collector, skipping_stubs
 
 # Where PYTHONDONTWRITEBYTECODE is set, each of the hundred engines and windows that the tests start would compile torch and Gradio
 # anew, which takes longer than most tests. Theirs is kept in a folder of its own.
@@ -98,7 +98,7 @@ def no_notices_left() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Every collection of garbage walked over all that the test files import, half a second, and many tests bring one about."""
-    with pausing_collector():
+    with pausing_collector(), skipping_stubs():
         return (yield)
 
 

@@ -45,17 +45,16 @@ SLOWEST_S = 0.03
 def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
     """Return place, pattern and flags of every call of re that is written out, and whether it is looked for anywhere in a text."""
     sources = {path.relative_to(TOP).as_posix(): path.read_text("utf-8") for path in sorted((TOP / "app").rglob("*.py"))}
-    lines = [line for source in sources.values() for line in source.splitlines()]
     for name, source in sources.items():
         if not re.search(r"\bre\.\w", source):  # six of seven; this happens before every run, in each of its processes
             continue
-        tree = parse_source(source)
+        nodes = [*ast.walk(parse_source(source))]
         names = {
             id(node.value): node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Assign | ast.AnnAssign)
         }
-        for node in ast.walk(tree):
+        for node in nodes:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS):
                 continue
             if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re"):
@@ -74,7 +73,7 @@ def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
             anywhere = way not in ("compile", *ANCHORED)
             if way == "compile" and isinstance(target, ast.Name):
                 used = re.compile(rf"\b{target.id}\.(?!(?:{'|'.join(ANCHORED)})\()|, {target.id}[,)]")
-                anywhere = any(target.id in line and used.search(line) for line in lines)
+                anywhere = any(target.id in each and used.search(each) for each in sources.values())
             yield (f"{name}:{node.lineno}", pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern, flags, anywhere)
 
 

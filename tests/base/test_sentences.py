@@ -14,7 +14,7 @@ import pytest
 from app.ui.page.bundle import SCRIPT_SENTENCE
 from tests.support.order_tables import order
 from tests.support.places import TOP
-from tests.support.sentences import ENGLISH, PYTHON, SCRIPTS, SPOKEN, called
+from tests.support.sentences import PYTHON, SCRIPTS, called, find_english, find_spoken
 from tests.support.source_trees import tree_of
 
 CATALOG = TOP / "app" / "base" / "locale" / "zh.json"
@@ -51,7 +51,7 @@ def plain(template: str) -> str:
 
 
 def test_a_key_means_one_sentence() -> None:
-    clashes = [(key, english, place) for key, english, place in SPOKEN if ENGLISH[key] != english]
+    clashes = [(key, english, place) for key, english, place in find_spoken() if find_english()[key] != english]
     assert not clashes
 
 
@@ -61,10 +61,10 @@ def test_translations_stand_in_the_order_of_their_keys() -> None:
 
 
 def test_all_has_chinese_and_no_chinese_is_left_over() -> None:
-    assert len(ENGLISH) > 500
-    missing = sorted({f"{key} ({place})" for key, _, place in SPOKEN if key not in CHINESE})
+    assert len(find_english()) > 500
+    missing = sorted({f"{key} ({place})" for key, _, place in find_spoken() if key not in CHINESE})
     assert not missing
-    assert not sorted(CHINESE.keys() - ENGLISH.keys())
+    assert not sorted(CHINESE.keys() - find_english().keys())
 
 
 def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
@@ -84,18 +84,18 @@ def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
 
 
 def test_chinese_has_the_same_blanks_and_reads_as_chinese() -> None:
-    both = ((key, ENGLISH[key], CHINESE[key]) for key in CHINESE.keys() & ENGLISH.keys())
+    both = ((key, find_english()[key], CHINESE[key]) for key in CHINESE.keys() & find_english().keys())
     assert not [(key, fault) for key, one, other in both for fault in faults(one, other, key in UNTRANSLATED)]
 
 
 def test_durations_are_worded_by_one_function() -> None:
     """`word_duration` and `time` of words.js alone know the units of time: 2722 s beside 45 minutes is one length in two styles."""
-    assert not [key for key, english in ENGLISH.items() if TIME.search(english) and not key.startswith("time.")]
+    assert not [key for key, english in find_english().items() if TIME.search(english) and not key.startswith("time.")]
 
 
 def test_a_counted_noun_agrees_with_its_number() -> None:
     """As {n:picture|pictures}; never "1 pictures"."""
-    assert not [key for key, english in ENGLISH.items() if COUNTED.search(plain(english))]
+    assert not [key for key, english in find_english().items() if COUNTED.search(plain(english))]
 
 
 def test_lists_are_joined_by_the_language() -> None:

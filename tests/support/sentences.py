@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
+from functools import cache
 
 from app.ui.page.bundle import SCRIPT_SENTENCE
 from tests.support.places import TOP
@@ -25,8 +26,7 @@ def called(tree: ast.AST, labels: bool) -> Iterator[ast.Call]:
 PYTHON = sorted([*(TOP / "app").rglob("*.py"), *(TOP / "bench").rglob("*.py")])
 
 
-def spoken() -> Iterator[tuple[str, str, str]]:
-    """Key, English and place of all that Hearth says."""
+def _find_spoken() -> Iterator[tuple[str, str, str]]:
     for path in PYTHON:
         name = path.relative_to(TOP).as_posix()
         for call in called(tree_of(path), labels=name.startswith("app/ui/")):
@@ -47,5 +47,12 @@ def heard_by_guests() -> set[str]:
     }
 
 
-SPOKEN = list(spoken())
-ENGLISH = {key: english for key, english, _ in SPOKEN}
+@cache
+def find_spoken() -> list[tuple[str, str, str]]:
+    """Key, English and place of all that Hearth says."""
+    return list(_find_spoken())
+
+
+@cache
+def find_english() -> dict[str, str]:
+    return {key: words for key, words, _ in find_spoken()}

@@ -26,7 +26,7 @@ from app.ui.page.bundle import list_script_sentences
 from app.ui.page.translate import GRADIO_WORDS
 from app.ui.tabs import paint_form
 from app.ui.window import build_head
-from tests.support.sentences import ENGLISH
+from tests.support.sentences import find_english
 
 
 def asked(accept: str = "", cookie: str = "") -> Request:
@@ -128,7 +128,7 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     table = json.loads((folder / "languages.json").read_text("utf-8"))
     table["qx"] = {"name": "Quixish", "short": "Qx", "tags": ["qx-QX"]}
     (folder / "languages.json").write_text(json.dumps(table))
-    (folder / "qx.json").write_text(json.dumps({key: f"<{english}>" for key, english in ENGLISH.items()}))
+    (folder / "qx.json").write_text(json.dumps({key: f"<{english}>" for key, english in find_english().items()}))
     monkeypatch.setattr(languages, "FOLDER", folder)
     monkeypatch.setenv("LC_ALL", "qx_QX.UTF-8")
     for each in (languages.languages, languages.templates):

@@ -36,7 +36,7 @@ from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import paint_form, shared_controls
 from tests.support.guests import desk_at, page_of
-from tests.support.sentences import ENGLISH, heard_by_guests
+from tests.support.sentences import find_english, heard_by_guests
 from tests.support.speech_fixtures import write_clip
 from tests.support.waiting import until
 from training.pictures.captions import grammar
@@ -137,7 +137,7 @@ ADVICE = re.compile(
 
 def test_advice_for_the_owner_stands_in_sentences_of_its_own() -> None:
     """So that it can be left out. Whatever else a guest may hear gives none."""
-    heard = {key: ENGLISH[key] for key in (*heard_by_guests(), "prompt.no-words")}
+    heard = {key: find_english()[key] for key in (*heard_by_guests(), "prompt.no-words")}
     assert len(heard) > 80
     assert not {key: english for key, english in heard.items() if ADVICE.search(english)}
 
