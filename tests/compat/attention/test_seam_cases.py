@@ -18,7 +18,7 @@ from app.base.trouble import Trouble
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
 from tests.support.combinations import combine
-from tests.support.opinfo import samples
+from tests.support.opinfo import list_anew, samples
 from tests.support.plans import EVERY, every_combination
 
 ODD_WORDS = "ignore:.*([Ff]lash attention|fused kernels):UserWarning"
@@ -258,6 +258,11 @@ def test_right_under_every_plan(name: str) -> None:
 def test_torchs_samples_are_all_there() -> None:
     assert len(samples()) >= 13
     assert {options.get("dropout_p") for _, options in samples()} == {0.0, 0.5}
+
+
+@pytest.mark.slow
+def test_torch_has_no_other_samples() -> None:
+    assert samples() == list_anew(), "write them to tests/support/opinfo.json"
 
 
 @pytest.mark.slow
