@@ -20,13 +20,14 @@ from app.machines import sent_models
 from app.machines.sent_models import FREE_BYTES, UNUSED_S, SentModels
 from app.machines.tasks.model_files import ModelFiles, describe
 from app.machines.tasks.portable import hash_file
+from tests.support.other_functions import set_in
 
 PAINTER = assets() / "starter" / "painter"
 
 
 @pytest.fixture
 def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SentModels:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 50))
+    set_in(monkeypatch, sent_models, "shutil", disk_usage=lambda _: SimpleNamespace(free=1 << 50))
     return SentModels(home(tmp_path / "helper").create())
 
 
@@ -100,7 +101,7 @@ def test_room_is_made_for_a_model_by_those_unused_for_longest(sent: SentModels, 
     new = ModelFiles("new", {"a.safetensors": ("2" * 64, size)})
     sent.choose_missing(new)
     assert {*sent.list_keys()} == {models[0].key, models[2].key}
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=FREE_BYTES + size - 1))
+    set_in(monkeypatch, sent_models, "shutil", disk_usage=lambda _: SimpleNamespace(free=FREE_BYTES + size - 1))
     with pytest.raises(Trouble, match="10240 MB stay free"):
         sent.choose_missing(new, spare=[used])
     assert sent.list_keys() == [models[0].key], "what the engine uses stays"

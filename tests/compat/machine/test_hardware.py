@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from app.base.trouble import Trouble
 from app.compat.machine import hardware
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.decide import decide
+from tests.support.other_functions import set_in
 from tests.support.places import TOP
 
 GIB = 1 << 30
@@ -182,7 +182,7 @@ LSPCI = """\
 def test_other_cards_are_named_too(said: str, unseen: str, monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     no_device(monkeypatch)
     monkeypatch.setattr(platform, "system", lambda: "Linux")
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: "lspci")
+    set_in(monkeypatch, graphics_cards, "shutil", which=lambda *_, **__: "lspci")
     monkeypatch.setattr(graphics_cards, "DRM", TOP / "nowhere")
     system["lspci", "-mm"] = said
     found = probe()

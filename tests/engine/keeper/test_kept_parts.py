@@ -25,6 +25,7 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.speech.kind import match_takes
 from app.engine.speech.text.turns import ScriptPart, Turn
 from tests.support import light_engine
+from tests.support.other_functions import set_in
 from tests.support.vanishing import coming_and_going
 from tests.support.waiting import Idle
 
@@ -140,7 +141,7 @@ def test_only_the_newest_parts_are_kept_and_pictures_do_not_push_them_out(open_:
     speak(keeper)
     monkeypatch.undo()
     disk = Disk(0, 0, 0)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: disk)
+    set_in(monkeypatch, kept_parts, "shutil", disk_usage=lambda _: disk)
     assert len(tidied()) == 2 and keeper.measure_parts().most_bytes < each, "a tenth of what would be free; of the newest script all stay"
 
 

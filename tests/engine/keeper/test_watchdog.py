@@ -7,7 +7,6 @@ import contextlib
 import json
 import multiprocessing
 import operator
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from app.engine.keeper.engine_loop import EngineLoop
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.recovery import DEAF
 from tests.support import light_engine
+from tests.support.other_functions import set_in
 from tests.support.places import TOP
 
 pytestmark = pytest.mark.long
@@ -216,7 +216,7 @@ def test_the_beat_tells_how_long_stop_was_not_seen(tmp_path: Path) -> None:
     order = Run("job", SpeechRequest(SCRIPT), Choice(), str(tmp_path))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker, "BEAT_S", 0.01)
-        patch.setattr(os, "_exit", end_thread)
+        set_in(patch, worker, "os", _exit=end_thread)
 
         def until_the_end(needed: Callable[[], None]) -> None:
             with contextlib.suppress(OSError, SystemExit):

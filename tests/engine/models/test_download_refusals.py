@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from huggingface_hub import constants
 
 from app.base.paths import Home
 from app.base.trouble import Trouble
+from app.engine.models import hub as client
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
 from app.engine.models.hub import list_files
@@ -20,6 +20,7 @@ from app.engine.models.model import Source
 from tests.support import downloaded
 from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
 from tests.support.hub import Fault, Hub, etag, serving
+from tests.support.other_functions import set_in
 
 pytestmark = pytest.mark.long
 
@@ -109,7 +110,7 @@ Usage = namedtuple("Usage", "total used free")
 
 
 def test_a_disk_without_room_is_told_before_anything_comes(hub: Hub, place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12, SIZE))
+    set_in(monkeypatch, client, "shutil", disk_usage=lambda path: Usage(10**12, 10**12, SIZE))
     end = fetched_here(place, hub)
     assert end.sentence.key == "hub.no-room"  # type: ignore[union-attr]
     assert not hub.sent

@@ -15,6 +15,7 @@ import pytest
 from app.machines.cluster.dask_settings import name_address
 from app.machines.cluster.pipe import Pipe, take_foreign
 from app.machines.cluster.roles import find_machine, keep_own_words, list_operations
+from tests.support.other_functions import set_in
 
 ID = "0123456789abcdef0123456789abcdef"
 
@@ -77,7 +78,7 @@ def test_what_arrives_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ]
     assert answers == [{}] * process.RESULTS_MOST + [{"refused": "odd"}]
     assert process.write_block(many, {"name": "0.png", "offset": 1, "data": b"x"}) == {}, "the last file can still be ended"
-    monkeypatch.setattr(process.shutil, "disk_usage", lambda _: SimpleNamespace(free=process.ROOM_BYTES))
+    set_in(monkeypatch, process, "shutil", disk_usage=lambda _: SimpleNamespace(free=process.ROOM_BYTES))
     assert process.write_block(many, {"name": "0.png", "offset": 2, "data": b"x"}) == {"refused": "no-room"}, "the disk is full"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.tasks import fetched_files
 from app.machines.tasks.event_json import from_json
 from app.machines.tasks.fetched_files import choose_missing, tidy
+from tests.support.other_functions import set_in
 from tests.support.vanishing import coming_and_going
 
 ONE, TWO = "1" * 64, "2" * 64
@@ -38,7 +38,7 @@ def test_what_is_no_list_of_hashes_is_refused(files: object, tmp_path: Path) -> 
 def test_only_what_is_missing_is_fetched_and_only_where_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ONE).write_bytes(b"x")
     os.utime(tmp_path / ONE, (1, 1))
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES + 10))
+    set_in(monkeypatch, fetched_files, "shutil", disk_usage=lambda _: SimpleNamespace(free=ROOM_BYTES + 10))
     assert choose_missing(tmp_path, {ONE: 20, TWO: 10}) == {TWO: 10}
     assert time.time() - (tmp_path / ONE).stat().st_mtime < 600, "it is used now"
     with pytest.raises(Trouble, match="it needs 101 MB and has 100 MB free"):

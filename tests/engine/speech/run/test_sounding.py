@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from app.engine.speech.run import loader, sounding
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
 from tests.support import speech_fixtures
+from tests.support.other_functions import set_in
 from tests.support.speech_fixtures import LONG, find_result, run
 
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
@@ -32,7 +32,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As for a small voice on a computer with a core to spare."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    set_in(monkeypatch, sounding, "os", cpu_count=lambda: 2)
     yield
     torch.set_num_threads(before)
 
@@ -44,7 +44,7 @@ def test_where_it_gains_nothing_the_loop_does_it(
     with sounding.open_beside("cpu") as beside:
         assert beside is not None
     torch.set_num_threads(threads)
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    set_in(monkeypatch, sounding, "os", cpu_count=lambda: cores)
     with sounding.open_beside(device) as beside:
         assert beside is None
 
@@ -84,7 +84,7 @@ def test_the_same_pieces_in_the_same_order(
     speakers: dict[str, loader.Speaker], tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beside = run(speakers["starter"], tmp_path / "beside", text=LONG, max_frames=300)
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    set_in(monkeypatch, sounding, "os", cpu_count=lambda: 1)
     within = run(speakers["starter"], tmp_path / "within", text=LONG, max_frames=300)
 
     def tell(events: list[Event]) -> list[tuple[Any, ...]]:

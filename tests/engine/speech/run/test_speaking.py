@@ -31,6 +31,7 @@ from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text.sounds import SIGNS
 from tests.support import speech_fixtures
+from tests.support.other_functions import set_in
 from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, dia_of, find_result, run, write_clip
 
 pytestmark = pytest.mark.long
@@ -125,7 +126,7 @@ def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: p
     part = SpokenPart("x", 1, "first", 100 / 16000, True, np.zeros((3, 9), np.int16), path)
     spoken_parts.save(part, np.zeros(100, np.float32), 16000)
     assert spoken_parts.find(tmp_path / "part-000.wav") is not None
-    monkeypatch.setattr(json, "dumps", lambda values: 1 / 0)
+    set_in(monkeypatch, spoken_parts, "json", dumps=lambda values: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         spoken_parts.save(dataclasses.replace(part, key="second"), np.ones(100, np.float32), 16000)
     assert spoken_parts.find(tmp_path / "part-000.wav") is None
