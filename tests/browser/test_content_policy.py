@@ -18,7 +18,7 @@ from tests.support.waiting import until
 from tests.support.window import WAIT_MS, go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, needs_chromium]
 WATCH = """window.refused = [];
 document.addEventListener("securitypolicyviolation", (event) => refused.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));"""
 SMUGGLED = """() => {

@@ -18,6 +18,8 @@ from tests.fuzz_models import FAMILIES, Engine, fuzzer
 from tests.support import broken_models, holes
 from tests.support.watch import Unread, Watch
 
+pytestmark = pytest.mark.long
+
 SAMPLE = ("sd15", "dia", "sd15-file")
 MANY = 8
 

@@ -35,6 +35,8 @@ from tests.support.guests import desk_at
 from tests.support.tone_voice import ROW, save_tone
 from tests.support.tone_voice.voice import Humming
 
+pytestmark = pytest.mark.long
+
 TEXT = "This is the first sentence, which is quite long. Here comes a second one, about as long as the first. And a third."
 Run = Callable[..., list[Event]]
 session = open_session.session

@@ -26,6 +26,8 @@ from tests.support import recorded_graph, speech_fixtures
 from tests.support.recorded_graph import RecordedGraph
 from tests.support.speech_fixtures import SHAPES, find_result, run
 
+pytestmark = pytest.mark.long
+
 folders, plan = speech_fixtures.folders, speech_fixtures.plan
 WORDS = torch.tensor([1, 72, 105, 32, 116, 104, 101, 114, 101])
 
