@@ -33,6 +33,8 @@ pytestmark = pytest.mark.long
 
 pytest_plugins = ["tests.support.picture_fixtures"]
 OFFLOADS = ("none", "model", "group", "sequential")
+NONE_AND_GROUP = ("none", "group", *(pytest.param(each, marks=pytest.mark.slow) for each in ("model", "sequential")))
+"""Group is the one whose parts move while they compute."""
 WITHIN = {"float32": 3 / 255, "apart": 12 / 255}
 PRECISIONS: dict[str, tuple[Dtype, Dtype]] = {"float32": ("float32", "float32"), "apart": ("float16", "float32")}
 
@@ -151,7 +153,7 @@ def tensor_of(out: Any) -> torch.Tensor:
     return out
 
 
-@pytest.mark.parametrize("offload", OFFLOADS)
+@pytest.mark.parametrize("offload", NONE_AND_GROUP)
 @pytest.mark.parametrize("scheduler", [pytest.param("DPM++ 2M SDE", marks=pytest.mark.slow), "UniPC"])
 def test_a_broken_picture_goes_on_from_its_file(offload: str, scheduler: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
     """A checkpoint is read into the CPU's memory and has to move to the card's."""
@@ -207,7 +209,7 @@ def here(voice: Voice, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return spoken(voice, tmp_path_factory.mktemp("here"), "cpu")
 
 
-@pytest.mark.parametrize("offload", OFFLOADS)
+@pytest.mark.parametrize("offload", NONE_AND_GROUP)
 def test_a_card_speaks_as_the_processor(offload: str, voice: Voice, here: Any, tmp_path: Path) -> None:
     there = spoken(voice, tmp_path / "card", "cuda", offload)
     assert len(there) == len(here) and abs(there - here).max() < 1e-3

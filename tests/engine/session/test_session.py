@@ -246,8 +246,14 @@ def test_memory_that_never_suffices_ends_in_a_sentence(
     assert isinstance(end, Failed) and end.cure == "smaller"
 
 
-@pytest.mark.parametrize("fault", [NumbersBroke(1), torch.OutOfMemoryError("out of memory"), RuntimeError("odd"), ZeroDivisionError()])
-@pytest.mark.parametrize("kind", ["speech", "picture"])
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        pytest.param(kind, fault, marks=() if (kind == "speech") == (place < 2) else pytest.mark.slow)
+        for kind in ("speech", "picture")
+        for place, fault in enumerate([NumbersBroke(1), torch.OutOfMemoryError("out of memory"), RuntimeError("odd"), ZeroDivisionError()])
+    ],
+)
 def test_what_another_machine_began_teaches_nothing_about_this_one(
     run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, fault: Exception
 ) -> None:

@@ -98,8 +98,13 @@ PAUSE_S = 30.0
 """Longer than all that the tiny voice says."""
 TWO_PARTS = f"[S1] Hello there. (pause {PAUSE_S:g}s) [S2] Hi."
 FOUR_PARTS = f"{TWO_PARTS} (pause 0.1s) [S1] Well then. (pause 0.1s) [S2] Bye."
-FORMATS = ["mp3", "opus", pytest.param("aac", marks=needs_av), "flac", "wav", "pcm"]
-"""All that OpenAI's page lists."""
+FORMATS = [
+    "mp3",
+    "pcm",
+    *(pytest.param(each, marks=pytest.mark.slow) for each in ("opus", "flac", "wav")),
+    pytest.param("aac", marks=[needs_av, pytest.mark.slow]),
+]
+"""All that OpenAI's page lists. test_stream_encoding.py has each of them without a server."""
 
 
 def seconds(heard: bytes, wanted: str) -> float:
