@@ -41,7 +41,7 @@ def test_no_relative_imports() -> None:
 
 
 def test_no_test_changes_the_time_of_all_threads() -> None:
-    """Others wait and sleep by it meanwhile; tests.support.clock changes it for one module."""
+    """Others wait and sleep by it meanwhile; set_in of tests.support.other_functions changes it for one module."""
     changed = re.compile(r"setattr\(\s*(\w+\.)?time,|setattr\(\s*\"time\.")
     assert [path.name for path in (TOP / "tests").rglob("*.py") if changed.search(path.read_text("utf-8"))] == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.base import atomic_write
-from tests.support.clock import set_clock
+from tests.support.other_functions import set_in
 
 HALF = """
 import sys, time
@@ -77,7 +77,7 @@ def test_a_file_that_is_being_read_is_waited_for(tmp_path: Path, monkeypatch: py
         return real(path, target)
 
     monkeypatch.setattr(Path, "replace", replace)
-    set_clock(monkeypatch, atomic_write, sleep=lambda _: None)
+    set_in(monkeypatch, atomic_write, "time", sleep=lambda _: None)
     reads = 3
     atomic_write.write_text(kept, "new")
     assert kept.read_text("utf-8") == "new" and len(refused) == 3

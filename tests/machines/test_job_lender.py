@@ -31,9 +31,9 @@ from app.machines.hub import TaskEnd
 from app.machines.job_lender import JobLender
 from app.machines.outlook import UNKNOWN_S, Outlook
 from app.machines.tasks import begun
-from tests.support.clock import set_clock
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
+from tests.support.other_functions import set_in
 from tests.support.waiting import LOADING_S, until
 
 pytestmark = pytest.mark.long
@@ -255,7 +255,7 @@ def test_who_takes_a_job_over_is_named(tmp_path: Path) -> None:
 def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where this computer has no room for it, which nobody is sooner than."""
     now_s, stopped, put_back = 1000.0, list[str](), list[str]()
-    set_clock(monkeypatch, job_lender, monotonic=lambda: now_s)
+    set_in(monkeypatch, job_lender, "time", monotonic=lambda: now_s)
     machine = HelpingMachine("a", "Attic", online=True)
     hub = SimpleNamespace(list_machines=lambda: [machine], stop=stopped.append, judged=judged.Judged())
     journal = SimpleNamespace(list_waiting=list)

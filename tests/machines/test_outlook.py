@@ -40,7 +40,7 @@ from app.machines.outlook import (
     put_in_order,
     read_outlook,
 )
-from tests.support.clock import set_clock
+from tests.support.other_functions import set_in
 
 GIB = 1 << 30
 PICTURE = PictureRequest("a ball", "starter-painter", steps=10)
@@ -195,7 +195,7 @@ class Switchboard:
 
 def test_nobody_is_chosen_before_it_has_answered_or_was_silent_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, woken = SimpleNamespace(now_s=100.0), list[int]()
-    set_clock(monkeypatch, asking, monotonic=lambda: clock.now_s)
+    set_in(monkeypatch, asking, "time", monotonic=lambda: clock.now_s)
     hub, machines = Switchboard(), [HelpingMachine(each, "") for each in ("a", "b")]
     board = Asking(hub, lambda: woken.append(1))  # type: ignore[arg-type]
 

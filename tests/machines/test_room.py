@@ -22,7 +22,7 @@ from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine
 from app.machines.outlook import Outlook
 from app.machines.room import IN_VAIN, MAY_COME_S, Room, judge
-from tests.support.clock import set_clock
+from tests.support.other_functions import set_in
 
 READY = HelpingMachine("a", "a", online=True, models=frozenset({"sdxl@1"}))
 LACKING = replace(READY, models=frozenset())
@@ -56,7 +56,7 @@ class Table:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.machines, self.outlooks, self.now_s, self.forecasts = [READY], {"a": HAS}, 1000.0, 0
         self.hardware = MACHINES["m1-8gb"]
-        set_clock(monkeypatch, room, monotonic=lambda: self.now_s)
+        set_in(monkeypatch, room, "time", monotonic=lambda: self.now_s)
         make = make_forecast
 
         def count(*asked: object, **more: object) -> object:
@@ -263,7 +263,7 @@ def test_the_forecast_waits_a_moment_for_who_says_nothing(table: Table, monkeypa
         if table.now_s > 1000 + answers_s:
             table.outlooks = {"a": HAS}
 
-    set_clock(monkeypatch, room, sleep=sleep)
+    set_in(monkeypatch, room, "time", sleep=sleep)
     for answers_s, name in ((0.5, "a"), (9.0, "")):
         table.outlooks, table.now_s = {}, 1000.0
         assert table.room.find_name(LARGE) == name

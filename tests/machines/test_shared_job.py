@@ -26,7 +26,7 @@ from app.machines.pieces import find_pieces
 from app.machines.shared_job import SharedJob
 from app.machines.tasks.begun import measure
 from app.machines.tasks.portable import Portable
-from tests.support.clock import set_clock
+from tests.support.other_functions import set_in
 
 FINISHED, FAILED = Finished((), 1.0, 1.0, "steps", 0), Failed(say("test.fails", "it fails"))
 
@@ -150,7 +150,7 @@ def test_what_a_lost_machine_had_begun_goes_on_elsewhere(tmp_path: Path) -> None
 def test_a_machine_joins_only_where_it_is_done_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single picture, of which the engine here and each machine say how long they take, with loading where the model is not loaded."""
     now_s = 1000.0
-    set_clock(monkeypatch, shared_job, monotonic=lambda: now_s)
+    set_in(monkeypatch, shared_job, "time", monotonic=lambda: now_s)
     table = Table(tmp_path, 1, here=Outlook(loaded=True, seconds=40.0))
     table.outlooks = {
         "a": Outlook(loaded=True, seconds=60.0),
@@ -168,7 +168,7 @@ def test_a_machine_joins_only_where_it_is_done_first(tmp_path: Path, monkeypatch
 
 def test_how_long_a_piece_takes_is_what_was_said_when_it_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1000.0
-    set_clock(monkeypatch, shared_job, monotonic=lambda: now_s)
+    set_in(monkeypatch, shared_job, "time", monotonic=lambda: now_s)
     table = Table(tmp_path, 1)
     table.outlooks = {"a": Outlook(loaded=False, seconds=5.0), "b": Outlook(loaded=True, seconds=4.0)}
     for _ in range(2):  # the next tick sees that it is begun
@@ -180,7 +180,7 @@ def test_how_long_a_piece_takes_is_what_was_said_when_it_was_begun(tmp_path: Pat
 
 def test_this_machine_loads_for_its_first_piece_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1000.0
-    set_clock(monkeypatch, shared_job, monotonic=lambda: now_s)
+    set_in(monkeypatch, shared_job, "time", monotonic=lambda: now_s)
     table = Table(tmp_path, 2, here=Outlook(loaded=False, seconds=10.0))
     table.outlooks = {"a": Outlook(loaded=True, seconds=12.0), "b": Outlook(loaded=True, seconds=12.0)}
     assert table.give_away("ab") == {"a": [1], "b": [0]}, "12 seconds are less than loading and 10"
@@ -192,7 +192,7 @@ def test_this_machine_loads_for_its_first_piece_only(tmp_path: Path, monkeypatch
 def test_a_piece_that_a_machine_never_ends_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though it tells steps all the time, and no other machine is there to be done before."""
     now_s = 1000.0
-    set_clock(monkeypatch, shared_job, monotonic=lambda: now_s)
+    set_in(monkeypatch, shared_job, "time", monotonic=lambda: now_s)
     table = Table(tmp_path, 4)
     table.outlooks = {"a": Outlook(loaded=True, seconds=10.0)}
     for _ in range(2):

@@ -21,8 +21,8 @@ from app.compat.attention import sdpa_kernels, tile_size
 from app.compat.attention.compose import compose
 from app.compat.attention.prepare import find_layout
 from app.compat.planning.types import Plan
-from tests.support.clock import set_clock
 from tests.support.combinations import combine
+from tests.support.other_functions import set_in
 from tests.support.plans import EVERY, plan
 
 pytestmark = pytest.mark.long
@@ -532,7 +532,7 @@ def test_no_coarser_than_torch(name: str, deviation: float, dtype: torch.dtype) 
 def test_free_memory_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, clock = [], [100.0]
     monkeypatch.setattr(tile_size, "ask_free", lambda device: asked.append(device) or 5)
-    set_clock(monkeypatch, tile_size, monotonic=lambda: clock[0])
+    set_in(monkeypatch, tile_size, "time", monotonic=lambda: clock[0])
     free = tile_size.FreeMemory()
     assert [free(torch.device("cpu")) for _ in range(50)] == [5] * 50 and len(asked) == 1
     clock[0] += 1.5

@@ -14,14 +14,14 @@ from app.engine.jobs.database import Database
 from app.engine.jobs.journal import HOUR_S, Journal, State
 from app.engine.jobs.owners import household_of, new_guest
 from app.engine.jobs.request import SpeechRequest
-from tests.support.clock import set_clock
+from tests.support.other_functions import set_in
 
 
 def test_a_clock_that_is_set_back_does_not_put_a_new_job_before_the_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(Database(tmp_path / "hearth.sqlite3"))
     first = journal.queue(SpeechRequest("[S1] One."), Choice())
     now = time.time()
-    set_clock(monkeypatch, journals, time=lambda: now - 3600)
+    set_in(monkeypatch, journals, "time", time=lambda: now - 3600)
     second = journal.queue(SpeechRequest("[S1] Two."), Choice())
     third = journal.queue(SpeechRequest("[S1] Three."), Choice())
     assert [job.id for job in journal.list_waiting()] == [first.id, second.id, third.id]
@@ -30,7 +30,7 @@ def test_a_clock_that_is_set_back_does_not_put_a_new_job_before_the_waiting(tmp_
 def test_a_guests_time_is_what_ran_and_not_what_waited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(tmp_path / "hearth.sqlite3")
     journal, guest, now_s = Journal(database), new_guest("aa"), 2e9
-    set_clock(monkeypatch, journals, time=lambda: now_s)
+    set_in(monkeypatch, journals, "time", time=lambda: now_s)
 
     def used_s() -> float:
         return journal.sum_guest_seconds(now_s - HOUR_S)[household_of(guest)]

@@ -32,8 +32,8 @@ from app.engine.keeper import open_database as opening
 from app.engine.keeper.open_database import open_database
 from app.engine.keeper.shelf_refill import correct
 from app.engine.pictures.files import picture_settings
-from tests.support.clock import set_clock
 from tests.support.database_damage import DAMAGES, execute
+from tests.support.other_functions import set_in
 
 pytestmark = pytest.mark.long
 
@@ -197,7 +197,7 @@ def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest
     now = time.time()
     for day in range(12):
         date = f"2026-11-{day + 1:02d}-081500"
-        set_clock(monkeypatch, backups, strftime=lambda *_, date=date: date, time=lambda day=day: now + day * backups.DAY_S)
+        set_in(monkeypatch, backups, "time", strftime=lambda *_, date=date: date, time=lambda day=day: now + day * backups.DAY_S)
         for _ in range(2):
             backups.make_daily_backup(place)
         if day == 0:
@@ -209,7 +209,7 @@ def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest
     kept = backups.list_backups(place)
     assert [each.name for each in kept] == [f"hearth-2026-11-{day:02d}-081500.sqlite3" for day in range(12, 12 - backups.KEPT, -1)]
     DAMAGES["garbage"](place.database, random.Random(SEED))
-    set_clock(monkeypatch, backups, time=lambda: now + 99 * backups.DAY_S)
+    set_in(monkeypatch, backups, "time", time=lambda: now + 99 * backups.DAY_S)
     backups.make_daily_backup(place)
     assert backups.list_backups(place) == kept, "a broken database is no backup, and takes no one's place"
 

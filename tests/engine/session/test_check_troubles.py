@@ -33,8 +33,8 @@ from app.engine.models.model import describe_need
 from app.engine.models.planned import Setup
 from app.engine.session import machine_check
 from app.engine.session.session import Session
-from tests.support.clock import set_clock
 from tests.support.odd_questions import failing, hanging, hanging_before, losing_its_context, make_probe, right, slow, terminated
+from tests.support.other_functions import set_in
 from tests.support.separate_memory import separate_memory
 
 MAC = replace(MACHINES["m1-8gb"], pretended="")
@@ -134,7 +134,7 @@ def test_a_computer_that_slept_is_no_hung_driver(monkeypatch: pytest.MonkeyPatch
         seen = next(answers)
     assert next(answers) == "waiting"
     clock = time.perf_counter
-    set_clock(monkeypatch, run, perf_counter=lambda: clock() + 8 * 3600)
+    set_in(monkeypatch, run, "time", perf_counter=lambda: clock() + 8 * 3600)
     while (seen := next(answers)) == "waiting":
         pass
     assert isinstance(seen, Verdict) and seen.passed

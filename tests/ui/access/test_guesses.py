@@ -23,7 +23,7 @@ from app.ui.access.login import LOGINS_MOST, LoginRequired, Logins, digest_passw
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, build_guards
 from app.ui.state import guest_files
 from app.ui.state.guest_files import GuestFiles
-from tests.support.clock import set_clock
+from tests.support.other_functions import set_in
 
 MANY = 300
 
@@ -307,7 +307,7 @@ def test_an_old_file_stays_while_a_job_needs_it(tmp_path: Path, monkeypatch: pyt
 
 def let_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     later_s = time.time() + seconds
-    set_clock(monkeypatch, guest_files, time=lambda: later_s)
+    set_in(monkeypatch, guest_files, "time", time=lambda: later_s)
 
 
 def test_few_uploads_arrive_at_once(tmp_path: Path) -> None:
