@@ -104,7 +104,7 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
         Option("folded", say("gqa.why.folded", "Grouped heads are folded into the queries, without copies.")),
         Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, but correct everywhere.")),
     )
-    return decide_field(situation, "gqa", options, dtype, {"native": native, "expanded": expanded}, situation.choice.gqa)
+    return decide_field(situation, "gqa", options, dtype, {"native": native, "expanded": expanded}, forced=situation.choice.gqa)
 
 
 def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision:

@@ -44,7 +44,7 @@ def decide_chunk_q(
         options.append(Option(asked, words))
     sizes = {each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic}
     more = {name: _too_large(situation, dtype, score, streams, rows, keys, budget) for name, rows in sizes.items()}
-    decision = decide_field(situation, "chunk_q", options, dtype, more, asked)
+    decision = decide_field(situation, "chunk_q", options, dtype, more, forced=asked)
     most = _memory_fallback(situation)
     if most is not None and decision.option.isdigit() and int(decision.option) > most.seen.chunk_most:  # type: ignore[operator]
         decision = _bounded(decision, most)

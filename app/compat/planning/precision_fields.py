@@ -54,7 +54,7 @@ def decide_dtype(situation: Situation) -> FieldDecision:
         words = say("dtype.cpu-bfloat16", "This processor has no bfloat16 arithmetic, so it would be slower than float32.")
         more["bfloat16"].append(Reason("dtype", words, slower=True))
     options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[situation.hardware.kind]]
-    return decide_field(situation, "dtype", options, None, more, situation.choice.dtype, falls_back=True)
+    return decide_field(situation, "dtype", options, None, more, forced=situation.choice.dtype, falls_back=True)
 
 
 def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], FieldDecision]:

@@ -58,7 +58,7 @@ def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldD
     if situation.need.published != "none":
         # The published format comes first, because it is the one that was tested.
         every.sort(key=lambda each: each.name != situation.need.published)
-    return decide_field(situation, "quantised", every, None, more, situation.choice.quantised)
+    return decide_field(situation, "quantised", every, None, more, forced=situation.choice.quantised)
 
 
 def _find_dtype(how: tuple[Precision, ...]) -> Dtype:

@@ -68,7 +68,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
     if unified and situation.need.kind == "speech":
         words = say("offload.voice", "The speech model and its codec alternate all the time, so neither can be unloaded.")
         more["model"].append(Reason("offload", words, fatal=True))
-    return decide_field(situation, "offload", options, None, more, situation.choice.offload, frugal=True)
+    return decide_field(situation, "offload", options, None, more, forced=situation.choice.offload, frugal=True)
 
 
 def keep_layers(
