@@ -1,4 +1,4 @@
-"""How long pictures take: their steps, what one weighs, what earlier pictures tell of the next. Pure, and imports no torch."""
+"""How long pictures take: their steps, what one weighs, how many of a batch one call paints, what earlier pictures tell. Pure, and imports no torch."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from collections.abc import Iterable
 from typing import Final
 
 from app.base.trouble import Trouble
+from app.compat.planning.memory_formulas import SCRATCH_BYTES, TIGHT
 from app.compat.planning.types import AUTO, Chunk, Plan
 from app.engine.jobs import quicker
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
-from app.engine.models import at_once
 from app.engine.models.forecast import list_measured, take_median
-from app.engine.models.model import Model, is_guided
+from app.engine.models.model import SMALL_PARAMETERS, Model, is_guided
 
+AT_ONCE: Final = 4
+"""Eight were no quicker than four."""
+CARD_PIXELS: Final = 512 * 512
+"""Of one picture on a card or Metal: up to this size starting a kernel takes as long as much of its work."""
+PROCESSOR_PIXELS: Final = 256 * 256
+"""Of a small model's picture on the processor, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
+ALL_SHARE: Final = 0.72
+"""Time of as many at once on the processor, decoded, as a share of one by one (docs/speed-pictures.md)."""
 _WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker", "batch")
 
 
@@ -38,7 +46,7 @@ def estimate_seconds(request: PictureRequest, model: Model, past: Iterable[Creat
 def _weigh_batch(request: PictureRequest, model: Model, device: str, chunk_q: Chunk) -> float:
     """Weigh a picture of a batch by one that is painted alone, with memory for as many at once as gain something."""
     width, height = request.width or model.settings.width, request.height or model.settings.height
-    return at_once.estimate_share(dataclasses.replace(request, width=width, height=height), model, device, chunk_q, math.inf)
+    return _share_calls(dataclasses.replace(request, width=width, height=height), model, device, chunk_q, math.inf)
 
 
 def _read_weighed(creation: Creation) -> PictureRequest:
@@ -77,3 +85,30 @@ def compare_few_steps(request: PictureRequest, model: Model) -> float:
 def _guides(request: PictureRequest, model: Model) -> bool:
     recommended = model.recommended(request.scheduler).guidance
     return is_guided(model, recommended if request.guidance is None else request.guidance)
+
+
+def count_at_once(request: PictureRequest, model: Model, device: str, chunk_q: Chunk, free_bytes: float) -> int:
+    """Return how many pictures one call may paint. A chunk set by hand bounds the memory of one picture; what `quicker` remembers
+    and a start picture are of one."""
+    if request.batch == 1 or request.image or request.quicker != "off" or chunk_q != AUTO:
+        return 1
+    small = sum(part.parameters for part in model.parts) < SMALL_PARAMETERS
+    most = CARD_PIXELS if device != "cpu" else PROCESSOR_PIXELS if small else 0
+    if (request.width or 0) * (request.height or 0) > most:
+        return 1
+    return int(max(1, min(AT_ONCE, TIGHT * free_bytes // SCRATCH_BYTES["picture"])))
+
+
+def _share_calls(request: PictureRequest, model: Model, device: str, chunk_q: Chunk, free_bytes: float) -> float:
+    """Estimate what painting several at once leaves of the time of one by one. 1 on a card, where that was not measured."""
+    if device != "cpu":
+        return 1.0
+    most = count_at_once(request, model, device, chunk_q, free_bytes)
+    calls, rest = divmod(request.batch, most)
+    return (calls * _weigh_call(most) + _weigh_call(rest)) / request.batch
+
+
+def _weigh_call(count: int) -> float:
+    """Weigh a call by the time of one picture: what each adds, and what only the first costs."""
+    first_only = (AT_ONCE - ALL_SHARE * AT_ONCE) / (AT_ONCE - 1)
+    return count - first_only * (count - 1) if count else 0.0

@@ -20,7 +20,6 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.parts import PAINTED, drop_begun
 from app.engine.jobs.request import PictureRequest
-from app.engine.models.at_once import count_at_once
 from app.engine.models.loading.loaded import same_placement
 from app.engine.models.model import Model
 from app.engine.models.on_disk import Located
@@ -36,7 +35,7 @@ from app.engine.pictures.run.final_settings import PictureSettings, resolve_sett
 from app.engine.pictures.run.prompt_embeddings import KeptEmbeddings
 from app.engine.pictures.run.reuse import Reuse, list_inner_blocks
 from app.engine.pictures.run.worker_thread import iterate_reports
-from app.engine.pictures.steps import count_steps
+from app.engine.pictures.steps import count_at_once, count_steps
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam

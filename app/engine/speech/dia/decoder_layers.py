@@ -117,7 +117,7 @@ class DecoderLayers:
 
     def _attend_rows(self, attention: Any, memory: _Memory, given: Tensor, rotation: tuple[Tensor, Tensor], attend: _Attend) -> Tensor:
         heads, few = attention.num_heads, attention.num_key_value_heads
-        # One product where fused_projections.py has made one matrix of the three.
+        # One product where loading has made one matrix of the three.
         fused = getattr(attention, "qkv_proj", None)
         mixed = (
             fused(given)

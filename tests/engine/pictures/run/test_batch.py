@@ -22,12 +22,12 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
-from app.engine.models.at_once import count_at_once
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.model import Model
 from app.engine.pictures.run import batch, checkpoint
 from app.engine.pictures.run.checkpoint import Checkpoint
 from app.engine.pictures.run.painter import Painter
+from app.engine.pictures.steps import count_at_once
 from app.engine.session.session import Session
 from app.machines.tasks.begun import keep
 from tests.support import tiny_pictures as tiny

@@ -164,7 +164,7 @@ def test_a_job_taken_up_again_leaves_finished_pictures_alone(folders: dict[str, 
 def test_a_picture_that_another_machine_finished_first_is_left(
     at: int, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.engine.models.at_once.AT_ONCE", 1)
+    monkeypatch.setattr("app.engine.pictures.steps.AT_ONCE", 1)
     paints, _ = load_painter(folders["sd15"])
     calls, theirs = 0, tmp_path / "picture-0.png"
 

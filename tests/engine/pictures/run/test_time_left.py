@@ -12,8 +12,8 @@ import pytest
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Step
 from app.engine.jobs.request import PictureRequest
-from app.engine.models import at_once as shared
 from app.engine.models import catalog
+from app.engine.pictures import steps as shared
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run import steps
 from tests.support import picture_fixtures
@@ -80,7 +80,7 @@ def test_the_first_picture_counts_a_decoding_that_was_never_measured(
 def test_later_pictures_count_the_decoding_that_was_measured(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, decode_s: float, at_once: int
 ) -> None:
-    monkeypatch.setattr("app.engine.models.at_once.AT_ONCE", at_once)
+    monkeypatch.setattr("app.engine.pictures.steps.AT_ONCE", at_once)
     request = PictureRequest("a boat", width=64, height=64, steps=5, seed=1, batch=4, preview_every=0)
     told = paint(folders["sd15"], monkeypatch, tmp_path / "job", request, 0.0, decode_s)
     assert all(1 / 1.1 <= ratio <= 1.1 for _, ratio in told[5:]), told
