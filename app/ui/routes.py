@@ -67,6 +67,8 @@ class CheckAsked(Asked):
     text: str = ""
     model: str | None = None
     negative: str = ""
+    speed: float = Field(1.0, ge=0.01, le=100)
+    """Only for a forecast; what may be asked for, the request itself says."""
 
 
 class JobFileAsked(Asked):
@@ -166,7 +168,7 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     if asked.kind == "picture":
         view = paint_view.prompt_view(desk, asked.text[:most], asked.negative[:most], model, person, language(request))
     else:
-        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request))
+        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request), asked.speed)
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)

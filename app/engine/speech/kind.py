@@ -139,7 +139,7 @@ class SpeechKind:
 
     def estimate_bytes(self, request: SpeechRequest) -> int:
         rate = WAV_BYTES_S if request.format in ("wav", "flac") else PACKED_BYTES_S
-        return round(script.parse_script(request.text).seconds_estimate / request.speed * rate)
+        return round(script.parse_script(request.text).estimate_seconds(request.speed) * rate)
 
     def join(
         self, home: Home, request: SpeechRequest, folder: Path, places: Collection[int], target: Path

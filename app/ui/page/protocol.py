@@ -71,7 +71,7 @@ ROUTES: Final = (
     Address("hearth/words"),
     Address("hearth/static/{name}"),
     Address("hearth/live", fields=("charts",)),
-    Address("hearth/check", "POST", ("kind", "text", "model", "negative")),
+    Address("hearth/check", "POST", ("kind", "text", "model", "negative", "speed")),
     Address("hearth/drafts"),
     Address("hearth/drafts", "POST", DRAFTS),
     Address("hearth/made/{job}/{name}"),

@@ -174,6 +174,7 @@ def connect(tab: SpeakTab) -> None:
     show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
     own.dice.click(roll_seed, None, own.rows["seed"], **QUICK)
+    own.rows["speed"].change(None, own.rows["speed"], None, js="speed => { Hearth.spokenAt(speed ?? undefined); }", **EACH)
     own.by_hand.change(tab.show_sampling, own.by_hand, own.sampling, **LATEST)
 
 

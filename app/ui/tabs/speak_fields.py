@@ -133,7 +133,8 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
-    rows = SettingFields("speak", SPEECH, SpeechRequest, {**saved, "seed": None})  # the seed comes as a change, which the page is told of
+    # Seed and speed come as a change, which the page is told of.
+    rows = SettingFields("speak", SPEECH, SpeechRequest, {**saved, "seed": None, "speed": 1.0})
     with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):
         presets = build_preset_row("speak", desk, guest)
         model = gr.Dropdown(

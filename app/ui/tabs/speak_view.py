@@ -66,7 +66,7 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
     }  # fmt: skip
 
 
-def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, person: Person, spoken: Language) -> View:
+def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, speed: float, person: Person, spoken: Language) -> View:
     """Return a checked script: turns with speakers, problems, length."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
@@ -76,7 +76,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
     about = say_to_all(
         "script.about", "{parts} {parts:part|parts}, about {time} of speech",
-        parts=len(found.parts), time=word_duration(found.seconds_estimate),
+        parts=len(found.parts), time=word_duration(found.estimate_seconds(speed)),
     )  # fmt: skip
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
@@ -86,7 +86,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
 
 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
-    """Return a speech job with its place in the queue and its results."""
+    """Return a speech job with its place in the queue and its results, and the speed at which its parts are to sound."""
     request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
     results = [
         {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
@@ -94,6 +94,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     ]  # fmt: skip
     return {
         **parts_view(job, progress, desk.jobs.split_script(job, request), spoken),
+        "pace": request.speed,
         "place": desk.jobs.find_place(job),
         "results": results,
         "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",
@@ -112,8 +113,8 @@ def word_taken(request: Request) -> Sentence | None:
     return say_to_all("parts.taken", "Spoken for this result: {spoken}. Taken over as they were: {kept}.", spoken=spoken, kept=kept)
 
 
-def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Language) -> View:
-    """Check a script as it is typed, for the model that will speak it."""
+def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Language, speed: float = 1.0) -> View:
+    """Check a script as it is typed, for the model that will speak it, at this speed."""
     chosen, limits = desk.models.read_limits(model)
     found_out = script.parse_script(text, limits)
     seconds = None
@@ -123,7 +124,7 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
         plan = _plan_next(desk, chosen, person)
         alike = list_alike(past, plan) if plan is not None else ()
         seconds = KINDS["speech"].estimate_seconds(SpeechRequest(text), chosen, alike, plan, frames) if text.strip() else None
-    view = check_view(found_out, limits, seconds, person, spoken)
+    view = check_view(found_out, limits, seconds, speed, person, spoken)
     named = find_named(text) if limits.speakers > 1 else None
     view["problems"] += [named_view(text, named, limits, spoken)] if named else []
     wanted = desk.jobs.match_script(text, person)

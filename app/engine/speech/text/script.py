@@ -31,6 +31,11 @@ class ParsedScript:
     def fatal(self) -> tuple[Problem, ...]:
         return tuple(problem for problem in self.problems if problem.severity == "fatal")
 
+    def estimate_seconds(self, speed: float) -> float:
+        """Estimate how long it lasts at a speed, which leaves the pauses as they are."""
+        spoken_s = sum(part.seconds for part in self.parts)
+        return self.seconds_estimate - spoken_s + spoken_s / speed
+
 
 @functools.lru_cache(maxsize=8)
 def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
@@ -61,10 +66,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
             Problem(
                 "note",
                 say_to_all(
-                    "script.long",
-                    "This is about {time} of speech in {parts} {parts:part|parts}. Finished parts are kept if you stop.",
-                    time=word_duration(seconds),
-                    parts=len(parts),
+                    "script.long", "This script is long: {parts} {parts:part|parts}. Finished parts are kept if you stop.", parts=len(parts)
                 ),
             )
         )

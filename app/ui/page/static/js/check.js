@@ -9,27 +9,26 @@ const WAIT_MS = 250;
 // `unwanted`: the field of the negative prompt, which changes how a prompt is read.
 /** @param {string} id @param {Kind} kind @param {(view: View) => void} draw */
 export const checked = (id, kind, draw, unwanted = "") => {
-  let asked = "", model, timer = 0, turn = 0; // undefined model: the one in the settings
+  let asked = "", model, speed, timer = 0, turn = 0; // undefined model: the one in the settings
   const typed = (field) => document.querySelector(`#${field} textarea, #${field} input`)?.value;
   function look() {
     const text = typed(id), negative = (unwanted && typed(unwanted)) || "", words = JSON.stringify([text, negative]);
     if (text == null || words === asked) return;
     asked = words;
     const mine = ++turn;
-    post("hearth/check", { kind, text, model, negative })
+    post("hearth/check", { kind, text, model, negative, speed })
       .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
       .then((view) => mine === turn && (draw(view), underline(id, text, view.marks)))
       .catch(() => mine === turn && (asked = ""));
   }
+  const soon = () => (clearTimeout(timer), (timer = setTimeout(look, WAIT_MS)));
   onPage("input", (event) => {
-    if (![id, unwanted].some((field) => field && event.target.closest?.(`#${field}`))) return;
-    clearTimeout(timer);
-    timer = setTimeout(look, WAIT_MS);
+    if ([id, unwanted].some((field) => field && event.target.closest?.(`#${field}`))) soon();
   });
   // A model downloaded on another tab may change the answer.
   onPage("click", (event) => event.target.closest?.('button[role="tab"]') && again(model));
   const again = (chosen) => ([model, asked] = [chosen, ""], look());
-  return { look, again, anew: () => again(model) };
+  return { look, again, anew: () => again(model), at: (chosen) => ([speed, asked] = [chosen, ""], soon()) };
 };
 
 // List the problems, one a line, each with its cure.

@@ -14,7 +14,7 @@ import "./queue.js";
 import { prompts } from "./samples.js";
 import "./share.js";
 import "./shelf.js";
-import { spokenBy } from "./speak.js";
+import { spokenAt, spokenBy } from "./speak.js";
 import { kept, keptClip, keptPicture, stay } from "./stay.js";
 import "./strip.js";
 import { confirmPreset, confirmVoice } from "./sure.js";
@@ -24,7 +24,7 @@ import "./tuning.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, inForce, keepLooking, kept, keptClip, keptPicture, lookAt, paintedBy, reused, reusing, soon, spokenBy, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, inForce, keepLooking, kept, keptClip, keptPicture, lookAt, paintedBy, reused, reusing, soon, spokenAt, spokenBy, stay,
   askToLeave,
   call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

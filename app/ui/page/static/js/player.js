@@ -6,8 +6,9 @@ import { t, time } from "./words.js";
 const clock = (exact, seconds = Math.round(exact)) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 const FLAT = Array(96).fill(0);
 
+// `pace`: the speed at which it sounds, its pitch as it is, where the file itself has the voice's own.
 /** @param {View} of */
-export const makePlayer = ({ url, peaks, seconds, label }) => {
+export const makePlayer = ({ url, peaks, seconds, label, pace = 1 }) => {
   const player = el(`<div class="h-player"><button type="button" class="h-round"><i aria-hidden="true"></i></button><div class="h-seek">
     <svg class="h-wave quiet" aria-hidden="true"></svg><svg class="h-wave" aria-hidden="true"></svg><input type="range" min="0" max="1000" value="0"></div>
     <span class="h-soft h-clock"></span><audio preload="none"></audio></div>`);
@@ -15,15 +16,15 @@ export const makePlayer = ({ url, peaks, seconds, label }) => {
   const [whole, heard] = player.querySelectorAll("svg");
   for (const svg of [whole, heard]) wave(svg, peaks?.length ? peaks : FLAT);
   audio.src = url;
+  audio.defaultPlaybackRate = audio.playbackRate = pace;
   range.setAttribute("aria-label", t("player.place", "Playback position"));
   const length = () => (Number.isFinite(audio.duration) ? audio.duration : seconds ?? 0);
   const draw = () => {
-    const share = length() ? Math.min(1, audio.currentTime / length()) : 0;
+    const share = length() ? Math.min(1, audio.currentTime / length()) : 0, lasts = length() / pace, now = audio.currentTime / pace;
     heard.style.clipPath = `inset(0 ${100 - share * 100}% 0 0)`;
     range.value = share * 1000;
-    const at = audio.currentTime ? `${clock(audio.currentTime)} / ` : "";
-    text(player.querySelector(".h-clock"), at + (length() < 60 ? time(length(), true) : clock(length())));
-    range.setAttribute("aria-valuetext", `${clock(audio.currentTime)} / ${clock(length())}`);
+    text(player.querySelector(".h-clock"), (now ? `${clock(now)} / ` : "") + (lasts < 60 ? time(lasts, true) : clock(lasts)));
+    range.setAttribute("aria-valuetext", `${clock(now)} / ${clock(lasts)}`);
     player.classList.toggle("h-sounding-now", !audio.paused);
     button.setAttribute("aria-label", audio.paused ? label : t("player.pause", "Pause"));
   };

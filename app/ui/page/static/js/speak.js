@@ -59,6 +59,7 @@ function rank(chip) {
 
 const script = checked("speak-text", "speech", drawCheck);
 export const spokenBy = script.again;
+export const spokenAt = script.at;
 area("#h-script", () => script.look());
 area("#h-scripts", (element) => offerSamples(element, t("speak.samples", "Sample scripts"), scripts(), "speak-text"));
 onPage("click", (event) => {
@@ -201,7 +202,7 @@ function drawAll() {
   button.onclick = () => (player?.on ? player.stop() : hear(0, true));
 }
 
-function drawRows(rows, parts, { job, end }) {
+function drawRows(rows, parts, { job, end, pace }) {
   list(rows, parts, (part) => `${job}-${part.index}`, (part) => {
     const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
       <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
@@ -212,17 +213,17 @@ function drawRows(rows, parts, { job, end }) {
       soon();
     });
     return row;
-  }, (row, part) => drawPart(row, part, end));
+  }, (row, part) => drawPart(row, part, end, pace));
 }
 
-function drawPart(row, part, end) {
+function drawPart(row, part, end, pace) {
   row.spoken = part;
   const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && DOUBTS[part.doubt]?.();
   row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt ? "careful" : done ? "right" : ""}`;
   if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
   if (done && !row.querySelector(".h-player")) {
     const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
-    row.querySelector(".h-sounding").prepend(makePlayer({ ...part, label }));
+    row.querySelector(".h-sounding").prepend(makePlayer({ ...part, label, pace }));
   }
   const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
   const words = row.querySelector("p");
