@@ -63,20 +63,18 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
 
 
 def _name_tag(mark: str, limits: VoiceLimits) -> Sentence:
-    if limits.speakers == 1:
-        return say_to_all(
-            "script.square-alone", "{name} does not know the tag {mark}; it will be read aloud.", mark=mark, name=word_name(limits.name)
-        )
     if not limits.nonverbals:
         return say_to_all(
             "script.square-plain",
-            "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2].",
+            "{name} does not know the tag {mark}; it will be read aloud. Use {known}.",
             mark=mark,
             name=word_name(limits.name),
+            known=limits.tags,
         )
     return say_to_all(
         "script.square",
-        "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
+        "{name} does not know the tag {mark}; it will be read aloud. Use {known}, and sounds such as (laughs).",
         mark=mark,
         name=word_name(limits.name),
+        known=limits.tags,
     )

@@ -28,10 +28,12 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
     wrong: list[str] = []
-    for mark in [*MARK.finditer(text), None]:
+    marks = [*MARK.finditer(text)]
+    has_tags = any(mark[1] for mark in marks)
+    for mark in [*marks, None]:
         chunk = text[begin : mark.start() if mark else len(text)]
         if _WORD.search(chunk) or ROUND.search(chunk):
-            if not tagged and not said and limits.speakers > 1:
+            if has_tags and not tagged and not said and limits.speakers > 1:
                 problems.append(
                     Problem("note", say_to_all("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
                 )
@@ -48,12 +50,12 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
                 wrong.append(mark[0])
         else:
             yield Pause(_read_pause_s(mark, problems))
-    if wrong and limits.speakers != 2:
+    if wrong:
         problems.append(
             Problem(
                 "fatal",
                 say_to_all(
-                    "script.speakers-many",
+                    "script.speakers",
                     "{name} has {count} {count:speaker|speakers}, but the script uses {tags}. Give these lines to {known}.",
                     tags=tuple(dict.fromkeys(wrong[:5])),
                     name=word_name(limits.name),
@@ -62,24 +64,15 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
                 ),
             )
         )
-    elif wrong:
-        problems.append(
-            Problem(
-                "fatal",
-                say_to_all(
-                    "script.speakers",
-                    "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
-                    tags=tuple(dict.fromkeys(wrong[:5])),
-                    name=word_name(limits.name),
-                ),
-            )
-        )
     elif corrected:
         problems.append(
             Problem(
                 "note",
                 say_to_all(
-                    "script.tags", "{count} {count:tag is|tags are} read as [S1] or [S2], which is the usual spelling.", count=corrected
+                    "script.tags",
+                    "{count} {count:tag is|tags are} read as if written the usual way: {known}.",
+                    count=corrected,
+                    known=limits.tags,
                 ),
             )
         )

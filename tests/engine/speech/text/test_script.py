@@ -44,7 +44,7 @@ def test_a_good_script_has_no_problems() -> None:
         ("[Speaker 12] One.", "script.speakers", "fatal"),
         ("[s1] One. [S2] Two.", "script.tags", "note"),
         ("[ S1 ] One. [speaker 2] Two.", "script.tags", "note"),
-        ("Nobody's line.", "script.no-tag", "note"),
+        ("Nobody's line. [S2] Mine.", "script.no-tag", "note"),
         ("[S1] One. [S1] Two.", "script.alternate", "note"),
         ("[S1] “One”.", "script.typographic", "note"),
         ("[S1] 漢字", "script.not-english", "warning"),
@@ -70,8 +70,25 @@ def test_what_is_right_raises_no_word() -> None:
         ("[S1] One (pause) two (pause 250 ms) three (pause 1.5 seconds).", "script.pause"),
         ("[S1] It's “Äpfel” as in Überlingen.", "script.not-english"),
         ("[S1] [S2] One.", "script.no-tag"),
+        ("Plain prose, as a novel has it. (pause 1s) More of it.", "script.no-tag"),
     ):
         assert key not in keys(text)
+
+
+@pytest.mark.parametrize(("speakers", "told"), [(2, "has 2 speakers"), (3, "has 3 speakers")])
+def test_a_voice_of_any_number_of_speakers_says_whose_lines_it_has(speakers: int, told: str) -> None:
+    limits = replace(DIA, speakers=speakers)
+    (wrong,) = parse_script("[S1] One. [S9] Two.", limits).fatal
+    assert told in str(wrong.sentence) and str(wrong.sentence).endswith(f"Give these lines to {', '.join(limits.tags)}.")
+    notes = {each.sentence.key: str(each.sentence) for each in parse_script("[S1] One [applauds]. [s2] Two.", limits).problems}
+    assert all(", ".join(limits.tags) in notes[key] for key in ("script.square", "script.tags"))
+
+
+def test_pauses_last_as_long_at_any_speed() -> None:
+    checked = parse_script("[S1] " + FOX * 3 + "(pause 10s) That is all.")
+    spoken_s = checked.estimate_seconds(1.0) - 10
+    assert checked.estimate_seconds(0.5) == pytest.approx(10 + 2 * spoken_s)
+    assert checked.estimate_seconds(2.0) == pytest.approx(10 + spoken_s / 2)
 
 
 def test_sounds_in_square_brackets_are_meant() -> None:
