@@ -176,14 +176,15 @@ class JobsDesk:
                 self.keeper.stop(each)
 
     def redo_part(self, index: int, person: Person) -> str:
-        """Speak one part of the last script again; the other parts are kept."""
+        """Speak one part of the last script again, and whole what a stop cut off; the other parts are kept."""
         spoken = self._find_ended_script(person)
         if spoken is None or index not in {part.index for part in spoken.parts}:
             raise Trouble(say_to_all("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
         require_own(self.keeper.home, spoken.request)
-        takes = {part.index: part.path for part in spoken.parts if part.whole}  # the others are spoken where the script is gone on with
+        takes = {part.index: part.path for part in spoken.parts}  # what is not there is spoken where the script is gone on with
         keep = tuple(takes.get(place, "") for place in range(spoken.parts[0].total))
-        return self.begin(dataclasses.replace(spoken.request, only_parts=(index,), keep=keep, seed=None), person)
+        fresh = sorted({index, *(part.index for part in spoken.parts if not part.whole)})
+        return self.begin(dataclasses.replace(spoken.request, only_parts=tuple(fresh), keep=keep, seed=None), person)
 
     def speak_changed(self, text: str, person: Person) -> str:
         """Speak only what the last script's parts do not say already; take over the others."""
