@@ -252,7 +252,7 @@ def test_a_faulty_script_leaves_the_last_result(page: Page, opened: tuple[Desk, 
     expect(page.locator("#h-sound .h-player")).to_be_visible()
     page.fill(SCRIPT, "[S3] Nobody has this voice.")
     page.click("#speak-go")
-    expect(page.locator("#speak-message .h-trouble")).to_contain_text("has only two speakers")
+    expect(page.locator("#speak-message .h-trouble")).to_contain_text("has 2 speakers")
     page.wait_for_timeout(1500)
     expect(page.locator("#h-sound .h-player")).to_be_visible()
     expect(page.locator("#h-parts .h-trouble")).to_be_hidden()
@@ -314,3 +314,12 @@ def test_a_trouble_goes_however_the_text_changes(page: Page, way: str) -> None:
     else:
         page.keyboard.press("Backspace" if way == "Backspace" else "x")
     expect(trouble).to_have_count(0)
+
+
+def test_a_very_long_word_is_broken_where_the_script_is_shown(page: Page) -> None:
+    go(page, "speak")
+    page.fill(SCRIPT, f"[S1] Hello {'donaudampf' * 30}. (pause {'eternally' * 30})")
+    expect(page.locator("#h-script .h-turns li")).not_to_have_count(0)
+    expect(page.locator("#h-script .h-problems li").filter(has_text="eternally")).to_be_visible()
+    shown = page.locator("#h-script .h-turns, #h-script .h-problems")
+    assert shown.evaluate_all("(shown) => shown.map((each) => each.scrollWidth - each.clientWidth)") == [0, 0]
