@@ -174,6 +174,5 @@ CURES: Final = (
     "go-on",
     "open-folder",
     "voices",
-    "changed",
 )
 """Names of buttons that cure a trouble; `use` and `get` are followed by a colon and a model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from app.base.duration import word_duration
@@ -117,34 +118,42 @@ def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Langu
     """Check a script as it is typed, for the model that will speak it, at this speed."""
     chosen, limits = desk.models.read_limits(model)
     found_out = script.parse_script(text, limits)
-    seconds = None
-    if chosen and desk.keeper.state.hardware:
-        frames = round(sum(part.seconds * limits.frame_rate + limits.delay for part in found_out.parts))
-        past = desk.keeper.shelf.find(Search(kind="speech", model=chosen.id, most=8))
-        plan = _plan_next(desk, chosen, person)
-        alike = list_alike(past, plan) if plan is not None else ()
-        seconds = KINDS["speech"].estimate_seconds(SpeechRequest(text), chosen, alike, plan, frames) if text.strip() else None
+    seconds = forecast_parts(desk, found_out.parts, chosen, limits, person)
     view = check_view(found_out, limits, seconds, speed, person, spoken)
     named = find_named(text) if limits.speakers > 1 else None
     view["problems"] += [named_view(text, named, limits, spoken)] if named else []
     wanted = desk.jobs.match_script(text, person)
-    view["problems"] += changed_view(wanted, spoken) if wanted else []
-    view["changed"] = {"fresh": len(wanted.only_parts), "total": len(wanted.keep)} if wanted else None
+    view["changed"] = changed_text(desk, wanted, person, spoken) if wanted else ""
     return view | {"marks": unknown_view(text, find_in_script(text, limits))}
 
 
-def changed_view(wanted: SpeechRequest, spoken: Language) -> list[View]:
-    """Offer to speak only what the last script's parts do not say already."""
-    if wanted.only_parts:
-        sentence = say_to_all(
-            "script.changed",
-            "The script has changed: {fresh} of {total} {total:part|parts} {fresh:is|are} to be spoken. The others can stay as they are, "
-            "with the voice and settings they have.",
-            fresh=len(wanted.only_parts), total=len(wanted.keep),
-        )  # fmt: skip
-    else:
-        sentence = say_to_all("script.moved", "The script has changed, but all its parts are spoken already: they can be joined anew.")
-    return [{"kind": "note", "text": translate(sentence, spoken), "cure": "changed"}]
+def forecast_parts(desk: Desk, parts: Sequence[ScriptPart], model: Model | None, limits: VoiceLimits, person: Person) -> float | None:
+    """Forecast how long this machine speaks at these parts; None where it was never measured."""
+    if not (parts and model and desk.keeper.state.hardware):
+        return None
+    frames = round(sum(part.seconds * limits.frame_rate + limits.delay for part in parts))
+    past = desk.keeper.shelf.find(Search(kind="speech", model=model.id, most=8))
+    plan = _plan_next(desk, model, person)
+    alike = list_alike(past, plan) if plan is not None else ()
+    return KINDS["speech"].estimate_seconds(SpeechRequest(parts[0].text), model, alike, plan, frames)
+
+
+def changed_text(desk: Desk, wanted: SpeechRequest, person: Person, spoken: Language) -> str:
+    """Say what is left to speak if what the last script's parts say already is taken over."""
+    if not wanted.only_parts:
+        return translate(
+            say_to_all("script.moved", "The script has changed, but all its parts are spoken already: they can be joined anew."), spoken
+        )
+    model, limits = desk.models.read_limits(wanted.model)
+    parts = script.parse_script(wanted.text, limits).parts
+    sentence = say_to_all(
+        "script.changed",
+        "Only {fresh} of {total} parts {fresh:needs|need} to be spoken; the others can stay as they are, with their voice and settings.",
+        fresh=len(wanted.only_parts), total=len(wanted.keep),
+    )  # fmt: skip
+    seconds = forecast_parts(desk, [parts[place] for place in wanted.only_parts], model, limits, person)
+    takes = [] if seconds is None else [say_to_all("script.changed-time", "That takes about {time}.", time=word_duration(seconds))]
+    return join(spoken, sentence, *takes)
 
 
 def _plan_next(desk: Desk, model: Model, person: Person) -> Plan | None:

@@ -10,6 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from app.base.duration import word_duration
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.journal import State
@@ -20,6 +21,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import shelf, speak_view
 from tests.support import light_engine
+from tests.support.both_servers import CPU
 from tests.support.guests import desk_at
 
 WORDS = ("One is warm.", "Two is cold.", "Three is dry.")
@@ -30,14 +32,16 @@ def script(*words: str) -> str:
     return "[S1] " + " (pause 0.2s) ".join(words)
 
 
-def speak(desk: Desk, parts: int = 3, person: Person = OWNER, state: State = "finished", seed: int | None = 7) -> tuple[str, int]:
-    """The job of a script that was spoken as far as that, and its creation."""
+def speak(
+    desk: Desk, parts: int = 3, person: Person = OWNER, state: State = "finished", seed: int | None = 7, rate: float = 0.0
+) -> tuple[str, int]:
+    """The job of a script that was spoken as far as that, and its creation. `rate`: frames a second."""
     job = desk.keeper.journal.queue(SpeechRequest(script(*WORDS), seed=seed), desk.machine.read_choice(OWNER), person.name)
     desk.keeper.journal.begin(job.id)
     for index in range(parts):
         light_engine.speak(desk.keeper.folder(job.id), index, f"[S1] {WORDS[index]}")
     shutil.copy(desk.keeper.folder(job.id) / "part-000.wav", result := desk.keeper.folder(job.id) / "speech.wav")
-    (made,) = desk.keeper.shelf.keep(job, [result], RunSummary("starter-voice", seconds=1.5, whole=state == "finished"))
+    (made,) = desk.keeper.shelf.keep(job, [result], RunSummary("starter-voice", seconds=1.5, rate=rate, whole=state == "finished"))
     desk.keeper.journal.end(job.id, state)
     return job.id, made.id
 
@@ -101,15 +105,14 @@ def test_only_the_parts_that_changed_are_spoken(tmp_path: Path) -> None:
         job, creation = speak(desk, seed=None)
         desk.jobs.open_parts(creation, OWNER)
 
-        def offer(*words: str) -> list[str]:
-            view = speak_view.script_view(desk, script(*words), "", OWNER, "en")
-            return [each["text"] for each in view["problems"] if each["cure"] == "changed"]
+        def offer(*words: str) -> str:
+            return str(speak_view.script_view(desk, script(*words), "", OWNER, "en")["changed"])
 
         one, two, three = WORDS
         assert not offer(one, two, three) and not offer("Quite another one.") and not offer("")
-        assert "1 of 3 parts is to be spoken" in offer(one, "Two is mild.", three)[0]
-        assert "2 of 4 parts are to be spoken" in offer("Zero.", one, three, "Four.")[0]
-        assert "all its parts are spoken already" in offer(three, one)[0]
+        assert "1 of 3 parts needs to be spoken" in offer(one, "Two is mild.", three)
+        assert "2 of 4 parts need to be spoken" in offer("Zero.", one, three, "Four.")
+        assert "all its parts are spoken already" in offer(three, one)
         assert desk.jobs.match_script(f"[S2] Who? (pause 0.2s) {script(*WORDS)}", OWNER) is None, (
             "voices known by name go by who speaks first"
         )
@@ -125,6 +128,20 @@ def test_only_the_parts_that_changed_are_spoken(tmp_path: Path) -> None:
             desk.jobs.open_parts(creation, OWNER)
         with pytest.raises(Trouble, match="Speak the whole script"):
             desk.jobs.speak_changed(script("Quite another one."), OWNER)
+
+
+def test_how_long_the_changed_parts_take_is_told_where_it_was_measured(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.keeper.status.set(hardware=CPU)
+        desk.jobs.open_parts(speak(desk)[1], OWNER)
+        changed = script(WORDS[0], "Two is mild, and the wind is warm again.", WORDS[2])
+        assert "takes" not in speak_view.script_view(desk, changed, "", OWNER, "en")["changed"]
+        speak(desk, rate=1.0)
+        view = speak_view.script_view(desk, changed, "", OWNER, "en")
+        one = desk.jobs.split_script("", SpeechRequest(changed))[1]
+        taken_s = speak_view.forecast_parts(desk, [one], *desk.models.read_limits(""), OWNER)
+        assert taken_s is not None and taken_s < 0.6 * view["eta_s"]
+        assert view["changed"].endswith(f"That takes about {word_duration(taken_s)}.")
 
 
 def test_what_was_not_spoken_yet_counts_as_changed(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // Put a button beside each trouble that Hearth can cure.
 import { el, makeButton } from "./elements.js";
-import { area, call, live, post, soon } from "./hearth.js";
+import { area, call, live, post } from "./hearth.js";
 import { retrySmaller } from "./job.js";
 import { copyReport } from "./machine.js";
 import { deed, getModel } from "./models.js";
@@ -34,17 +34,14 @@ const CURES = {
   repair: report,
   "go-on": (trouble) => [...on(trouble), ...report()],
   voices: (trouble) => [[t("cure.voices", "Give each a voice"), () => giveVoices(JSON.parse(trouble.dataset.tags))]],
-  changed: () => [[t("cure.changed", "Speak only what changed"), () => (call("speak.changed"), soon())]],
   "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => deed("creations")], ...on(trouble)],
 };
-
-const EVERYBODYS = ["voices", "changed"]; // of the cures
 
 // Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, most cures for the owner; only the owner's state has charts.
 /** @param {any} trouble */
 export const offerCure = (trouble) => {
   if (!live.state) return;
-  const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = live.state.charts || EVERYBODYS.includes(trouble.dataset.cure) ? trouble.dataset.cure : "";
+  const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = live.state.charts || trouble.dataset.cure === "voices" ? trouble.dataset.cure : "";
   const cure = owned || (offered.length ? "captions" : ""), listed = trouble.tagName === "LI";
   let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
   if (!row?.classList.contains("h-cure")) {

@@ -91,15 +91,10 @@ const CHIPS = {
   loras: (files) => files?.length && { words: t("force.loras", "with {n:LoRA|LoRAs} {names}", { n: files.length, names: names(files) }), call: "paint.noloras" },
   clip: (clip) => clip && !told.speak.voice && { words: t("force.clip", "with the voice of {name}", { name: names([clip]) }), call: "speak.noclip" },
   seed: (seed, tab) => seed != null && seed !== "" && { words: t("force.seed", "seed {seed}", { seed }), call: tab === "speak" ? "speak.noseed" : "paint.noseed" },
-  changed: (changed) => changed && { words: changedWords(changed), call: "speak.changed", label: t("cure.changed", "Speak only what changed") },
+  changed: (words) => words && { words, look: "offer", call: "speak.changed", label: t("cure.changed", "Speak only what changed") }, // Speak itself speaks all parts anew
   reused: (other, tab) => other && { words: t("force.reused", "settings of an earlier creation"), call: tab === "speak" ? "speak.back" : "paint.back" },
-  refused: (words, tab) => words && { words: t("force.refused", "Not used: {why}", { why: words }), wrong: true, run: () => inForce(tab, "refused", "") },
+  refused: (words, tab) => words && { words: t("force.refused", "Not used: {why}", { why: words }), look: "wrong", run: () => inForce(tab, "refused", "") },
 };
-
-// Beside Speak, which speaks all parts anew: on a small screen the note under a long script is out of sight.
-function changedWords({ fresh: left, total }) {
-  return left ? t("force.changed", "{fresh} of {total} {total:part|parts} not spoken yet", { fresh: left, total }) : t("force.moved", "all parts are spoken already");
-}
 
 function startWords() {
   const words = name ? t("force.start", "starting from {name}", { name }) : t("force.start-nameless", "starting from a picture");
@@ -116,14 +111,14 @@ area(".h-force", (element) => {
   element.hidden = !shown.length;
   element.setAttribute("aria-label", t("force.title", "In force for the next start"));
   list(element, shown, (each) => `${each.call} ${each.words}`, (each) => {
-    const line = el(`<li class="h-chip ${each.wrong ? "wrong" : ""}"><span></span> <button type="button"></button></li>`);
+    const line = el(`<li class="h-chip ${each.look ?? ""}"><span></span> <button type="button"></button></li>`);
     if (each.picture) line.prepend(el(`<img alt="">`));
     text(line.querySelector("span"), each.words);
-    const label = each.label ?? (each.wrong ? t("force.close", "Close") : t("force.remove", "Remove"));
+    const label = each.label ?? (each.look === "wrong" ? t("force.close", "Close") : t("force.remove", "Remove"));
     text(line.querySelector("button"), label);
     line.querySelector("button").setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.words}`);
     line.querySelector("button").addEventListener("click", each.run ?? (() => (call(each.call), each.label && soon())));
-    if (each.wrong) line.querySelector("span").setAttribute("role", "alert"); // the line itself belongs to the list
+    if (each.look === "wrong") line.querySelector("span").setAttribute("role", "alert"); // the line itself belongs to the list
     return line;
   }, (line, each) => {
     const picture = line.querySelector("img");

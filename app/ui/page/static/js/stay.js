@@ -15,7 +15,7 @@ let opened = !last;
 
 addEventListener("pagehide", () => {
   sessionStorage.setItem(TAB, tabInView() ?? "");
-  const held = (tab) => Object.entries(told[tab]).filter(([, value]) => !isEmpty(value));
+  const held = (tab) => Object.entries(told[tab]).filter(([what, value]) => what !== "changed" && !isEmpty(value)); // the check says that anew
   const now = Object.keys(CALLS).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(held(tab)) }]); // a tab that was never opened told nothing
   sessionStorage.setItem(FORCE, JSON.stringify(Object.fromEntries(now)));
   sessionStorage.setItem(ROOM, JSON.stringify({ width: innerWidth, heights: LATE.map((id) => [id, document.getElementById(id)?.offsetHeight]) }));
