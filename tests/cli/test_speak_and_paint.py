@@ -267,3 +267,9 @@ def test_the_wrong_model_is_a_sentence(
     assert main(words) == job.TROUBLE
     assert told.lower() in capsys.readouterr().err.lower()
     assert not list((tmp_path / "home" / "creations").iterdir()), "nothing was begun"
+
+
+def test_an_unknown_model_is_impossible_as_asked(speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert speak("--model", "dia-9000") == job.TROUBLE
+    assert "no model, file or folder named dia-9000" in capsys.readouterr().err
+    assert not (tmp_path / "home" / "hearth.sqlite3").exists(), "nothing was started"

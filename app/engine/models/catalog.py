@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base import paths
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart
 from app.engine.jobs.request import KindName
@@ -17,6 +17,8 @@ from app.engine.models import detect, local_models
 from app.engine.models.local_models import Seen
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Model, ModelSettings, Source
 
+NEAR_MOST: Final = 3
+"""Names offered for one that is unknown."""
 _MB: Final = 1_000_000
 _GB: Final = 1_000_000_000
 
@@ -229,13 +231,17 @@ def find(wanted: str) -> Model:
     if seen.there or not seen.answers:
         return seen.require_model()
     named = {**{model.id: model.id for model in CATALOG}, **{model.title.lower(): model.id for model in CATALOG}}
-    near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=4, cutoff=0.4))
-    raise Trouble(
-        say(
-            "catalog.unknown",
-            "Hearth knows no model, file or folder named {wanted}. Did you mean: {near}?",
-            wanted=wanted[:200] or "''",
-            near=tuple(near or BY_ID),
-        ),
-        cure="models",
+    near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=2 * NEAR_MOST, cutoff=0.4))
+    raise Trouble(_name_unknown(wanted[:200] or "''", tuple(near)[:NEAR_MOST]), cure="models")
+
+
+def _name_unknown(wanted: str, near: tuple[str, ...]) -> Sentence:
+    if near:
+        return say(
+            "catalog.unknown", "Hearth knows no model, file or folder named {wanted}. Did you mean: {near}?", wanted=wanted, near=near
+        )
+    return say(
+        "catalog.none-near",
+        "Hearth knows no model, file or folder named {wanted}. The Models tab and the command models list all.",
+        wanted=wanted,
     )

@@ -124,3 +124,11 @@ def test_a_vae_that_is_black_in_float16_computes_wider() -> None:
     for name, wider in {"flux1-schnell": True, "flux2-klein": True, "z-image-turbo": True, "sd35-medium": False, "sdxl": False}.items():
         vae = decide(machine, describe_need(catalog.BY_ID[name]), Choice(), {}).of("vae")
         assert vae is not None and (vae.compute != "float16") == wider, name
+
+
+@pytest.mark.parametrize(("wanted", "near"), [("dia-1.6", True), ("sd", True), ("stabel diffusion", True), ("qqqq", False)])
+def test_an_unknown_model_is_answered_with_few_names_that_are_close(wanted: str, near: bool) -> None:
+    with pytest.raises(Trouble) as told:
+        catalog.find(wanted)
+    values = dict(told.value.sentence.values)
+    assert 1 <= len(values["near"]) <= 3 if near else "near" not in values  # type: ignore[arg-type]
