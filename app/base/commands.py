@@ -20,6 +20,20 @@ COMMANDS: Final = {
 }
 """Each module has `add_arguments(parser)` and `main(args) -> exit code`, and is imported only when its command is used."""
 
+WORDS: Final = {
+    "open": "--browser --certificate --home --key --lang --listen --mcp --no-browser --port --pretend --share",
+    "speak": "--anew --chunk --dtype --file --format --gqa --guidance --home --json --kernels --model --offload --output --pretend --quantised "
+    "--seed --speed --temperature --top-p --transcript --voice -f -o",
+    "paint": "--anew --batch --chunk --dtype --file --gqa --guidance --home --image --json --kernels --lora --mask --model --negative --offload "
+    "--output --pretend --quantised --quicker --scheduler --seed --size --steps --strength --upscale -f -o",
+    "models": "list get remove where size --home --json --pretend",
+    "doctor": "--forget --home --json --model --pretend --selftest --why",
+    "lend": "--fetch-models --home --pretend",
+    "machines": "list add remove --home --pretend",
+    "backup": "--home",
+}
+"""The options of these commands, and the actions of those that have some: what is mistyped is refused before an environment is made."""
+
 STARTS: Final = {
     "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs",
     "back": "one step back, to what was there before the last update",

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from itertools import takewhile
 
-from app.base.commands import COMMANDS, STARTS
+from app.base.commands import COMMANDS, STARTS, WORDS
 from app.base.sentence import say
 from app.launcher import checks, install, slot_lock, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
@@ -39,6 +39,29 @@ def refuse_unknown(verb: str) -> None:
         if near:
             raise Refused(say("start.near-command", 'There is no command "{name}". Similar ones: {near}.', name=verb, near=near))
         raise Refused(say("start.no-command", 'There is no command "{name}", only these: {known}.', name=verb, known=tuple(known)))
+
+
+def refuse_mistyped(verb: str, words: Sequence[str]) -> None:
+    """Refuse an option or action that one of Hearth's commands does not have, before making the environment. An option may be cut short, as
+    argparse allows; a word with a blank is no option."""
+    known = [*WORDS.get(verb, "").split(), "-h", "--help", "--version"]
+    for word in takewhile(lambda word: word != "--", words) if verb in WORDS else ():
+        name = word.partition("=")[0] if word.startswith("--") else word[:2]
+        if word.startswith("-") and " " not in word and not word[1:2].isdigit() and not any(each.startswith(name) for each in known):
+            _refuse_word(verb, word, known)
+    actions = [each for each in known if not each.startswith("-")]
+    if actions and words and not words[0].startswith("-") and words[0] not in actions:
+        _refuse_word(verb, words[0], actions)
+
+
+def _refuse_word(verb: str, word: str, known: Sequence[str]) -> None:
+    near = difflib.get_close_matches(word, known)
+    raise Refused(
+        say(
+            "start.mistyped", "{command} does not know {name}. It knows: {known}. Nothing was done.",
+            command=verb, name=word, known=tuple(near or known),
+        )
+    )  # fmt: skip
 
 
 def asks_for_help(words: Sequence[str]) -> bool:
@@ -78,6 +101,8 @@ def main(words: Sequence[str], help_text: str) -> int:
             verb, words = "back", ["back"]
         if verb in OWN:
             refuse_words(verb, words[1:])
+        elif not install.is_ready(folder):
+            refuse_mistyped("open" if verb.startswith("-") else verb, words if verb.startswith("-") else words[1:])
         if verb in ("update", "back", RENEW):
             return update.step(verb, folder)
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):

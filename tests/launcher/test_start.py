@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import importlib
 import importlib.metadata
 import json
 import os
@@ -22,7 +24,7 @@ import pytest
 
 import app.base.paths
 import start
-from app.base.commands import COMMANDS, STARTS
+from app.base.commands import COMMANDS, STARTS, WORDS
 from app.base.sentence import say
 from app.launcher import command, console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
@@ -113,6 +115,36 @@ def test_a_mistyped_command_makes_no_environment(checkout: Checkout, typed: str,
     started = checkout.start(typed)
     assert started.returncode == 2 and not checkout.slot.exists(), started.stderr
     assert f'hearth: There is no command "{typed}"' in started.stderr and told in started.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (("speak", "[S1] Hi.", "--hlep"), "speak does not know --hlep. It knows: --help"),
+        (("--prot", "7860"), "open does not know --prot. It knows: --port"),
+        (("models", "lsit"), "models does not know lsit. It knows: list"),
+        (("paint", "a boat", "-x"), "paint does not know -x."),
+    ],
+)
+def test_a_mistyped_option_makes_no_environment(checkout: Checkout, typed: tuple[str, ...], told: str) -> None:
+    started = checkout.start(*typed)
+    assert started.returncode == 2 and not checkout.slot.exists(), started.stderr
+    assert f"hearth: {told}" in started.stderr
+
+
+def test_what_a_command_knows_is_no_mistake() -> None:
+    for words in (["-5 degrees"], ["-5"], ["--mod=x"], ["--no such thing"], ["--", "--hlep"], ["--help"], ["-oout.wav"], []):
+        command.refuse_mistyped("speak", words)
+    command.refuse_mistyped("bench", ["--whatever"])
+
+
+@pytest.mark.parametrize("verb", WORDS)
+def test_the_words_of_a_command_are_its_parsers(verb: str) -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    importlib.import_module(COMMANDS[verb][0]).add_arguments(parser)
+    options = {option for each in parser._actions for option in each.option_strings}
+    actions = {str(choice) for each in parser._actions if not each.option_strings for choice in each.choices or ()}
+    assert set(WORDS[verb].split()) == options | actions
 
 
 def test_every_command_is_known_before_there_is_an_environment() -> None:
