@@ -9,7 +9,7 @@ import sys
 import time
 import webbrowser
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from app.ui.api.pacing import Pacing
 from app.ui.end_in_time import end_in_time
 from app.ui.own_window import OwnWindow
 from app.ui.page.translate import Language
+from app.ui.patient_start import require_port
 from app.ui.process_limits import allow_many_files, prepare_environment
 from app.ui.share import Share
 from app.ui.single_instance import Instance
@@ -149,6 +150,7 @@ def name_serving_options(options: LaunchOptions) -> list[str]:
 
 def serve(options: LaunchOptions, instance: Instance) -> int:
     home, tls = options.home, find_certificates(options)
+    options = replace(options, port=choose_port(options, instance))
     gradio_endpoints.check_assistants(options.assistants, options.host)
     middleware, password = build_guards(home, options.host, tls)
     prepare_environment(home)
@@ -191,6 +193,19 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
             desk.others.close()
             keeper.close()
     return code
+
+
+def choose_port(options: LaunchOptions, instance: Instance) -> int | None:
+    """Return the port that was asked for, else that of the last time where it is free: a page that is still open looks for Hearth there."""
+    last = instance.find_last_port()
+    if options.port is not None or last is None:
+        return options.port
+    try:
+        for host in (options.host, "127.0.0.1"):  # Gradio asks loopback, whatever the host
+            require_port(host, last)
+    except Trouble:
+        return None
+    return last
 
 
 def back_up_until_left(desk: Desk) -> None:

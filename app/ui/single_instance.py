@@ -8,6 +8,7 @@ import secrets
 import time
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx
 from filelock import FileLock, Timeout
@@ -26,6 +27,7 @@ START_S: Final = 20.0
 """How long a running instance may take from its lock to its first answer."""
 PING_PATH: Final = "hearth/ping"
 FRONT_PATH: Final = "hearth/front"
+PORT_MOST: Final = 65_535
 
 
 class StoredFacts(TypedDict):
@@ -39,7 +41,7 @@ FACTS: Final = TypeAdapter(StoredFacts)
 
 class Instance:
     def __init__(self, folder: Path) -> None:
-        self._lock, self._facts = FileLock(folder / "open.lock", timeout=0), folder / "open.json"
+        self._lock, self._facts, self._port = FileLock(folder / "open.lock", timeout=0), folder / "open.json", folder / "open-port"
         self.id = secrets.token_hex(16)
 
     def acquire(self) -> bool:
@@ -52,8 +54,17 @@ class Instance:
         return True
 
     def publish(self, address: str) -> None:
-        """Write down the address for a second start to find."""
+        """Write down the address for a second start to find, and its port for the next first one."""
         atomic_write.write_text(self._facts, json.dumps({"address": address, "id": self.id, "process": os.getpid()}))
+        atomic_write.write_text(self._port, str(urlsplit(address).port))
+
+    def find_last_port(self) -> int | None:
+        """Return the port that the last instance had; None where it cannot be told."""
+        try:
+            port = int(self._port.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return port if 0 < port <= PORT_MOST else None
 
     def release(self) -> None:
         if self._lock.is_locked:

@@ -115,7 +115,20 @@ def pack(root: Path, fixture: Path) -> None:
         database.execute("UPDATE jobs SET runner='999999:1.00'")
         database.commit()
     shutil.rmtree(fixture, ignore_errors=True)
-    left_out = ("hearth.sqlite3*", "backups", "logs", "models", "*.lock", "*.key", "preview-*", "sound-*", "open.json", "delivered", "bin")
+    left_out = (
+        "hearth.sqlite3*",
+        "backups",
+        "logs",
+        "models",
+        "*.lock",
+        "*.key",
+        "preview-*",
+        "sound-*",
+        "open.json",
+        "open-port",
+        "delivered",
+        "bin",
+    )
     shutil.copytree(root, fixture, ignore=shutil.ignore_patterns(*left_out))
     (fixture / "hearth.sql").write_text(dump(root / "hearth.sqlite3"), "utf-8")
     for file in [each for each in fixture.rglob("*") if each.is_file() and each.suffix in TEXTS]:

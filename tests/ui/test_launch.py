@@ -22,7 +22,7 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.launcher import failure
 from app.ui import start_failure
-from app.ui.launch import LaunchOptions, launch
+from app.ui.launch import LaunchOptions, choose_port, launch
 from app.ui.single_instance import Instance
 from tests.support.denied import denied
 from tests.support.places import TOP
@@ -126,6 +126,32 @@ def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:
     first.release()
     assert second.acquire()
     second.release()
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_the_next_start_takes_the_same_port_where_it_is_free(tmp_path: Path, taken: bool) -> None:
+    """A page that is still open looks for it there."""
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        port = line.getsockname()[1]
+        if taken:
+            line.listen()
+        else:
+            line.close()
+        first, second = Instance(tmp_path), Instance(tmp_path)
+        assert first.take() and choose_port(LaunchOptions(home(tmp_path)), first) is None
+        first.publish(f"http://127.0.0.1:{port}/")
+        first.release()
+        assert second.take()
+        assert choose_port(LaunchOptions(home(tmp_path)), second) == (None if taken else port)
+        assert choose_port(LaunchOptions(home(tmp_path), port=7999), second) == 7999
+        second.release()
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"0", b"70000", b"\xff"])
+def test_a_damaged_port_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "open-port").write_bytes(content)
+    assert Instance(tmp_path).find_last_port() is None
 
 
 def test_another_program_on_the_port_is_not_taken_for_hearth(tmp_path: Path) -> None:

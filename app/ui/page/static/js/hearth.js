@@ -82,7 +82,7 @@ async function look() {
     live.state = await ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
     live.away = false;
   } catch (/** @type {any} */ { status }) {
-    const closed = t("page.away", "Hearth is not responding. It may have been closed. Start it again; this page reconnects by itself.");
+    const closed = t("page.away", "Hearth is not responding. It may have been closed. Start it again: this page reconnects by itself. If Hearth opens at another address, continue there and close this page.");
     const ended = t("page.away-guest", "Hearth cannot be reached. If sharing has ended, ask for a new link; else this page reconnects by itself.");
     const away = live.state && !live.state.charts ? ended : closed; // only the owner sees charts
     const out = t("page.out", "You have been logged out. Reload this page to log in again.");
