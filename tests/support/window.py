@@ -261,7 +261,7 @@ def go(page: Page, tab: str) -> None:
 def unfold_tinkerers(page: Page) -> None:
     """What most tests of the Machine tab are about."""
     if not page.locator("#h-plan").count():
-        page.locator("#machine-more > button.label-wrap").click()
+        page.locator("#machine-more > button.label-wrap").evaluate(UNFOLD)
         page.wait_for_selector("#h-plan", state="attached")
 
 
@@ -307,9 +307,13 @@ def while_it_waits(page: Page, found: list[Route]) -> None:
     until(lambda: page.wait_for_timeout(50) is None and bool(found))
 
 
+UNFOLD = "(fold) => fold.classList.contains('open') || fold.click()"
+"""After a reload the page may have opened it already."""
+
+
 def unfold(page: Page, title: str) -> None:
     """What is folded away is not in the page until it is opened."""
-    page.locator("button.label-wrap", has_text=re.compile(f"^{title}")).locator("visible=true").click()
+    page.locator("button.label-wrap", has_text=re.compile(f"^{title}")).locator("visible=true").evaluate(UNFOLD)
     page.evaluate(SETTLED)
 
 

@@ -139,7 +139,7 @@ def _build_chunk() -> ChunkCard:
 
 
 def _build_force() -> ForceCard:
-    with gr.Accordion(word("machine.force", "Choose by hand"), open=False, elem_classes="h-card"):
+    with gr.Accordion(word("machine.force", "Choose by hand"), open=False, elem_classes="h-card", elem_id="machine-force"):
         dtype = _build_option("dtype", word("machine.dtype", "Precision"), get_args(Dtype))
         gqa = _build_option("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa))
         kernels = gr.Dropdown(

@@ -198,7 +198,9 @@ def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCar
 
 
 def _build_grid(guest: bool) -> GridCard:
-    with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not guest):
+    with gr.Accordion(
+        word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", elem_id="paint-grid", visible=not guest
+    ):
         with gr.Row():
             across = gr.Dropdown(paint_form.list_axes(), value="steps", label=word("grid.across", "Columns"))
             across_values = gr.Textbox("", label=word("grid.values", "Values, separated by commas"), placeholder="8, 16, 24")

@@ -113,7 +113,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
                 info=word("speak.voice-info", "A ready or saved voice sounds the same every time."),
             )  # fmt: skip
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
-        with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
+        with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False, elem_id="speak-new-voice") as drawer:
             clip = gr.Audio(
                 sources=["upload", "microphone"],
                 type="filepath",

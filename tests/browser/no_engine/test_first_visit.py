@@ -180,3 +180,16 @@ def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[De
     shifts = page.evaluate("shifts")[before:]
     assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
     context.close()
+
+
+def test_the_greeting_goes_with_the_first_start_by_hand(browser: Browser, opened: tuple[Desk, str]) -> None:
+    desk, address = opened
+    desk.settings.put({"greeted": False})
+    with open_page(browser, address, locale="en-US", viewport={"width": 1280, "height": 800}) as page:
+        expect(page.locator("#h-greeting").get_by_role("button")).to_have_count(5)
+        go(page, "speak")
+        page.fill("#speak-text textarea", "[S1] It is warm.")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#h-greeting")).to_be_hidden()
+        until(lambda: bool(desk.settings.get("greeted")))
+    desk.settings.put({"greeted": False})

@@ -196,3 +196,17 @@ def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     expect(chips(page).last).to_contain_text("77")
     wanted = asked(page, opened[0], monkeypatch)
     assert wanted.seed == 77 and wanted.image and wanted.mask
+
+
+def test_a_switch_of_the_language_leaves_folds_open(page: Page) -> None:
+    go(page, "speak")
+    unfold(page, "Settings")
+    page.click('[data-h-act="language"]')
+    expect(page.locator("html")).to_have_attribute("lang", re.compile("^zh"))
+    expect(page.locator("#speak-settings > button.label-wrap")).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("#speak-seed input")).to_be_visible()
+    page.click("#speak-settings > button.label-wrap")
+    page.reload()
+    expect(page.locator("#speak-settings > button.label-wrap")).to_have_attribute("aria-expanded", "false")
+    page.wait_for_timeout(1500)
+    expect(page.locator("#speak-seed input")).to_have_count(0)

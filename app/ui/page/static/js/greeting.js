@@ -63,9 +63,9 @@ function draw(element) {
   });
 }
 
-// Starting a job by hand dismisses the greeting too; it stays visible until the page is left, so that nothing jumps.
+// Starting a job by hand dismisses the greeting too.
 onPage("click", (event) => {
-  if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) ask("hearth/greeting", { method: "POST" });
+  if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) done();
 });
 
 area("#h-greeting", async (element, { strip }) => {

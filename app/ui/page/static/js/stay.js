@@ -1,4 +1,4 @@
-// What a reload, as by a switch of the language, does not take away: the tab in view, and what is in force for the next start.
+// What a reload, as by a switch of the language, does not take away: the tab in view, open folds, and what is in force for the next start.
 import { onPage } from "./elements.js";
 import { nameStart } from "./force.js";
 import { area, call, tabInView } from "./hearth.js";
@@ -6,7 +6,7 @@ import { readPicture, uploadStart } from "./picture.js";
 import { openTab } from "./tabs.js";
 import { told } from "./told.js";
 
-const TAB = "hearth_tab", FORCE = "hearth_force", ROOM = "hearth_room";
+const TAB = "hearth_tab", FORCE = "hearth_force", ROOM = "hearth_room", FOLDS = "hearth_folds";
 const CALLS = { speak: "speak.kept", paint: "paint.kept" };
 const LATE = ["h-samples", "h-prompt", "paint-fit"];
 const AS_IT_IS = { __type__: "update" }, OPEN = { __type__: "update", open: true };
@@ -15,10 +15,17 @@ let opened = !last;
 
 addEventListener("pagehide", () => {
   sessionStorage.setItem(TAB, tabInView() ?? "");
+  sessionStorage.setItem(FOLDS, JSON.stringify([...folds, ...[...document.querySelectorAll("button.label-wrap.open")].map(nameFold)]));
   const held = (tab) => Object.entries(told[tab]).filter(([what, value]) => what !== "changed" && !isEmpty(value)); // the check says that anew
   const now = Object.keys(CALLS).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(held(tab)) }]); // a tab that was never opened told nothing
   sessionStorage.setItem(FORCE, JSON.stringify(Object.fromEntries(now)));
   sessionStorage.setItem(ROOM, JSON.stringify({ width: innerWidth, heights: LATE.map((id) => [id, document.getElementById(id)?.offsetHeight]) }));
+});
+
+// Folds by their names, as those of a tab that was never opened are not on the page yet.
+const nameFold = (fold) => fold.parentElement.id, folds = new Set(JSON.parse(sessionStorage.getItem(FOLDS) ?? "[]"));
+area("button.label-wrap", (fold) => {
+  if (folds.delete(nameFold(fold)) && !fold.classList.contains("open")) fold.click();
 });
 
 // What is filled in late has the height that it had, until somebody touches the page: nothing below it jumps.
