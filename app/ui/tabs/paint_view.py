@@ -10,6 +10,7 @@ from pathlib import Path
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say, say_to_all
 from app.engine.jobs.events import Stopped
+from app.engine.jobs.parts import list_made
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
@@ -124,7 +125,7 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
 
 
 def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | None:
-    """Return all interrupted jobs as one: a person resumes or discards them together."""
+    """Return all interrupted jobs as one: a person resumes or discards them together. `kept`: whether anything of them is finished."""
     jobs, grid = desk.keeper.interrupted, desk.jobs.grids.get(person.name)
     if not jobs:
         return None
@@ -139,7 +140,8 @@ def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | Non
         said = say("interrupted.many", "{n} {n:job was|jobs were} interrupted. The first: {text}", n=len(jobs), text=words)
     else:
         said = say("interrupted.text", "This job was interrupted: {text}", text=words)
-    return {"jobs": [job.id for job in jobs], "text": translate(said, spoken)}
+    kept = any(list_made(desk.keeper.folder(job.id)) for job in jobs)
+    return {"jobs": [job.id for job in jobs], "text": translate(said, spoken), "kept": kept}
 
 
 def list_grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:

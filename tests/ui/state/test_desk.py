@@ -31,6 +31,7 @@ from app.engine.jobs.events import Stopped
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.jobs.shelf import Search
 from app.engine.jobs.tasks import SelfTest, Tune, name_lent
 from app.engine.keeper import engine_life
 from app.engine.keeper.recovery import Death
@@ -49,6 +50,7 @@ from app.ui.page import views
 from app.ui.state import jobs_desk, json_routes
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, paint_view, speak_view
+from tests.support import light_engine
 from tests.support.database_damage import execute
 from tests.support.guests import desk_at, page_of
 from tests.support.speech_fixtures import write_clip
@@ -140,7 +142,11 @@ def test_a_grid_whose_process_was_killed_comes_back_as_one(tmp_path: Path) -> No
     execute("UPDATE jobs SET runner='of a process that is gone'")(home(tmp_path).database, random.Random(1))
     with desk_at(tmp_path) as desk:
         live = live_view.owner_view(desk, OWNER, "en", with_charts=False)
-        assert live["interrupted"] == {"jobs": [job.id for job in left], "text": "A grid of 4 pictures was interrupted: 1 done."}
+        assert live["interrupted"] == {
+            "jobs": [job.id for job in left],
+            "text": "A grid of 4 pictures was interrupted: 1 done.",
+            "kept": False,
+        }
         assert [bool(cell["result"]) for cell in live["grid"]["cells"]] == [True, False, False, False]
         assert not any(cell["failed"] for cell in live["grid"]["cells"]), "they can still be painted"
         for job in left:
@@ -158,7 +164,14 @@ def test_jobs_that_were_interrupted_together_are_told_of_together(tmp_path: Path
     execute("UPDATE jobs SET runner='of a process that is gone'")(home(tmp_path).database, random.Random(1))
     with desk_at(tmp_path) as desk:
         told = live_view.owner_view(desk, OWNER, "en", with_charts=False)["interrupted"]
-        assert told == {"jobs": jobs, "text": "2 jobs were interrupted. The first: [S1] One."}
+        assert told == {"jobs": jobs, "text": "2 jobs were interrupted. The first: [S1] One.", "kept": False}
+        light_engine.speak(desk.keeper.folder(jobs[0]), 0, "[S1] One.")
+        assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["interrupted"]["kept"], (
+            "what is finished stays if they are discarded"
+        )
+        for job in jobs:
+            desk.keeper.discard(job)
+        assert [each.text for each in desk.keeper.shelf.find(Search())] == ["[S1] One."]
 
 
 def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // The queue, interrupted jobs, and the chime when a job is done.
 import { el, list, makeButton, onPage, show, text } from "./elements.js";
-import { area, ask, live, post, soon } from "./hearth.js";
+import { area, ask, live, post, redraw, soon } from "./hearth.js";
 import { copyReport } from "./machine.js";
 import { drawScript } from "./player.js";
 import { sure } from "./sure.js";
@@ -99,26 +99,32 @@ area("#h-strip", (element, { standing }) => {
   text(banner.firstElementChild, banner.dataset.line ?? standing.text);
 });
 
-// What was damaged and mended: shown until it is read.
+// What was damaged and mended, and what the page itself tells: shown until it is read.
+let /** @type {View[]} */ own = [];
 area("#h-strip", (element, { notices, standing }) => {
   let banner = document.querySelector("#h-interrupted.h-notice");
-  if (standing || !notices?.length) return banner?.remove();
+  const [notice] = [...(notices ?? []), ...own];
+  if (standing || !notice) return banner?.remove();
   if (!banner) {
     document.querySelector("#h-interrupted")?.remove();
     banner = el(`<div id="h-interrupted" class="h-standing h-notice" role="status"><span></span><button type="button" class="h-chip"></button></div>`);
     element.after(banner);
     const read = banner.querySelector("button");
     text(read, t("notice.read", "OK"));
-    read.addEventListener("click", () => fetch("hearth/notices", { method: "POST", body: JSON.stringify({ id: banner.dataset.notice }) }));
+    read.addEventListener("click", () => {
+      if (banner.dataset.notice) return fetch("hearth/notices", { method: "POST", body: JSON.stringify({ id: banner.dataset.notice }) });
+      own = [];
+      redraw();
+    });
   }
-  banner.dataset.notice = notices[0].id;
-  text(banner.firstElementChild, notices[0].text);
+  banner.dataset.notice = notice.id;
+  text(banner.firstElementChild, notice.text);
 });
 
 // Interrupted jobs: one line for all of them, two answers.
 area("#h-strip", (element, { interrupted, notices, standing }) => {
   let banner = document.querySelector("#h-interrupted");
-  if (standing || notices?.length) return;
+  if (standing || notices?.length || own.length) return;
   if (!interrupted) return banner?.remove();
   if (!banner) {
     banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);
@@ -139,9 +145,11 @@ async function goOn() {
   soon();
 }
 async function letGo() {
-  const { jobs } = live.state.interrupted;
+  const { jobs, kept } = live.state.interrupted;
   if (jobs.length > 1 && !(await sure(t("interrupted.sure", "Discard {n} interrupted {n:job|jobs}? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
   for (const job of jobs) await act(job, "let-go");
+  if (kept) own = [{ id: "", text: t("interrupted.kept", "Discarded. What was finished of it is kept on the Shelf.") }];
+  redraw();
 }
 
 // A stopped job goes on the same way.
