@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,12 +93,13 @@ class SpeakTab:
         )
 
     def open_creation(self, carried: Any, request: gr.Request) -> list[Any]:
-        """Restore a creation's script and settings, and show its parts."""
+        """Restore a creation's script and settings, and show its parts. Its seed stays behind: no part is redone with it, and the next script
+        would have it unasked."""
         number = read_number(carried, "speak.open")
 
         def restore() -> list[Any]:
             self.desk.jobs.open_parts(number, who(request))
-            return self._restore(self.shared.read_creation(number, request), request)
+            return self._restore(dataclasses.replace(self.shared.read_creation(number, request), seed=None), request)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
 

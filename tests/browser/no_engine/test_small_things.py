@@ -284,6 +284,7 @@ def test_an_earlier_scripts_parts_are_opened_and_only_what_changed_is_spoken(pag
     expect(offer).to_have_count(0)
     page.fill(SCRIPT, f"[S1] {script.replace('One', 'None')}")
     expect(offer).to_contain_text("Only 2 of 3 parts need to be spoken; the others can stay as they are")
+    expect(page.locator(".h-going .h-force li").locator("visible=true")).to_have_count(1)  # the next script has not this one's seed
     whole, part = offer.bounding_box(), page.locator("#speak-go").bounding_box()
     assert whole and part and 0 < part["y"] - whole["y"] - whole["height"] < 30 and whole["width"] > 500, "a line of its own above Speak"
     assert not shut_out(page)
@@ -313,6 +314,33 @@ def test_a_trouble_goes_however_the_text_changes(page: Page, way: str) -> None:
     else:
         page.keyboard.press("Backspace" if way == "Backspace" else "x")
     expect(trouble).to_have_count(0)
+
+
+ALTERED = """(more) => {
+  window.asked ??= window.fetch;
+  window.fetch = async (url, options) => {
+    if (!String(url).includes("hearth/live")) return window.asked(url, options);
+    return new Response(JSON.stringify({ ...(await (await window.asked(url, options)).json()), ...more }));
+  };
+}"""
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_was_finished_of_a_discarded_job_is_told_of(page: Page, kept: bool) -> None:
+    let_go = list[str]()
+    page.route("**/hearth/queue/*/let-go", lambda route: (let_go.append(route.request.url), route.fulfill(json={}))[1])
+    page.evaluate(ALTERED, {"interrupted": {"jobs": ["1"], "text": "This job was interrupted: One.", "kept": kept}})
+    banner = page.locator("#h-interrupted")
+    banner.get_by_role("button", name="Discard").click()
+    until(lambda: page.wait_for_timeout(50) is None and bool(let_go))
+    page.evaluate(ALTERED, {"interrupted": None})
+    if kept:
+        expect(banner.locator("span")).to_have_text("Discarded. What was finished of it is kept on the Shelf.")
+        assert not shut_out(page)
+        banner.get_by_role("button", name="OK").click()
+    expect(banner).to_have_count(0)
+    page.evaluate("window.fetch = window.asked")
+    page.unroute("**/hearth/queue/*/let-go")
 
 
 def test_a_very_long_word_is_broken_where_the_script_is_shown(page: Page) -> None:
