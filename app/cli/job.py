@@ -104,7 +104,7 @@ def run_job(request: Request, args: argparse.Namespace) -> int:
     choice, chunk = choose_by_hand(args), read_chunk(paths.home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
     if args.output is not None:
         output_file.check_writable(args.output, request)
-    find_model(home(args.home), request)  # an unknown name is refused before an engine starts
+    find_model(paths.home(args.home), request)  # an unknown name is refused before an engine starts
     show = partial(print_json, out=sys.stdout) if args.json else partial(print_progress, out=sys.stderr)
     keeper = open_keeper(args)
     keeper.set_chunk(chunk)

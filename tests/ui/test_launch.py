@@ -139,10 +139,10 @@ def test_the_next_start_takes_the_same_port_where_it_is_free(tmp_path: Path, tak
         else:
             line.close()
         first, second = Instance(tmp_path), Instance(tmp_path)
-        assert first.take() and choose_port(LaunchOptions(home(tmp_path)), first) is None
+        assert first.acquire() and choose_port(LaunchOptions(home(tmp_path)), first) is None
         first.publish(f"http://127.0.0.1:{port}/")
         first.release()
-        assert second.take()
+        assert second.acquire()
         assert choose_port(LaunchOptions(home(tmp_path)), second) == (None if taken else port)
         assert choose_port(LaunchOptions(home(tmp_path), port=7999), second) == 7999
         second.release()

@@ -18,6 +18,7 @@ from app.engine.kinds import KINDS
 from app.engine.models.forecast import list_alike
 from app.engine.models.model import Model
 from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.kind import as_script
 from app.engine.speech.text import script
 from app.engine.speech.text.named_speakers import NamedSpeakers, find_named
 from app.engine.speech.text.script import ParsedScript
@@ -89,13 +90,14 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
     """Return a speech job with its place in the queue and its results, and the speed at which its parts are to sound."""
     request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
+    script_asked = as_script(request)
     results = [
         {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
     return {
         **parts_view(job, progress, desk.jobs.split_script(job, request), spoken),
-        "pace": request.speed,
+        "pace": script_asked.speed if script_asked is not None else 1.0,
         "place": desk.jobs.find_place(job),
         "results": results,
         "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",

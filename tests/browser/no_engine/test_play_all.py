@@ -141,7 +141,7 @@ def test_play_all_sounds_as_the_joined_file(
     job = desk.keeper.journal.queue(SpeechRequest(script, speed=speed, loudness_lufs=loudness), desk.machine.read_choice(OWNER))
     desk.keeper.journal.withdraw(job.id)
     (folder := desk.keeper.folder(job.id)).mkdir(parents=True)
-    split = desk.jobs.split_script(job.id, job.request)  # type: ignore[arg-type]
+    split = desk.jobs.split_script(job.id, job.request)
     lengths = (6.0 if in_pieces else 0.8, 1.1, 1.4)  # the pieces last until the page hears of the rest
     parts = [speak(folder, index, seconds, 0.1 * (1 + index)) for index, seconds in enumerate(lengths)]
     assert len(split) == 3 and [part.pause_before_s for part in split[1:]] == [0.6, 0.4]

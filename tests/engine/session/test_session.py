@@ -278,7 +278,8 @@ def test_what_breaks_with_another_machines_part_as_a_voice_is_learned_for_its_jo
 ) -> None:
     """Its codes may be such that they break the numbers of whoever speaks on with them."""
     (tmp_path / "job" / LESSONS).mkdir(parents=True)
-    faults = {"numbers": [NumbersBroke(1)], "memory": [MemoryError()], "death": []}[how]
+    failing: dict[str, list[BaseException]] = {"numbers": [NumbersBroke(1)], "memory": [MemoryError()], "death": []}
+    faults = failing[how]
     broken(session, monkeypatch, [*faults])
     events = run(speech(models), died=Died("memory", 1, "killed") if how == "death" else None)
     assert isinstance(events[-1], Finished) and any(isinstance(event, Adjusted) for event in events), events[-1]

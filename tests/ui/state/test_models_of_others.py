@@ -100,7 +100,10 @@ def shape(value: str) -> Change:
 
 
 def start(**values: Any) -> Change:
-    return lambda model: (model / "starter.json").write_text(json.dumps(values)) and None
+    def change(model: Path) -> None:
+        (model / "starter.json").write_text(json.dumps(values))
+
+    return change
 
 
 def pipe(file: str) -> Change:
