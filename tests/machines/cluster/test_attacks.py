@@ -9,6 +9,8 @@ import pickle
 import socket
 import ssl
 import struct
+import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -37,6 +39,7 @@ from app.machines.joining.certificates import Identity
 from app.machines.joining.register import Register
 from app.machines.joining.versions import read_versions
 from tests.support.bad_helper import ANSWERED, REGISTER, Peak, ask, let_in, takes_a_task, talk, works
+from tests.support.places import TOP
 from tests.support.waiting import WAIT_S, until
 
 pytestmark = pytest.mark.long
@@ -140,6 +143,37 @@ def test_no_pickle_of_a_helper_is_carried_out(place: str, hub: Hub, tmp_path: Pa
     assert place in ("handshake", "message") or answers[0]["status"] == "OK", f"no worker was let in: {answers}"
     _, good = let_in(hub, tmp_path / "good")
     until(lambda: works(hub, good))
+    assert not bomb.exists()
+
+
+HELPER = """
+import os, pickle, sys, types
+from pathlib import Path
+from app.machines import side_process
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, (sys.argv[1],)
+
+async def serve(connection, arguments):
+    for each in (bool, Bomb()):
+        try:
+            print("read:", pickle.loads(pickle.dumps(each)))
+        except PermissionError as fault:
+            print("refused:", fault)
+
+sys.modules["served"] = types.SimpleNamespace(serve=serve)
+side_process.run(None, "served", {}, Path(sys.argv[2]))
+"""
+"""A machines process as it starts; in place of what it serves, it reads what a main machine may send."""
+
+
+def test_a_pickle_names_nothing_else_in_the_machines_process(tmp_path: Path) -> None:
+    """A helper reads those of its main machine."""
+    bomb, log = tmp_path / "exploded", tmp_path / "machines.log"
+    subprocess.run([sys.executable, "-c", HELPER, str(bomb), str(log)], cwd=TOP, check=True, timeout=300)
+    said = log.read_text("utf-8").splitlines()
+    assert said == ["read: <class 'bool'>", f"refused: a pickle names {os.mkdir.__module__}.mkdir, which no machine may send"]
     assert not bomb.exists()
 
 
