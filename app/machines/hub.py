@@ -228,9 +228,12 @@ class Hub:
             self._state.online.clear()
             for given in self._state.given.values():
                 given.machine = ""
-        if self._closing.wait(AGAIN_S):
+        while not self._closing.wait(AGAIN_S):
+            with suppress(OSError):  # the system starts no process now: tried again
+                self._start_side()
+                break
+        else:
             return
-        self._start_side()
         if self._closing.is_set():  # meanwhile: `close` may have seen only the one before
             self._side.close()
         with self._lock:

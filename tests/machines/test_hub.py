@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -13,9 +15,11 @@ import pytest
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.base.paths import home
+from app.machines import hub as hub_module
 from app.machines import judged, side_process
 from app.machines.helping_machine import is_at_work
 from app.machines.hub import Hub
+from app.machines.side_process import SideProcess
 from app.machines.tasks.portable import Portable
 from tests.support.waiting import LOADING_S, until
 
@@ -46,6 +50,27 @@ def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", port)):
         hub = Hub(place, "127.0.0.1")
         assert hub.port != port and is_listening(hub.port)
+        hub.close()
+
+
+def test_a_machines_process_that_the_system_does_not_start_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without memory for one. It used to end the thread that tries."""
+    hub, refusals = Hub(home(tmp_path).create(), "127.0.0.1"), [1, 2]
+
+    def refuse_twice(*values: Any) -> SideProcess:
+        if refusals:
+            raise OSError(errno.ENOMEM, f"Cannot allocate memory {refusals.pop()}")
+        return SideProcess(*values)
+
+    monkeypatch.setattr(hub_module, "SideProcess", refuse_twice)
+    monkeypatch.setattr(hub_module, "AGAIN_S", 0.01)
+    try:
+        first = hub.pid
+        assert first is not None
+        psutil.Process(first).kill()
+        until(lambda: hub.pid != first)
+        assert not refusals
+    finally:
         hub.close()
 
 
