@@ -5,12 +5,16 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import xdist
+from filelock import FileLock
 from xdist.scheduler import LoadFileScheduling
 
 from app.base import notices
@@ -18,10 +22,11 @@ from app.base.fast_import import pausing_collector, skipping_stubs
 
 # Where PYTHONDONTWRITEBYTECODE is set, each of the hundred engines and windows that the tests start would compile torch and Gradio
 # anew, which takes longer than most tests. Theirs is kept in a folder of its own.
+CACHE = Path(__file__).parent.parent / ".pytest_cache"
 if sys.dont_write_bytecode and sys.pycache_prefix is None:
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".pytest_cache" / "bytecode")
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(CACHE / "bytecode")
 
 # Tiny models' kernels end sooner than a second thread wakes up: beside other programs two took many times as long as one.
 # It is read when torch comes, so nothing that imports torch may come before.
@@ -64,6 +69,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | 
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+SHARES = (
+    ("transformers.modeling_utils", "transformers.models.dac.modeling_dac", "diffusers.pipelines.pipeline_utils"),
+    ("gradio", "distributed", "hypothesis", "openai", "playwright.sync_api"),
+    ("sympy", "scipy.optimize", "scipy.linalg"),
+)
+"""What takes longest to compile. In a fresh clone nothing is, and three workers side by side would each compile all of it."""
+
+
+def share_compiling(worker: int) -> None:
+    """Each worker begins with another share, and waits where another one is at work."""
+    CACHE.mkdir(exist_ok=True)
+    for share in (*SHARES[worker:], *SHARES[:worker]):
+        done = CACHE / f"{share[0]}-compiled"
+        with FileLock(f"{done}.lock"):
+            if not done.exists():
+                for library in share:
+                    with suppress(ImportError):  # whoever needs it says so
+                        import_module(library)
+                done.touch()
+
+
 class SkipHeavy(MetaPathFinder):
     """Skip whatever imports torch, Gradio or a browser, at the moment it does."""
 
@@ -95,9 +121,11 @@ def no_notices_left() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Every collection of garbage walked over all that the test files import, half a second, and many tests bring one about."""
     with pausing_collector(), skipping_stubs():
+        if (worker := xdist.get_xdist_worker_id(session)) != "master" and not session.config.getoption("--fast"):
+            share_compiling(int(worker.removeprefix("gw")) % len(SHARES))
         return (yield)
 
 
