@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from app.launcher import slot_lock
 
 EXIT_TROUBLE = 2
 EXIT_STOPPED = 130
+EXIT_UNREAD = 141
+"""As of the system's own programs, which SIGPIPE ends."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,13 +48,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     if logging.lastResort is not None:  # which shows the warnings of a command
         logging.lastResort.setFormatter(CleanFormatter())
     try:
-        return int(import_module(COMMANDS[args.command][0]).main(args))
+        code = int(import_module(COMMANDS[args.command][0]).main(args))
+        print(end="", flush=True)
+        return code
     except Trouble as trouble:
         words = (word_for(sys.stderr, part) for part in (trouble.sentence, *trouble.objections))
         print(f"hearth: {' '.join(words)}", file=sys.stderr)
         return EXIT_TROUBLE
     except KeyboardInterrupt:
         return EXIT_STOPPED
+    except BrokenPipeError:
+        try:
+            print(flush=True)
+        except BrokenPipeError:  # whoever reads the output, as `head`, has enough of it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+            return EXIT_UNREAD
+        raise
 
 
 if __name__ == "__main__":
