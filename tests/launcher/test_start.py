@@ -168,7 +168,8 @@ def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:
     assert again.returncode == 0 and again.stderr == ""
     bare = min(seconds(str(slots.python_of(made.slot)), "-I", "-m", "app") for _ in range(5))
     whole = min(seconds(sys.executable, str(made.top / "start.py")) for _ in range(5))
-    assert whole - bare < 0.3, f"{whole - bare:.3f} s of its own"
+    python = min(seconds(sys.executable, "-I", "-c", "import hashlib, json, subprocess") for _ in range(5))
+    assert whole - bare < 4 * python, f"{whole - bare:.3f} s of its own, where Python itself takes {python:.3f} s"
 
 
 def test_exit_codes_pass_through(made: Checkout) -> None:
