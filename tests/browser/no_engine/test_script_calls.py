@@ -51,6 +51,20 @@ def test_only_a_start_makes_the_page_ask_sooner(page: Page) -> None:
     assert [page.evaluate(click, each) for each in ("#h-strip", "button#speak-go")] == [False, True]
 
 
+def test_the_words_of_a_recording_are_asked_for_where_the_voice_needs_them(page: Page) -> None:
+    needs = dict[str, bool]()
+
+    def answer(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), **needs})
+
+    page.route("**/hearth/check", answer)
+    page.get_by_text("Create a voice from a recording").click()
+    for needed in (True, False, True):
+        needs["transcript"] = needed
+        page.fill("#speak-text textarea", f"[S1] It is {needed}.")
+        expect(page.locator("#speak-transcript textarea")).to_be_visible(visible=needed)
+
+
 @pytest.mark.slow
 def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
     part = {"text": "[S1] One.", "state": "done", "url": "", "peaks": [], "seconds": 1.0}
