@@ -16,10 +16,10 @@ from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.journal import restore_choice
-from app.engine.jobs.request import SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
+from app.engine.models.voice_families import FAMILIES
 
 
 class ChoiceValues(TypedDict, total=False):
@@ -51,9 +51,9 @@ def find_usual_voice(home: Home) -> Model:
     kept = _read(home, "speak")
     chosen = kept.get("model") if isinstance(kept, dict) else None
     with suppress(Trouble):
-        if isinstance(chosen, str) and chosen and (found := catalog.find(chosen)).kind == SpeechRequest.kind:
+        if isinstance(chosen, str) and chosen and (found := catalog.find(chosen)).family in FAMILIES:
             return found
-    return find_best(home, SpeechRequest.kind)
+    return find_best(home, "speech")
 
 
 def _read(home: Home, name: str) -> Any:
