@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Final
 
 from app.engine.models.voice_limits import DIA, VoiceLimits
+from app.engine.speech.text.numerals import SCALES, SMALL, TENS, ordinal
 from app.engine.speech.text.pronounce import count_signs
 
 _NONVERBAL = re.compile(r"\([^()]{1,40}\)")
@@ -225,14 +226,33 @@ def _cut(speaker: int, text: str, limits: VoiceLimits, most_s: float | None = No
 
 _JOINING: Final = "and|but|or|nor|for|so|yet|because|although|though|while|when|where|which|who|whom|whose|that|if|as|until|unless|than|then|since|after|before"
 _RELATING: Final = "with|without|from|into|through|to|in|on|at|of|by|over|under|between|among|about|against|like"
+_BEGINNING: Final = (
+    "a|an|the|this|these|those|his|her|its|my|our|your|their|he|she|it|they|we|you|i|there|then|not|no|some|every|each|all|one"
+)
+_AFTER_NO_RELATING: Final = "".join(rf"(?<!\b{word}\s)" for word in _RELATING.split("|"))
 _MARK = re.compile(r"""(?:[;:!?]|(?<=[a-z]{3})\.|\.\.\.)["')\]]*+(?=\s)|(?<=\s)-{1,2}(?=\s)""")
 _JOINED_CLAUSE = re.compile(rf""",["')]*+(?=\s(?:{_JOINING})\b)""")
-_COMMA = re.compile(r""",["')]*+(?=\s)""")
-_JOINING_WORD = re.compile(rf"\s(?=(?:{_JOINING})\b)")
+_COMMA = re.compile(rf""",["')]*+(?=\s(?:(?:{_RELATING}|{_BEGINNING})\b|\w++(?<=ing)\b))""")
+_LISTING_COMMA = re.compile(r""",["')]*+(?=\s)""")
+"""Also between two adjectives, as in "a slow, ceremonious pace"."""
+_JOINING_WORD = re.compile(rf"\s(?=(?:(?:{_RELATING}) (?=wh))?+(?:{_JOINING})\b){_AFTER_NO_RELATING}")
 _RELATING_WORD = re.compile(rf"\s(?=(?:{_RELATING})\b)")
 _BLANK = re.compile(r"\s")
-PLACES: Final = ((_MARK, 0.0), (_JOINED_CLAUSE, 0.05), (_COMMA, 0.15), (_JOINING_WORD, 0.3), (_RELATING_WORD, 0.5), (_BLANK, 0.8))
+PLACES: Final = (
+    (_MARK, 0.0), (_JOINED_CLAUSE, 0.05), (_COMMA, 0.15), (_JOINING_WORD, 0.3), (_LISTING_COMMA, 0.4), (_RELATING_WORD, 0.5), (_BLANK, 0.8),
+)  # fmt: skip
 """Where to cut, and what it costs, beside how far it lies from where equal pieces would end, as a share of their length."""
+_NUMERALS: Final = [*SMALL, *TENS, *(name for _, name in SCALES), *(ordinal(each) for each in range(1, 20)), "point", "oh"]
+_NUMERAL: Final = rf"(?:{'|'.join(_NUMERALS)})\b"
+_NUMBER: Final = rf"{_NUMERAL}(?:[ -](?:and )?{_NUMERAL})*+"
+_COUNTED: Final = "pounds?|shillings?|pence|penny|dollars?|cents?|euros?|yen|feet|foot|inch|inches|ounces?|stone|hours?|minutes?|seconds?|degrees?|percent"
+_AMOUNT = re.compile(
+    rf"\b{_NUMBER}(?:,? (?:{_COUNTED})\b(?:,? (?:and )?{_NUMBER} (?:{_COUNTED})\b)*+| (?!(?:{_JOINING}|{_RELATING})\b)\w++)?+"
+    rf"|(?<![\w$£€.,])[$£€]?\d\S{{0,30}}+(?: (?=[^\s\d]{{0,2}}\d|(?:{_COUNTED})\b)\S{{1,30}}+)++"
+)
+"""An amount in words or figures, with its units or what is counted."""
+AMOUNT_MOST: Final = 60
+"""Letters on either side of a place that are looked at for one."""
 LEAST: Final = 0.4
 """Of an equal share: no piece is shorter where there is a choice."""
 
@@ -247,7 +267,7 @@ def cut_sentence(text: str, aim: int, most: int, measure: Callable[[str], float]
             if len(head) == 1:
                 break
         share = left / math.ceil(left / aim) / max(measure(head), 1.0) * len(head)
-        end = _find_best(head, share)
+        end = _find_best(head, text[begun + len(head) : begun + len(head) + AMOUNT_MOST], share)
         yield text[begun : begun + end].strip()
         begun += end
         left = measure(text[begun:]) if len(text) - begun <= 4 * most else left - measure(head[:end])
@@ -255,13 +275,18 @@ def cut_sentence(text: str, aim: int, most: int, measure: Callable[[str], float]
         yield rest
 
 
-def _find_best(head: str, share: float) -> int:
-    """Return where to end the first piece: within a word where there is no other place."""
-    best, cheapest = max(1, min(len(head), int(share))), math.inf
-    for pattern, price in PLACES:
-        for found in pattern.finditer(head):
-            end = found.end()
-            cost = price + abs(end - share) / share + (1.0 if end < LEAST * share else 0.0)
-            if head[:end].strip() and cost < cheapest:
-                best, cheapest = end, cost
-    return best
+def _find_best(head: str, after: str, share: float) -> int:
+    """Return where to end the first piece, of which `after` follows: within an amount or a word where there is no other place."""
+    places = [
+        (price + abs(end - share) / share + (1.0 if end < LEAST * share else 0.0), end)
+        for pattern, price in PLACES
+        for found in pattern.finditer(head)
+        if head[: (end := found.end())].strip()
+    ]
+    ends = [end for _, end in sorted(places)]
+    return next((end for end in ends if not _is_in_amount(head + after, end)), ends[0] if ends else max(1, min(len(head), int(share))))
+
+
+def _is_in_amount(text: str, place: int) -> bool:
+    near = _AMOUNT.finditer(text, max(0, place - AMOUNT_MOST), place + AMOUNT_MOST)
+    return any(found.start() < place < found.end() for found in near)

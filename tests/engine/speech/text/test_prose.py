@@ -143,6 +143,46 @@ def test_a_long_sentence_is_cut_where_one_breathes() -> None:
     assert {part.pause_before_s for part in parts[1:]} == {CLAUSE_S}
 
 
+LEDGER = "In the ledger she wrote, in her small upright hand, that the old harbour master still owed the widow {} for the mending of nets."
+
+
+@pytest.mark.parametrize(
+    "amount",
+    [
+        "£12 6s. 8d.", "$1,234.56", "123,456 people", "17 hours 45 minutes", "6 ft 11 in", "three hundred and fifty-two pounds and eight pence",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("voice", [STARTER, DIA])
+def test_an_amount_is_not_cut(amount: str, voice: VoiceLimits) -> None:
+    """Wherever the cuts come to lie; it was cut before "and eight pence"."""
+    said = parse_script(f"[S1] It is {amount} now.", voice).parts[0].turns[0].text.removeprefix("It is ").removesuffix(" now.")
+    for before in range(0, 90, 3):
+        text = f"{'On that day ' * 9}"[-before:] + LEDGER.format(amount)
+        turns = [turn.text for part in parse_script(text, voice).parts for turn in part.turns]
+        assert any(said in each for each in turns), turns
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        (
+            "He had always loved the slow, ceremonious manner in which the old priest lifted the silver cup of wine.",
+            ["He had always loved the slow, ceremonious manner", "in which the old priest lifted the silver cup of wine."],
+        ),
+        (
+            "Behind the coffin they walked at a slow, ceremonious pace past the houses, which were all shuttered.",
+            ["Behind the coffin they walked at a slow, ceremonious pace past the houses,", "which were all shuttered."],
+        ),
+        (
+            "At noon they came to the harbour, smelling of salt and tar, and sat on the wall with all the others.",
+            ["At noon they came to the harbour, smelling of salt and tar,", "and sat on the wall with all the others."],
+        ),
+    ],
+)
+def test_a_phrase_is_cut_at_its_end(text: str, pieces: list[str]) -> None:
+    assert [*cut_sentence(text, 52, 80, len)] == pieces
+
+
 @pytest.mark.parametrize("voice", [STARTER, DIA])
 def test_no_word_is_lost_and_no_part_too_long(voice: VoiceLimits) -> None:
     rng = random.Random(3)
