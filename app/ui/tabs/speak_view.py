@@ -150,7 +150,7 @@ def changed_text(desk: Desk, wanted: SpeechRequest, person: Person, spoken: Lang
     parts = script.parse_script(wanted.text, limits).parts
     sentence = say_to_all(
         "script.changed",
-        "Only {fresh} of {total} parts {fresh:needs|need} to be spoken; the others can stay as they are, with their voice and settings.",
+        "Only {fresh} of {total} {total:part|parts} {fresh:needs|need} to be spoken; the others can stay as they are, with their voice and settings.",
         fresh=len(wanted.only_parts), total=len(wanted.keep),
     )  # fmt: skip
     seconds = forecast_parts(desk, [parts[place] for place in wanted.only_parts], model, limits, person)
