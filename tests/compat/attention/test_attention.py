@@ -161,9 +161,9 @@ def failures(cases: Iterator[tuple[str, float]]) -> tuple[int, list[tuple[str, f
 
 @pytest.mark.parametrize("name", PLANS)
 def test_equals_the_reference(name: str) -> None:
-    cases = grid({name: PLANS[name]}, (torch.float32,), ((1, 9), (13, 6), (10, 23)), (1, 4), CHUNKS, (contiguous,))
+    cases = grid({name: PLANS[name]}, (torch.float32,), ((1, 9), (13, 6), (10, 23)), (1, 4), (None, 7), (contiguous,))
     count, wrong = failures(cases)
-    assert count >= 384 and not wrong, wrong[:5]
+    assert count >= 192 and not wrong, wrong[:5]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
@@ -173,8 +173,8 @@ def test_equals_the_reference_in_every_dtype(dtype: torch.dtype) -> None:
 
 
 def test_equals_the_reference_in_every_layout() -> None:
-    count, wrong = failures(grid(PLANS, (torch.float32,), ((10, 23),), (1, 2), (None, 7), LAYOUTS[1:]))
-    assert count >= 1700 and not wrong, wrong[:5]
+    count, wrong = failures(grid(PLANS, (torch.float32,), ((10, 23),), (2,), (None, 7), LAYOUTS[1:]))
+    assert count >= 850 and not wrong, wrong[:5]
 
 
 @pytest.mark.slow
@@ -351,7 +351,7 @@ def test_dropout_keeps_the_mean() -> None:
     query, key, value = torch.randn(1, 4, 6, 8), torch.randn(1, 2, 12, 8), torch.rand(1, 2, 12, 8)
     for name, fields in PLANS.items():
         attend = compose(plan(**fields, chunk_q=4), TORCH)
-        several = torch.stack([attend(query, key, value, None, 0.5, enable_gqa=True) for _ in range(250)])
+        several = torch.stack([attend(query, key, value, None, 0.5, enable_gqa=True) for _ in range(120)])
         assert several.var(0).min() > 0, name
         assert off(several.mean(0), reference(query, key, value)) < 0.2, name
         assert attend(query, key, value, None, 1.0, enable_gqa=True).abs().max() == 0, name
