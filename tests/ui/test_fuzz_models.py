@@ -58,11 +58,12 @@ def test_a_hundred_broken_models(family: str, tmp_path: Path) -> None:
     ("hole", "way", "family", "found", "first"),
     [
         ("links", "link", "dia", "outside", 2),
-        ("removing", "raw", "dia", "cannot be removed", 2),
-        ("start", "raw", "dia", "0 sentences about what a start does without it", 2),
+        pytest.param("removing", "raw", "dia", "cannot be removed", 2, marks=pytest.mark.slow),
+        pytest.param("start", "raw", "dia", "0 sentences about what a start does without it", 2, marks=pytest.mark.slow),
         ("headers", "header", "sd15", "-> 500", 2),
-        ("any file", "kind", "dia", "a look at it does not end", 2),
-        ("ranges", "fact", "starter-voice", "-> 500", 60),  # what most numbers break is found by the look itself
+        pytest.param("any file", "kind", "dia", "a look at it does not end", 2, marks=pytest.mark.slow),
+        # What most numbers break is found by the look itself.
+        pytest.param("ranges", "fact", "starter-voice", "-> 500", 60, marks=pytest.mark.slow),
     ],
 )
 def test_a_guard_of_the_page_that_is_taken_out_is_found(

@@ -13,7 +13,7 @@ from app.ui.state.desk import Desk
 from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 
 CARD = machine("gtx-1060")
 GIB = 2**30
@@ -22,7 +22,7 @@ GIB = 2**30
 @pytest.mark.parametrize(
     ("language", "here", "there"),
     [
-        pytest.param("en-US", "of this computer", f"That is the memory of the simulated {CARD.name}.", marks=pytest.mark.slow),
+        ("en-US", "of this computer", f"That is the memory of the simulated {CARD.name}."),
         ("zh-CN", "\u8fd9\u53f0\u7535\u8111", f"\u8fd9\u662f\u6a21\u62df\u7684 {CARD.name} \u7684\u5185\u5b58"),
     ],
 )

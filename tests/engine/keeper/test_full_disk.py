@@ -67,7 +67,7 @@ def last_of(keeper: Keeper, job: str) -> Event:
     return events[-1]
 
 
-@pytest.mark.parametrize("left_kb", [0, 4, 8, 16, 32, 64, 96, 128, 256, 512])
+@pytest.mark.parametrize("left_kb", [0, 8, 64, 512, *(pytest.param(each, marks=pytest.mark.slow) for each in (4, 16, 32, 96, 128, 256))])
 def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
     small_disk: Path, left_kb: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,7 +122,9 @@ def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
     ("fault", "cause", "fallback"),
     [
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "failure.memory", "smaller-chunk"),
-        (RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "failure.memory", "smaller-chunk"),
+        pytest.param(
+            RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "failure.memory", "smaller-chunk", marks=pytest.mark.slow
+        ),
         (RuntimeError("Invalid buffer size: 19.38 GiB"), "failure.memory", "smaller-chunk"),
         (NumbersBroke(7), "failure.numbers", "contiguous"),
     ],
@@ -148,9 +150,9 @@ def test_a_broken_run_takes_a_fallback_and_goes_on(
 @pytest.mark.parametrize(
     ("model", "quantised", "path", "told"),
     [
-        ("voice", "none", "ops.mkldnn._linear_pointwise", "processor.plain-order"),
+        pytest.param("voice", "none", "ops.mkldnn._linear_pointwise", "processor.plain-order", marks=pytest.mark.slow),
         ("voice", "int8", "ops.aten._weight_int8pack_mm", "processor.widened"),
-        ("voice", "int4", "ops.aten._weight_int4pack_mm_for_cpu", "processor.widened"),
+        pytest.param("voice", "int4", "ops.aten._weight_int4pack_mm_for_cpu", "processor.widened", marks=pytest.mark.slow),
         ("sd15", "none", "ops.mkldnn._convolution_pointwise", "processor.plain-order"),
     ],
 )

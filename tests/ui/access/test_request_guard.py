@@ -527,7 +527,7 @@ def test_a_guest_has_no_say_in_model_or_plan(desk: Desk) -> None:
     assert isinstance(known.request, SpeechRequest) and known.request.model == "starter-voice"
 
 
-def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
+def test_a_flood_of_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
     """Gradio's own queue takes all of them; of one guest two may wait."""
     with httpx.Client(base_url=naive) as client:
         client.post("login", data={"username": "owner", "password": "secret"})
@@ -540,13 +540,13 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
     for job in waiting:
         desk.keeper.stop(job.id)
     refused = 0
-    for n in range(500):
+    for n in range(2 * QUEUE_MOST):
         try:
             desk.jobs.begin(SpeechRequest("one"), Person(f"visitor-{n}", False))
         except Trouble:
             refused += 1
     waiting = desk.keeper.journal.list_waiting()
-    assert len(waiting) == QUEUE_MOST and refused >= 500 - QUEUE_MOST, "one of each address, up to a bound"
+    assert len(waiting) == QUEUE_MOST and refused >= QUEUE_MOST, "one of each address, up to a bound"
     mine = desk.jobs.begin(SpeechRequest("hello"), OWNER)
     assert desk.keeper.journal.list_waiting()[0].id == mine, "the owner's goes first"
     for job in desk.keeper.journal.list_waiting():

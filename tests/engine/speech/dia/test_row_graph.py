@@ -49,9 +49,9 @@ def decode(folder: Path, given: PartInput, plan: Plan, row: str, before: Decodin
 @pytest.mark.parametrize(
     ("name", "prompt_rows", "temperature", "guidance"),
     [
-        ("dia", 0, 0.0, 3.0),
+        pytest.param("dia", 0, 0.0, 3.0, marks=pytest.mark.slow),
         ("dia", BUCKET - 20, 1.3, 3.0),
-        ("dia", 0, 1.8, 1.0),
+        pytest.param("dia", 0, 1.8, 1.0, marks=pytest.mark.slow),
         ("starter", 0, 1.3, 3.0),
         ("starter", BUCKET - 20, 0.0, 1.0),
     ],
