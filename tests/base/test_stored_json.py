@@ -141,7 +141,7 @@ def fields_of(desk: Desk) -> tuple[set[str], set[str]]:
     return saved[0], saved[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(any_of.recursive(
     any_of.none() | any_of.booleans() | any_of.integers() | any_of.floats() | any_of.text(max_size=5) | any_of.sampled_from([*GOOD, *GOOD["speak"]]),
     lambda inner: any_of.lists(inner, max_size=4) | any_of.dictionaries(any_of.sampled_from([*GOOD, *GOOD["speak"], *GOOD["choice"], "x"]), inner, max_size=4),

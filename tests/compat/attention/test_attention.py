@@ -475,7 +475,7 @@ def test_small_memory_means_small_chunks(name: str) -> None:
         assert "chunked" in next(iter(seen)), seen
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.slow)])
 def test_few_queries_over_long_keys(dtype: torch.dtype) -> None:
     """Where the keys stand on the left of the product: Dia's decode."""
     torch.manual_seed(6)

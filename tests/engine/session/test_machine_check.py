@@ -83,6 +83,7 @@ def test_a_wrong_operation_is_worked_around_before_the_first_picture(wrong: str,
     assert np.abs(picture(tmp_path / "job") - right).max() <= 1
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_right_paints_on_its_device(right: np.ndarray, fresh: None, tmp_path: Path) -> None:
     with separate_memory("mps") as mac:
         session = start(tmp_path / "home", MAC)
