@@ -71,7 +71,7 @@ def read_needs(home: Home, model: Model) -> ConfigNeeds:
     """Read what a model's config.json asks of its plan."""
     if model.needs is not None:
         return model.needs
-    if model.source is not None and not _is_wanted("config.json", model.source):  # a pipeline has one a part
+    if model.settings.sizes:  # what paints has a config.json for each part, and none of its own
         return ConfigNeeds()
     found = locate(home, model)
     return read_config_needs(found.folder) if found is not None else ConfigNeeds()
