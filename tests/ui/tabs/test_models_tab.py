@@ -18,6 +18,7 @@ from app.base.paths import home
 from app.compat.machine.pretended import machine
 from app.engine.keeper.state import EngineState
 from app.engine.models import hub_token
+from app.engine.models.planned import Setup
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
@@ -49,8 +50,9 @@ def desk(hub: Hub, tmp_path: Path) -> Iterator[Desk]:
     place = home(tmp_path / "home").create()
     state = EngineState(hardware=machine("t4"))
     keeper: Any = SimpleNamespace(
-        home=place, state=state, chunk="auto", interrupted=(), set_chunk=lambda _: None, describe_to_come=str, find_last_script=str
-    )
+        home=place, state=state, chunk="auto", interrupted=(), set_chunk=lambda _: None, describe_to_come=str, find_last_script=str,
+        read_setup=lambda choice: Setup(place, machine("t4"), choice),
+    )  # fmt: skip
     desk = Desk(keeper, Settings(place.settings))
     yield desk
     desk.downloads.close()
