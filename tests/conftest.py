@@ -46,11 +46,12 @@ LONG_FILE = re.compile(r"^pytestmark = .*\blong\b|^    pytest\.mark\.long,$", re
 """Of a file that it leaves out without importing it: one that waits for a browser, a server or another process, or tries hundreds of cases."""
 
 
-ONE_WINDOW = frozenset({
-    "test_window", "test_window_looks", "test_window_words", "test_window_settings", "test_window_machine", "test_window_seldom",
-    "test_choices_by_hand", "test_private_files",
-})  # fmt: skip
-"""Files that look at the same open Hearth: one worker has all of them, so that it and its engine start once."""
+ONE_WINDOW = (
+    frozenset({"test_window", "test_window_looks", "test_window_words", "test_choices_by_hand", "test_private_files"}),
+    frozenset({"test_window_settings", "test_window_machine", "test_window_seldom"}),
+)
+"""Files that look at the same open Hearth: one worker has all of a row, so that it and its engine start once. All six in one row
+would take as long as all other files together take the other workers."""
 
 
 def find_package(file: Path) -> Path | None:
@@ -62,7 +63,7 @@ class ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         package = find_package(self.config.rootpath / file)
-        return str(package) if package else min(ONE_WINDOW) if Path(file).stem in ONE_WINDOW else file
+        return str(package) if package else next((min(row) for row in ONE_WINDOW if Path(file).stem in row), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
