@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from gradio import http_server
@@ -25,12 +25,17 @@ class PatientServer(http_server.Server):
     """Gradio's server. Its thread lives on once it listens, and ends where it cannot."""
 
     def run_in_thread(self) -> None:
-        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread = threading.Thread(target=self._run_quietly, daemon=True)
         self.thread.start()
         while not self.started and self.thread.is_alive():
             time.sleep(LOOK_S)
         if not self.started:
             raise ServerFailedToStartError
+
+    def _run_quietly(self) -> None:
+        """Where the port was taken meanwhile, uvicorn leaves; who waits for this thread sees that it has ended, and tries the next port."""
+        with suppress(SystemExit):
+            self.run()
 
 
 @contextmanager

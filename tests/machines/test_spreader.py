@@ -32,7 +32,13 @@ def spreading(folder: Path, machines: list[HelpingMachine]) -> Iterator[tuple[Sp
     wanted = list[str]()
     job = SimpleNamespace(id="job", request=PictureRequest("a ball", MODEL, batch=2, seed=1))
     journal = SimpleNamespace(find=lambda id_: job, list_waiting=list)
-    keeper = SimpleNamespace(home=home(folder), folder=lambda id_: folder, journal=journal, state=EngineState(ready=True, job="job"))
+    keeper = SimpleNamespace(
+        home=home(folder),
+        folder=lambda id_: folder,
+        journal=journal,
+        state=EngineState(ready=True, job="job"),
+        read_setup=lambda *_, **__: None,
+    )
     hub = SimpleNamespace(
         list_machines=lambda: machines,
         want=lambda machine, model, body, files: wanted.append(machine),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 
 import gradio as gr
 import httpx
 import pytest
+import uvicorn
 from gradio import http_server
+from gradio.exceptions import ServerFailedToStartError
 
 from app.base.trouble import Trouble
-from app.ui.patient_start import require_port
+from app.ui.patient_start import PatientServer, require_port
 from app.ui.window import Serving, serve_window
 
 pytestmark = [
@@ -71,3 +74,17 @@ def test_an_address_that_is_not_ours_is_not_called_taken() -> None:
     with pytest.raises(Trouble) as caught:
         require_port("192.0.2.1", 7860)
     assert caught.value.sentence.key == "open.port-closed"
+
+
+def test_a_port_that_is_taken_meanwhile_ends_its_thread_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that start at once find the same port free; the later one is to try the next, as Gradio does."""
+    ended = list[object]()
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        server = PatientServer(uvicorn.Config(lambda *_: None, host="127.0.0.1", port=taken.getsockname()[1], log_level="critical"))
+        with pytest.raises(ServerFailedToStartError):
+            server.run_in_thread()
+    server.thread.join()
+    assert not ended

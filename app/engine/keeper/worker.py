@@ -29,7 +29,6 @@ from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
 from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, Stop
 from app.engine.keeper import no_network
-from app.engine.models.chosen import find_usual_voice
 from app.engine.models.voice_families import FAMILIES
 from app.launcher import slot_lock
 
@@ -119,15 +118,14 @@ class Worker:
 
     def _import_ahead(self, libraries: Iterable[str]) -> None:
         """Import what the first job will need, until an order arrives; orders are checked between two libraries."""
-        for library in libraries:
-            if not self._orders.empty() or psutil.virtual_memory().available < ROOM_BYTES:
-                return
-            try:
+        try:
+            for library in libraries:
+                if not self._orders.empty() or psutil.virtual_memory().available < ROOM_BYTES:
+                    return
                 with pausing_collector():
                     import_module(library)
-            except Exception:  # Whatever it is, the job that needs this library will report it.
-                traceback.print_exc()
-                return
+        except Exception:  # Whatever it is, the job that needs this library will report it.
+            traceback.print_exc()
 
     def _next(self, session: Session) -> Run | Free | Quit:
         """Return the next order; until it arrives, do idle work in short pieces, where there is memory for it."""
@@ -185,16 +183,16 @@ class Worker:
         self._control, self._job, self._spoke_s = Control(), "", None
 
 
-def list_ahead(home: Home) -> tuple[str, ...]:
+def list_ahead(home: Home) -> Iterator[str]:
     """List the slowest imports of a first sound or picture, shared ones first: 3.1 and 6.0 s after the click without, 0.5 and 1.4 with it. Of the
     families of voices only that of the voice that speaks by itself."""
-    return (
-        "transformers.modeling_utils",
-        "app.engine.speech.run.loader",
-        FAMILIES[find_usual_voice(home).family].loads_with,
-        "diffusers.pipelines.pipeline_utils",
-        "app.engine.pictures.run.painter",
-    )
+    yield "transformers.modeling_utils"
+    yield "app.engine.speech.run.loader"
+    from app.engine.models.chosen import find_usual_voice  # brings huggingface_hub, which reads the environment once
+
+    yield FAMILIES[find_usual_voice(home).family].loads_with
+    yield "diffusers.pipelines.pipeline_utils"
+    yield "app.engine.pictures.run.painter"
 
 
 def choose_environment() -> dict[str, str]:

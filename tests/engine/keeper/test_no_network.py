@@ -26,7 +26,7 @@ class Pipe:
     def send(self, report): ...
     def recv(self): import time; time.sleep(60)
 
-def look(self, session):
+def look(self, session, ahead):
     {look}
 
 sys.modules["app.engine.session.session"] = types.SimpleNamespace(Session=Session)

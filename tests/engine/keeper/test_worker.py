@@ -27,7 +27,7 @@ from app.base.paths import home
 from app.engine.keeper import worker
 from app.engine.jobs.messages import Quit
 
-libraries = worker.list_ahead(home())
+libraries = tuple(worker.list_ahead(home()))
 
 class Pipe:
     def send(self, report): ...

@@ -188,7 +188,7 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
     [
         (SpeechRequest("[S1] 漢字", model="starter-voice"), "script.no-english"),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "voice.not-own"),
-        (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", " ")), "voice.no-words"),
+        (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", " ")), "voice.not-own"),
     ],
 )
 def test_what_a_starter_cannot_speak_is_refused_before_the_engine_starts(tmp_path: Path, request_: Request, key: str) -> None:
