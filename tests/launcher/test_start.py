@@ -169,7 +169,7 @@ def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:
     bare = min(seconds(str(slots.python_of(made.slot)), "-I", "-m", "app") for _ in range(5))
     whole = min(seconds(sys.executable, str(made.top / "start.py")) for _ in range(5))
     python = min(seconds(sys.executable, "-I", "-c", "import hashlib, json, subprocess") for _ in range(5))
-    assert whole - bare < 4 * python, f"{whole - bare:.3f} s of its own, where Python itself takes {python:.3f} s"
+    assert whole - bare < 6 * python, f"{whole - bare:.3f} s of its own, where Python itself takes {python:.3f} s"
 
 
 def test_exit_codes_pass_through(made: Checkout) -> None:
