@@ -44,7 +44,7 @@ VOICES: Final = ("anna", "brian", "callum", "daisy", "edith", "frank", "george",
 PART_MOST, WHOLE_MOST = 1.6, 1.3
 """How many times its forecast a part may take, and the whole."""
 WORST: Final = 5
-ALONE_EVERY: Final = 4
+ALONE_EVERY: Final = 8
 PIECE_WORDS: Final = 120
 """Of prose that one voice speaks at once."""
 WORDS: Final = {
