@@ -66,6 +66,7 @@ def use_everything(page: Page, folder: Path, tabs: tuple[str, ...]) -> None:
     expect(page.locator(".h-force li").locator("visible=true").filter(has_text="starting from")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_owners_page(page: Page, opened: tuple[Desk, str, Share], tmp_path: Path) -> None:
     written: list[str] = []
     page.on("console", lambda each: written.append(each.text) if "Content Security" in each.text else None)

@@ -32,6 +32,7 @@ def test_nobody_is_shut_out(visit: Visit, scheme: str) -> None:
         assert not shut_out(page)
 
 
+@pytest.mark.slow
 def test_chinese_dark_and_narrow(visit: Visit) -> None:
     page = visit(locale="zh-CN", color_scheme="dark", viewport={"width": 390, "height": 800})
     expect(page.locator('button[role="tab"]').first).to_have_text("朗读")

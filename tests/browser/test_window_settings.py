@@ -137,6 +137,7 @@ def test_a_model_that_comes_is_offered_without_a_restart(visit: Visit, opened: O
     page.request.post(f"{opened.address}hearth/models/forget", data=body, headers={"content-type": "application/json"})
 
 
+@pytest.mark.slow
 def test_a_model_is_removed_once_it_is_sure(visit: Visit, opened: Open) -> None:
     repos = ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz")
     for repo in repos:

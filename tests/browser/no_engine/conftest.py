@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from app.compat.planning.types import AUTO
 from app.engine.jobs.shelf import Search
 from app.ui.state.desk import Desk
 from tests.support.both_servers import CPU, served
-from tests.support.window import chromium
+from tests.support.window import chromium, open_page
 
 KEPT = 2
 """So many creations are on the shelf from the beginning, and tests name them by their numbers."""
@@ -52,3 +52,11 @@ def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
 @pytest.fixture(scope="module")
 def address(opened: tuple[Desk, str]) -> str:
     return opened[1]
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """A page of a desktop in English; a file that needs another makes its own."""
+    options = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce", "color_scheme": "light"}
+    with open_page(browser, address, **options) as page:
+        yield page

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import SpeechRequest
 from app.engine.speech.text.script import parse_script
@@ -14,20 +13,14 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support import light_engine
 from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, open_page, unfold
+from tests.support.window import go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 
-@pytest.fixture
-def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}) as page:
-        go(page, "speak")
-        yield page
-
-
 def test_the_forecast_counts_the_speed_of_the_slider_and_of_the_saved_settings(page: Page, opened: tuple[Desk, str]) -> None:
+    go(page, "speak")
     script = "[S1] " + "The wind came off the fjord, smelling of salt and tar. " * 3 + "(pause 10s) Then it went."
     parsed = parse_script(script, opened[0].models.read_limits("")[1])
     normal_s, slow_s = (round(parsed.estimate_seconds(speed)) for speed in (1.0, 0.5))
@@ -44,6 +37,7 @@ def test_the_forecast_counts_the_speed_of_the_slider_and_of_the_saved_settings(p
 
 
 def test_a_part_is_heard_at_the_speed_of_its_result(page: Page, opened: tuple[Desk, str]) -> None:
+    go(page, "speak")
     desk, _ = opened
     job = desk.keeper.journal.queue(SpeechRequest("[S1] It is warm.", speed=0.5), desk.machine.read_choice(OWNER))
     desk.keeper.journal.withdraw(job.id)

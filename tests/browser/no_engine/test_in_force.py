@@ -5,31 +5,23 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from app.engine.jobs.request import Lora, PictureRequest, Request
 from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
 from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, open_page, shut_out, unfold
+from tests.support.window import go, needs_chromium, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
-
-
-@pytest.fixture
-def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}) as page:
-        go(page, "paint")
-        yield page
 
 
 def chips(page: Page) -> Locator:
@@ -65,6 +57,7 @@ def lora(path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    go(page, "paint")
     page.fill("#paint-prompt textarea", "a boat")
     page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
     expect(chips(page)).to_have_text(re.compile("^starting from b.png"))
@@ -87,6 +80,7 @@ def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tupl
 
 @pytest.mark.slow
 def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
+    go(page, "paint")
     unfold(page, "Settings")
     files = page.locator("#paint-settings input[type=file]")
     box, icon = (
@@ -113,6 +107,7 @@ def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: t
 def test_reuse_brings_the_loras_whose_files_are_here(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    go(page, "paint")
     desk = opened[0]
     unfold(page, "Settings")
     page.locator("#paint-settings input[type=file]").set_input_files(lora(tmp_path / "ink.safetensors"))
@@ -136,6 +131,7 @@ def test_reuse_brings_the_loras_whose_files_are_here(
 
 @pytest.mark.slow
 def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page, tmp_path: Path) -> None:
+    go(page, "paint")
     unfold(page, "Settings")
     steps = page.locator("#paint-steps input")
     steps.fill("9")
@@ -163,6 +159,7 @@ def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, later: bool
 ) -> None:
     """`later`: another tab is in view as the page loads, and Paint is opened only then."""
+    go(page, "paint")
     page.fill("#paint-prompt textarea", "a boat")
     unfold(page, "Settings")
     page.fill("#paint-seed input", "77")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from app.compat.machine.meter import Reading
 from app.engine.jobs.events import PartDone, Step
@@ -19,20 +18,12 @@ from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.join_sound import Finish, Segment
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
-from tests.support.window import go, needs_chromium, open_page, shut_out
+from tests.support.window import go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 RATE = 16_000
-
-
-@pytest.fixture
-def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    with open_page(
-        browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}, reduced_motion="reduce", color_scheme="light"
-    ) as page:
-        yield page
 
 
 SPOKEN = """(speech) => {
@@ -45,6 +36,7 @@ SPOKEN = """(speech) => {
 }"""
 
 
+@pytest.mark.slow
 def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path) -> None:
     """What is spoken is made up, as no engine runs; that it is fetched in turn shows that it is heard."""
     sound.write(tmp_path / "one.wav", np.zeros(8_000, np.float32), 16_000)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from app.ui.state.desk import Desk
-from tests.support.window import go, needs_chromium, open_page, unfold
+from tests.support.window import go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
-
-
-@pytest.fixture
-def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
-    with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 900}) as page:
-        yield page
 
 
 @pytest.mark.slow

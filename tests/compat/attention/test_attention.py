@@ -346,6 +346,7 @@ def test_own_causal_tiles_leave_out_most_of_what_is_masked() -> None:
     assert rows == [128, 512]
 
 
+@pytest.mark.slow
 def test_dropout_keeps_the_mean() -> None:
     torch.manual_seed(4)
     query, key, value = torch.randn(1, 4, 6, 8), torch.randn(1, 2, 12, 8), torch.rand(1, 2, 12, 8)

@@ -127,7 +127,7 @@ def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("family", "offload"),
     [
-        pytest.param(family, offload, marks=[] if family in ("sd15", "z-image") and offload == "group" else pytest.mark.slow)
+        pytest.param(family, offload, marks=[] if family == "z-image" and offload == "group" else pytest.mark.slow)
         for family in tiny.MAKERS
         for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])
     ],

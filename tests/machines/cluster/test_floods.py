@@ -102,6 +102,7 @@ def test_who_reads_no_answer_is_cut_off(hub: Hub, tmp_path: Path) -> None:
     assert works(hub, bad)
 
 
+@pytest.mark.slow
 def test_what_a_heartbeat_tells_of_itself_stays_nowhere(hub: Hub, tmp_path: Path) -> None:
     id_, bad = let_in(hub, tmp_path / "bad")
     process = psutil.Process(hub.pid)

@@ -303,7 +303,7 @@ def test_gradio_client_stops(served: tuple[Desk, str]) -> None:
 @pytest.mark.parametrize(
     ("name", "made"),
     [
-        ("with_gradio.py", {".wav": 1, ".png": 1}),
+        pytest.param("with_gradio.py", {".wav": 1, ".png": 1}, marks=pytest.mark.slow),
         pytest.param("with_openai.py", {".mp3": 1, ".png": 1}, marks=pytest.mark.slow),
         ("with_a1111.py", {".png": 2}),
         pytest.param("own_attention.py", {}, marks=pytest.mark.slow),

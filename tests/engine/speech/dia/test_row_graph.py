@@ -50,7 +50,7 @@ def decode(folder: Path, given: PartInput, plan: Plan, row: str, before: Decodin
     ("name", "prompt_rows", "temperature", "guidance"),
     [
         pytest.param("dia", 0, 0.0, 3.0, marks=pytest.mark.slow),
-        ("dia", BUCKET - 20, 1.3, 3.0),
+        pytest.param("dia", BUCKET - 20, 1.3, 3.0, marks=pytest.mark.slow),
         pytest.param("dia", 0, 1.8, 1.0, marks=pytest.mark.slow),
         ("starter", 0, 1.3, 3.0),
         ("starter", BUCKET - 20, 0.0, 1.0),
