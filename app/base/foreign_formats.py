@@ -1,9 +1,12 @@
-"""The formats that a picture or a sound from elsewhere may have. Nothing else opens one: a reader that guesses reads more than was checked."""
+"""The formats that a picture, a sound or an archive from elsewhere may have. Nothing else opens one: a reader that guesses reads more than was checked."""
 
 from __future__ import annotations
 
 import io
 import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -127,3 +130,66 @@ def decode(picture: Image.Image, mode: str | None = None) -> Image.Image:
         raise
     except Exception as fault:  # as above
         raise OSError(f"not a whole picture: {fault}") from fault
+
+
+ENTRIES_MOST, LISTED_MOST_BYTES = 10_000, 8_000_000
+"""Files of an archive, and the list of them, which is read whole."""
+_END: Final = struct.Struct("<4s4xHHII")
+_END_SIGN, _LARGE_SIGN = b"PK\x05\x06", b"PK\x06\x07"
+_TAIL_BYTES: Final = 22 + 65_536 + 20
+"""The record at an archive's end with the longest comment, and what stands before that of a large one."""
+
+
+class Locked(OSError):
+    """Of an archive: it asks for a password."""
+
+
+class Archive:
+    """A zip archive of somebody else's: nothing is unpacked onto the disk, and no more is read than was allowed."""
+
+    def __init__(self, opened: zipfile.ZipFile, most_bytes: int) -> None:
+        self._opened, self._left = opened, most_bytes
+        self.names: Final = frozenset(opened.namelist())
+
+    def read(self, name: str, most_bytes: int) -> bytes:
+        """Return a file; raise an OSError if it is not there, longer than this or damaged, or if all that was read is more than the archive may have."""
+        try:
+            entry = self._opened.getinfo(name)
+            if entry.flag_bits & 1:
+                raise Locked(name)
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others take memory as the file says
+                raise OSError(f"{name} is packed in an unusual way")
+            most_bytes = min(most_bytes, self._left)
+            with self._opened.open(entry) as file:
+                data = file.read(most_bytes + 1)
+        except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, RuntimeError) as fault:
+            raise OSError(f"{name}: {fault}") from fault
+        if len(data) > most_bytes:
+            raise OSError(f"{name} is too long")
+        self._left -= len(data)
+        return data
+
+
+@contextmanager
+def open_archive(path: Path, most_bytes: int) -> Iterator[Archive]:
+    """Open a zip archive for reading up to so much of its files; raise an OSError for whatever is none."""
+    with open_regular(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        tail = file.read()
+        at = tail.find(_END_SIGN)
+        if at < 0 or _LARGE_SIGN in tail:
+            raise OSError("not an archive as books are")
+        while at >= 0:  # zipfile may take any of them, and reads the whole list that it names
+            if len(tail) - at >= _END.size:
+                _, here, entries, listed, _ = _END.unpack_from(tail, at)
+                if max(here, entries) > ENTRIES_MOST or listed > LISTED_MOST_BYTES:
+                    raise OSError("too many files are in it")
+            at = tail.find(_END_SIGN, at + 1)
+        file.seek(0)
+        try:
+            opened = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as fault:
+            raise OSError(f"not an archive: {fault}") from fault
+        with opened:
+            yield Archive(opened, most_bytes)

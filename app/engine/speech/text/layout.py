@@ -27,7 +27,7 @@ _COUNT: Final = (
     r"(?:\d{1,3}|(?-i:[IVXLC]{1,7})|the\s+\w{3,12}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|fifteen|eighteen|"
     r"(?:twenty|thirty|forty|fifty)(?:-\w{3,5})?)"
 )
-_CHAPTER = re.compile(
+CHAPTER = re.compile(
     rf"(?:chapter|part|book|act|scene|section|canto|stave|letter|volume)\s+{_COUNT}\b[^.!?]{{0,60}}\.?|"
     r"(?:prologue|epilogue|preface|introduction|foreword|afterword|interlude|appendix|contents)\.?",
     re.IGNORECASE,
@@ -96,7 +96,7 @@ def _is_heading(line: str, alone: bool, last: bool) -> bool:
         return True
     if len(line) > HEADING_MOST or not _BEGINS.match(line):
         return False
-    if _CHAPTER.fullmatch(line):
+    if CHAPTER.fullmatch(line):
         return True
     if last or _ITEM.match(line):
         return False

@@ -1,0 +1,1 @@
+"""Books that others wrote, read into chapters: plain text, Markdown, subtitles, EPUB and Word."""

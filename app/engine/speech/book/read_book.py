@@ -1,0 +1,75 @@
+"""Read a file that somebody wrote as a book: what is in it decides how, never its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from app.base.foreign_formats import Locked, open_archive
+from app.base.regular_file import open_regular
+from app.base.sentence import say_to_all
+from app.base.trouble import BadRequest
+from app.engine.speech.book import epub, plain_text, word_file
+from app.engine.speech.book.book import LETTERS_MOST, Book
+
+ARCHIVE_MOST_BYTES: Final = 100_000_000
+"""Of what is read of an archive, its pictures left alone."""
+TEXT_MOST_BYTES: Final = 4 * LETTERS_MOST
+_START_BYTES: Final = 8
+_OTHERS: Final = {
+    b"%PDF": "PDF",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "DOC",
+    b"{\\rtf": "RTF",
+    b"ITSF": "CHM",
+    b"\x89PNG": "PNG",
+    b"\xff\xd8\xff": "JPEG",
+}
+"""What is often tried, by its first bytes."""
+
+
+def read_book(path: Path, name: str) -> Book:
+    """Read a book; raise a BadRequest that says why it cannot be. `name`: as the person knows the file."""
+    try:
+        with open_regular(path) as file:
+            start, data = file.read(_START_BYTES), b""
+            if not start.startswith(b"PK"):
+                file.seek(0)
+                data = file.read(TEXT_MOST_BYTES + 1)
+        if start.startswith(b"PK"):
+            return _read_archive(path, name)
+    except Locked as fault:
+        raise BadRequest(
+            say_to_all(
+                "book.locked", "{name} is locked with a password. Remove it in the program that made the file, and try again.", name=name
+            )
+        ) from fault
+    except OSError as fault:
+        raise BadRequest(
+            say_to_all("book.damaged", "{name} is damaged, or no book in a form that Hearth reads ({fault}).", name=name, fault=str(fault))
+        ) from fault
+    for begin, kind in _OTHERS.items():
+        if data.startswith(begin):
+            raise BadRequest(
+                say_to_all(
+                    "book.other",
+                    "{name} is a {kind} file, which Hearth does not read. Save it as text, EPUB or DOCX.",
+                    name=name,
+                    kind=kind,
+                )
+            )
+    return plain_text.read_text(data, name)
+
+
+def _read_archive(path: Path, name: str) -> Book:
+    readers: tuple[tuple[str, Callable[..., Book]], ...] = (
+        ("META-INF/container.xml", epub.read_epub),
+        (word_file.DOCUMENT, word_file.read_word),
+    )
+    with open_archive(path, ARCHIVE_MOST_BYTES) as archive:
+        for sign, read in readers:
+            if sign in archive.names:
+                return read(archive, name)
+    raise BadRequest(
+        say_to_all("book.archive", "{name} is a packed folder without a book in it. Unpack it, and choose the book itself.", name=name)
+    )

@@ -1,0 +1,78 @@
+"""EPUBs in the layouts that other programs write, and those that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.base.trouble import BadRequest
+from app.engine.speech.book.read_book import read_book
+from tests.support.books import save_epub
+
+ONE = "<h1 id='a'>The Ferry</h1><p>The wind came off the <em>fj</em>ord.</p><p>&#8220;Yes,&#8221; said&nbsp;Anna.<br/>She went.</p>"
+TWO = "<h1>The Fjord</h1><p>It was cold &amp; dark.</p><hr/><p>Then it rained.</p>"
+NOTES = (
+    "<p>A word<a epub:type='noteref' href='#n1'>12</a> more.</p><aside epub:type='footnote' id='n1'><p>Nobody reads this.</p></aside>"
+    "<p><ruby>\u6f22<rt>kan</rt></ruby> <span epub:type='pagebreak' title='7'>7</span>ends.</p><script>let x = '<p>code</p>';</script><!-- <p>no</p> -->"
+)
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_chapters_are_those_of_the_table_of_contents(newer: bool, tmp_path: Path) -> None:
+    pages = {"cover.xhtml": "<img src='c.png' alt='a cover'/>", "one.xhtml": ONE, "more one.xhtml": "<p>It went on.</p>", "two.xhtml": TWO}
+    book = read_book(save_epub(tmp_path / "x", pages, {"one.xhtml": "The Ferry", "two.xhtml": "2. The Fjord"}, newer), "x.epub")
+    assert (book.title, book.author, book.language) == ("The Ferry & the Fjord", "A. Writer", "en-GB")
+    assert [each.title for each in book.chapters] == ["The Ferry", "2. The Fjord"]
+    ferry, fjord = (each.text.split("\n\n") for each in book.chapters)
+    assert ferry == ["The wind came off the fjord.", "\u201cYes,\u201d said Anna. She went.", "It went on."]
+    assert fjord == ["The Fjord", "It was cold & dark.", "* * *", "Then it rained."]
+
+
+def test_one_page_of_many_chapters_is_cut_at_its_places(tmp_path: Path) -> None:
+    body = "<p>Before all.</p><div id='c1'><h2>I</h2><p>First.</p></div><a name='c2'></a><h2>II</h2><p>Second.</p>"
+    book = read_book(
+        save_epub(tmp_path / "x", {"all.xhtml": body}, {"all.xhtml#c1": "I", "all.xhtml#c2": "II", "all.xhtml#gone": "III"}), "x"
+    )
+    assert [(each.title, each.text) for each in book.chapters] == [("", "Before all."), ("I", "First."), ("II", "Second.")]
+
+
+def test_without_a_table_each_page_is_a_chapter_with_its_heading(tmp_path: Path) -> None:
+    book = read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE, "two.xhtml": TWO}, None), "x")
+    assert [each.title for each in book.chapters] == ["The Ferry", "The Fjord"]
+    assert book.chapters[1].script.startswith("The Fjord\n\nIt was cold")
+
+
+def test_notes_page_numbers_and_code_are_not_read(tmp_path: Path) -> None:
+    (chapter,) = read_book(save_epub(tmp_path / "x", {"one.xhtml": NOTES}, None), "x").chapters
+    assert chapter.text == "A word more.\n\n\u6f22 ends."
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"META-INF/rights.xml": "<rights/>"},
+        {
+            "META-INF/encryption.xml": "<enc:EncryptedData><enc:EncryptionMethod Algorithm='http://www.w3.org/2001/04/xmlenc#aes128-cbc'/></enc:EncryptedData>"
+        },
+    ],
+)
+def test_a_book_locked_by_its_shop_is_told_of(more: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="DRM"):
+        read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, **more), "x.epub")
+
+
+def test_hidden_fonts_lock_nothing(tmp_path: Path) -> None:
+    fonts = "<EncryptionMethod Algorithm='http://www.idpf.org/2008/embedding'/>"
+    assert read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, **{"META-INF/encryption.xml": fonts}), "x").chapters
+
+
+def test_pictures_alone_are_no_words(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="Scanned pages"):
+        read_book(save_epub(tmp_path / "x", {"one.xhtml": "<img src='1.png'/>"}, None), "x")
+
+
+def test_a_page_elsewhere_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.xhtml").write_text("<p>secret</p>")
+    book = read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE, "../../secret.xhtml": "<p>inside the archive</p>"}, None), "x")
+    assert "secret" not in "".join(each.script for each in book.chapters)
