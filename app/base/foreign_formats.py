@@ -171,25 +171,24 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path, most_bytes: int) -> Iterator[Archive]:
+def open_archive(file: IO[bytes], most_bytes: int) -> Iterator[Archive]:
     """Open a zip archive for reading up to so much of its files; raise an OSError for whatever is none."""
-    with open_regular(path) as file:
-        size = file.seek(0, io.SEEK_END)
-        file.seek(max(0, size - _TAIL_BYTES))
-        tail = file.read()
-        at = tail.find(_END_SIGN)
-        if at < 0 or _LARGE_SIGN in tail:
-            raise OSError("not an archive as books are")
-        while at >= 0:  # zipfile may take any of them, and reads the whole list that it names
-            if len(tail) - at >= _END.size:
-                _, here, entries, listed, _ = _END.unpack_from(tail, at)
-                if max(here, entries) > ENTRIES_MOST or listed > LISTED_MOST_BYTES:
-                    raise OSError("too many files are in it")
-            at = tail.find(_END_SIGN, at + 1)
-        file.seek(0)
-        try:
-            opened = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as fault:
-            raise OSError(f"not an archive: {fault}") from fault
-        with opened:
-            yield Archive(opened, most_bytes)
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _TAIL_BYTES))
+    tail = file.read()
+    at = tail.find(_END_SIGN)
+    if at < 0 or _LARGE_SIGN in tail:
+        raise OSError("not an archive as books are")
+    while at >= 0:  # zipfile may take any of them, and reads the whole list that it names
+        if len(tail) - at >= _END.size:
+            _, here, entries, listed, _ = _END.unpack_from(tail, at)
+            if max(here, entries) > ENTRIES_MOST or listed > LISTED_MOST_BYTES:
+                raise OSError("too many files are in it")
+        at = tail.find(_END_SIGN, at + 1)
+    file.seek(0)
+    try:
+        opened = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as fault:
+        raise OSError(f"not an archive: {fault}") from fault
+    with opened:
+        yield Archive(opened, most_bytes)

@@ -9,18 +9,22 @@ from typing import Any
 from app.base import paths
 from app.base.path_checks import is_file
 from app.base.paths import Home
+from app.base.regular_file import open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_settings, read_text, run_job
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
 from app.engine.models.on_disk import find_limits
+from app.engine.speech.book.read_book import read_book
 from app.engine.speech.text.voices import list_offered_voices
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", help="the script; '-' or none reads it from standard input")
-    parser.add_argument("-f", "--file", type=Path, help="read the script from this file")
+    parser.add_argument(
+        "-f", "--file", type=Path, help="read the script from this file: a text, a Markdown file, subtitles, an EPUB or a DOCX"
+    )
     parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
     add_job_options(parser, SPEECH)
@@ -31,7 +35,18 @@ def main(args: argparse.Namespace) -> int:
     voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model).needs_transcript if args.voice else True)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
-    return run_job(SpeechRequest(read_text(args.text, args.file), args.model, voice, **asked), args)
+    return run_job(SpeechRequest(read_script(args.text, args.file), args.model, voice, **asked), args)
+
+
+def read_script(given: str | None, file: Path | None) -> str:
+    """Return the text given, or that of the file, a book's with all its chapters, or standard input."""
+    if file is None or given not in (None, "-"):
+        return read_text(given, None)
+    try:
+        with open_regular(file) as opened:
+            return "\n\n".join(chapter.script for chapter in read_book(opened, file.name).chapters)
+    except OSError as fault:
+        raise Trouble(say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(file), fault=str(fault))) from fault
 
 
 def find_voice(given: str | None, transcript: str | None, home: Home, needs_words: bool = True) -> VoicePrompt | None:

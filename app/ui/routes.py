@@ -33,19 +33,17 @@ from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import language, translate
-from app.ui.state.asked import Asked, Id, Name, Word
+from app.ui.state.asked import TEXT_MOST, Asked, Id, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
-from app.ui.tabs import hear_script, machine_view, paint_view, speak_view
+from app.ui.tabs import book, hear_script, machine_view, paint_view, speak_view
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 RESULT_TYPES: Final = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
-TEXT_MOST: Final = 200_000
-"""Longest text, in characters, that is checked or saved while typing."""
 SHORT_TEXT_MOST: Final = 20_000
 """The same for prompts, and for all that a guest types."""
 SHOWN_SMALLER: Final = ("text", "width", "height")
@@ -137,6 +135,7 @@ def routes(desk: Desk) -> list[Route]:
         route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"], JobActAsked),
         owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"], NoticeAsked),
         owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/report", send_report),
+        owner_route(desk, "/hearth/book", book.open_or_send, ["GET", "POST"]), owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
         owner_route(desk, "/hearth/voices", keep_voice, ["POST"], VoiceAsked),
         owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"], ActAsked),
         owner_route(desk, "/hearth/chunk", set_chunk, ["POST"], ChunkAsked),

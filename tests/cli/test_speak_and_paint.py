@@ -21,11 +21,12 @@ from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.cli import job, output_file, paint
 from app.cli.paint import parse_size
-from app.cli.speak import find_voice
+from app.cli.speak import find_voice, read_script
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.keeper.deaths import DEATHS
 from app.engine.speech.text import voices
 from tests.support import light_engine
+from tests.support.books import save_epub
 from tests.support.places import TOP
 
 pytestmark = pytest.mark.long
@@ -95,6 +96,14 @@ def test_anew_begins_from_the_start(speak: Speak, tmp_path: Path, capsys: pytest
     assert speak("--anew") == job.FINISHED
     assert "Resuming the job" not in capsys.readouterr().err
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 2 + 5
+
+
+def test_a_book_is_read_with_all_its_chapters(tmp_path: Path) -> None:
+    book = save_epub(tmp_path / "x.epub", {"a.xhtml": "<h1>One</h1><p>It rained.</p>", "b.xhtml": "<h1>Two</h1><p>It snowed.</p>"}, None)
+    assert read_script(None, book) == "One\n\nIt rained.\n\nTwo\n\nIt snowed."
+    assert read_script("typed", book) == "typed"
+    with pytest.raises(Trouble, match="cannot be opened"):
+        read_script(None, tmp_path / "none.epub")
 
 
 def test_nothing_finished_is_a_code_of_its_own(speak: Speak, capsys: pytest.CaptureFixture[str]) -> None:

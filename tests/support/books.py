@@ -5,6 +5,9 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+from app.engine.speech.book.book import Book
+from app.engine.speech.book.read_book import read_book as read_book_file
+
 CONTAINER = (
     '<?xml version="1.0"?><container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
     '<rootfile full-path="OEBPS/content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
@@ -75,3 +78,8 @@ def save_word(path: Path, paragraphs: list[tuple[str, str]]) -> Path:
             f'<?xml version="1.0"?><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>{body}</w:body></w:document>',
         )
     return path
+
+
+def read_book(path: Path, name: str) -> Book:
+    with path.open("rb") as file:
+        return read_book_file(file, name)

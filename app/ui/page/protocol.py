@@ -12,7 +12,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 
 Place = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
-    "h-greeting", "h-scripts", "h-script", "h-parts", "h-sound",
+    "h-greeting", "h-scripts", "h-script", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
@@ -33,7 +33,7 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 """Gradio's buttons that scripts press, watch or disable; a person can press each as well."""
 
 Call = Literal[
-    "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use",
+    "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
     "speak.back", "speak.kept", "speak.noclip", "speak.noseed",
     "paint.restore", "paint.start", "paint.use", "paint.forecast",
     "paint.back", "paint.kept", "paint.nostart", "paint.noloras", "paint.noseed",
@@ -81,6 +81,9 @@ ROUTES: Final = (
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/voices", "POST", ("id", "name")),
+    Address("hearth/book"),
+    Address("hearth/book", "POST"),
+    Address("hearth/book/{act}", "POST", ("chapters",)),
     Address("hearth/notices", "POST", ("id",)),
     Address("hearth/engine/{act}", "POST"),
     Address("hearth/chunk", "POST", ("size",)),
@@ -109,6 +112,7 @@ ROUTES: Final = (
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
     "hearth/engine/{act}": ("again", "repair"),
+    "hearth/book/{act}": ("tick", "script", "close"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "where", "creations", "free", "token", "token-away"),

@@ -24,6 +24,8 @@ GIVEN: Final = "hearth.given"
 """The key of a request's JSON object in its scope, once `parse_body` has been there."""
 PARSER: Final = ThreadPoolExecutor(1, "parser")
 """One for all long bodies: each thread that computes makes the page's own wait longer for the interpreter, at every step."""
+TEXT_MOST: Final = 200_000
+"""Longest text, in characters, that is checked or saved while typing."""
 Id = Annotated[int, Field(ge=0, lt=2**63)]
 """A number of SQLite's."""
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]

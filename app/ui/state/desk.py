@@ -17,6 +17,7 @@ from app.engine.speech.sound import spoken_parts
 from app.engine.speech.text import script, voices
 from app.engine.speech.text.known_voices import list_known, name_voices
 from app.engine.speech.text.spoken_words import list_heard
+from app.ui.state.book_desk import BookDesk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
@@ -38,6 +39,7 @@ class Desk:
     machine: MachineDesk = field(init=False)
     measuring: MeasuringDesk = field(init=False)
     jobs: JobsDesk = field(init=False)
+    book: BookDesk = field(init=False)
     others: OtherMachines = field(init=False)
     downloads: Downloads = field(init=False)
 
@@ -48,6 +50,7 @@ class Desk:
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring)
+        self.book = BookDesk(self.jobs)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.others = OtherMachines(self.keeper, self.settings, self.downloads)
         self.downloads.recall(self.models.list_all())

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -78,6 +78,8 @@ class JobsDesk:
     """(person, kind) -> the job that tab shows; a tab opened later picks it up."""
     grids: dict[str, Grid] = field(default_factory=dict)
     """The last grid of each person."""
+    chapters: tuple[str, ...] = ()
+    """The jobs of the owner that were begun together last."""
     guest_files: GuestFiles = field(init=False)
     beginning: threading.Lock = field(default_factory=threading.Lock)
     """Held while a job is checked and queued, so that limits hold for requests that arrive at once."""
@@ -152,6 +154,12 @@ class JobsDesk:
             with contextlib.suppress(Trouble):  # then only a restart forgets it
                 self.settings.put({GRID_SAVED: dataclasses.asdict(grid)})
 
+    def begin_together(self, requests: Sequence[SpeechRequest], person: Person) -> None:
+        """Queue jobs that are stopped together."""
+        self.check_turn(person, jobs=len(requests))
+        self.chapters = tuple([self.begin(each, person) for each in requests])
+        self.latest[person.name, "speech"] = self.chapters[0]
+
     def find_current(self, kind: str, person: Person) -> str:
         """Return the job a tab shows and Stop stops: this person's running job, here before elsewhere, else the next one, else the last
         begun."""
@@ -167,11 +175,11 @@ class JobsDesk:
         return self.keeper.get_progress(job) if job else None
 
     def stop(self, kind: str, person: Person) -> None:
-        """Stop the current job; if it belongs to a grid, all of the grid."""
+        """Stop the current job; if it was begun together with others, as those of a grid, all of them."""
         job = self.find_current(kind, person)
         grid = self.grids.get(person.name)
-        cells = [each for row in grid.jobs for each in row] if grid else []
-        for each in reversed(cells) if job in cells else [job]:
+        groups = ([*chain(*grid.jobs)] if grid else [], self.chapters)
+        for each in reversed(next((group for group in groups if job in group), [job])):
             if each:
                 self.keeper.stop(each)
 

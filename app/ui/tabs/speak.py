@@ -80,6 +80,11 @@ class SpeakTab:
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
 
+    def speak_book(self, values: dict[Any, Any], request: gr.Request) -> str:
+        """Speak the ticked chapters with the settings of the fields; what is in the script stays there."""
+        asked = {**values, self.fields.script: "?"}
+        return run_or_explain(lambda: self.desk.book.begin(self.request_from(asked)), request)
+
     def redo_part(self, carried: Any, request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.redo_part(read_number(carried, "speak.redo"), who(request)), request)
 
@@ -210,6 +215,7 @@ def connect_owner(tab: SpeakTab) -> None:
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name, model], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js=show_delete(tab.desk))
     voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST)
+    hear(fields.calls, "speak.book", tab.speak_book, fields.asked, message, **QUICK)
     hear(fields.calls, "speak.use", tab.shared.use_large, None, model, **QUICK)
     hear(fields.calls, "speak.voices", tab.offer_voices, None, voice.voice, **LATEST)
     remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

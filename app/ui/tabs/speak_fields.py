@@ -81,14 +81,16 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
                     label=word("speak.script", "Script"), lines=7, max_lines=24, elem_id="speak-text",
                     placeholder=word("speak.placeholder", "[S1] Type what to say. [S2] A second voice answers."),
                 )  # fmt: skip
-                gr.HTML('<div id="h-scripts"></div><div id="h-script"></div>', apply_default_css=False)
+                gr.HTML(
+                    '<div id="h-scripts"></div><section id="h-book" hidden></section><div id="h-script"></div>', apply_default_css=False
+                )
             voice = _build_voice(desk, guest)
             settings = _build_settings(desk, saved, guest)
             go = build_go_and_stop("speak", word("speak.go", "Speak"))
         with gr.Column():
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
-    own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use")
+    own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use", "speak.book")
     return SpeakFields(
         script,
         voice,

@@ -216,7 +216,7 @@ def test_routes_are_the_servers_with_their_fields() -> None:
 
 
 def test_deeds_are_the_servers_and_the_scripts() -> None:
-    queue, engine, leaving, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
+    queue, engine, book, leaving, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
     assert (leaving, shelved, models_, machines) == (
         set(own_window.ACTS),
@@ -225,14 +225,15 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         set(other_machines.ACTIONS),
     )
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
+    assert all(f'"{each}"' in PYTHON["app/ui/tabs/book.py"] for each in book - {"tick"}), "else it ticks"
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
         ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared,
-        ("machines.js",): machines, ("leave.js",): leaving,
+        ("machines.js",): machines, ("leave.js",): leaving, ("book.js",): book,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
-    assert used == {"cures.js", "leave.js", "machines.js", "models.js", "paint.js", "queue.js", "shelf.js", "share.js"}
+    assert used == {"book.js", "cures.js", "leave.js", "machines.js", "models.js", "paint.js", "queue.js", "shelf.js", "share.js"}
 
 
 def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:

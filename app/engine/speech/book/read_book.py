@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from app.base.foreign_formats import Locked, open_archive
-from app.base.regular_file import open_regular
 from app.base.sentence import say_to_all
 from app.base.trouble import BadRequest
 from app.engine.speech.book import epub, plain_text, word_file
@@ -28,16 +26,16 @@ _OTHERS: Final = {
 """What is often tried, by its first bytes."""
 
 
-def read_book(path: Path, name: str) -> Book:
+def read_book(file: IO[bytes], name: str) -> Book:
     """Read a book; raise a BadRequest that says why it cannot be. `name`: as the person knows the file."""
     try:
-        with open_regular(path) as file:
-            start, data = file.read(_START_BYTES), b""
-            if not start.startswith(b"PK"):
-                file.seek(0)
-                data = file.read(TEXT_MOST_BYTES + 1)
+        file.seek(0)
+        start, data = file.read(_START_BYTES), b""
+        file.seek(0)
+        if not start.startswith(b"PK"):
+            data = file.read(TEXT_MOST_BYTES + 1)
         if start.startswith(b"PK"):
-            return _read_archive(path, name)
+            return _read_archive(file, name)
     except Locked as fault:
         raise BadRequest(
             say_to_all(
@@ -61,12 +59,12 @@ def read_book(path: Path, name: str) -> Book:
     return plain_text.read_text(data, name)
 
 
-def _read_archive(path: Path, name: str) -> Book:
+def _read_archive(file: IO[bytes], name: str) -> Book:
     readers: tuple[tuple[str, Callable[..., Book]], ...] = (
         ("META-INF/container.xml", epub.read_epub),
         (word_file.DOCUMENT, word_file.read_word),
     )
-    with open_archive(path, ARCHIVE_MOST_BYTES) as archive:
+    with open_archive(file, ARCHIVE_MOST_BYTES) as archive:
         for sign, read in readers:
             if sign in archive.names:
                 return read(archive, name)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.base.trouble import BadRequest
-from app.engine.speech.book.read_book import read_book
-from tests.support.books import save_epub
+from tests.support.books import read_book, save_epub
 
 ONE = "<h1 id='a'>The Ferry</h1><p>The wind came off the <em>fj</em>ord.</p><p>&#8220;Yes,&#8221; said&nbsp;Anna.<br/>She went.</p>"
 TWO = "<h1>The Fjord</h1><p>It was cold &amp; dark.</p><hr/><p>Then it rained.</p>"

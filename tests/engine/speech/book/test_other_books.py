@@ -8,8 +8,7 @@ import pytest
 
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import Book
-from app.engine.speech.book.read_book import read_book
-from tests.support.books import save_word
+from tests.support.books import read_book, save_word
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\n<i>The wind</i>\ncame.\n\n2\n00:00:03,000 --> 00:00:04,000\n{\\an8}It was 1984.\n1985\n\n"
 VTT = "WEBVTT\n\nintro\n00:01.000 --> 00:02.500 align:start\nThe wind came.\n"

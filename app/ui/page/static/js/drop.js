@@ -1,4 +1,5 @@
-// Files dropped anywhere but on a field that takes files itself: a picture goes to Paint, a text becomes the script.
+// Files dropped anywhere but on a field that takes files itself: a picture goes to Paint, a text becomes the script, a book is opened.
+import { openBook, wantsReading } from "./book.js";
 import { onPage } from "./elements.js";
 import { live } from "./hearth.js";
 import { rewrite } from "./rewrite.js";
@@ -39,6 +40,7 @@ function give(file, tries = 100) {
 }
 
 async function takeScript(file) {
+  if (wantsReading(file)) return openBook(file);
   const { words, trouble } = await read(file);
   inForce("speak", "refused", trouble ?? "");
   if (!trouble) rewrite("speak-text", words, t("drop.taken", "The script is now {name}.", { name: file.name }));

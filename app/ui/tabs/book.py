@@ -1,0 +1,69 @@
+"""The open book on Speak: its chapters with what each lasts, and what is done with those that are ticked."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from app.base.sentence import say
+from app.base.trouble import BadRequest
+from app.engine.speech.book.book import CHAPTERS_MOST
+from app.engine.speech.text.script import parse_script
+from app.ui.page.views import View
+from app.ui.state.asked import TEXT_MOST, Asked, Word
+from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
+
+
+class BookAsked(Asked):
+    act: Word
+    chapters: list[int] = Field([], max_length=CHAPTERS_MOST)
+
+
+def book_view(desk: Desk) -> View:
+    """Return the book, nothing where none is open. What each chapter lasts is forecast for the model that is chosen."""
+    book = desk.book.book
+    if book is None:
+        return {}
+    limits = desk.models.read_limits(desk.models.resolve("speech", None, OWNER))[1]
+    lasts = [parse_script(each.script, limits).seconds_estimate for each in book.chapters]
+    return {
+        "title": book.title,
+        "author": book.author,
+        "most": TEXT_MOST,
+        "chapters": [
+            {"title": each.title or each.text[:60], "seconds": seconds, "letters": len(each.script), "ticked": place in desk.book.ticked}
+            for place, (each, seconds) in enumerate(zip(book.chapters, lasts, strict=True))
+        ],
+    }
+
+
+async def open_or_send(desk: Desk, request: Request) -> Response:
+    """Open the book that a form brings; send the one that is open."""
+    if request.method == "POST":
+        async with request.form(max_files=1, max_fields=1) as form:
+            given = form.get("file")
+            if not isinstance(given, UploadFile):
+                raise BadRequest(say("book.no-file", "No file came with the request. Choose the book again."))
+            await run_in_threadpool(desk.book.open, given.file, given.filename or "")
+    return JSONResponse(await run_in_threadpool(book_view, desk))
+
+
+def use_book(desk: Desk, request: Request, asked: BookAsked) -> Response:
+    """Tick these chapters, to be spoken; return them as a script; or close the book."""
+    if asked.act == "close":
+        desk.book.close()
+        return JSONResponse({})
+    desk.book.tick(asked.chapters)
+    if asked.act != "script":
+        return JSONResponse({})
+    words = "\n\n".join(desk.book.list_scripts())
+    if len(words) > TEXT_MOST:
+        raise BadRequest(
+            say("book.script-long", "The ticked chapters have {count} characters; the script takes {most}. Untick some, or speak them as chapters.",
+                count=len(words), most=TEXT_MOST)
+        )  # fmt: skip
+    return JSONResponse({"words": words})

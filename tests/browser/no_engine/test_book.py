@@ -1,0 +1,86 @@
+"""A book dropped on Speak, its chapters ticked, begun, or put into the script: in a real browser, without an engine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app.engine.jobs.request import SpeechRequest
+from app.ui.state.desk import Desk
+from tests.support.books import save_epub
+from tests.support.waiting import until
+from tests.support.window import go, needs_chromium, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+PAGES = {
+    "one.xhtml": "<h1>The Ferry</h1>" + "<p>The wind came off the fjord, smelling of salt and tar.</p>" * 30,
+    "two.xhtml": "<h1>The Storm</h1><p>Then it rained.</p>",
+    "three.xhtml": "<h1>The Shore</h1><p>It was cold and dark. Nobody spoke.</p>",
+}
+BOOK = "#h-book"
+
+
+@pytest.fixture
+def epub(tmp_path: Path) -> Path:
+    return save_epub(tmp_path / "ferry.epub", PAGES, {"one.xhtml": "The Ferry", "two.xhtml": "The Storm", "three.xhtml": "The Shore"})
+
+
+def open_book(page: Page, path: Path) -> None:
+    go(page, "speak")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a book").click()
+    chooser.value.set_files(path)
+
+
+def test_its_ticked_chapters_are_begun_one_after_the_other(
+    page: Page, opened: tuple[Desk, str], epub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(type(opened[0].jobs), "begin_together", lambda self, requests, person: begun.extend(requests))
+    open_book(page, epub)
+    group = page.get_by_role("group", name="The Ferry & the Fjord, A. Writer")
+    expect(group).to_contain_text(re.compile("3 chapters, about .* of speech"))
+    expect(group.get_by_role("checkbox")).to_have_count(3)
+    group.get_by_role("checkbox", name="The Storm").uncheck()
+    expect(group).to_contain_text(re.compile("2 of 3 chapters, about"))
+    group.get_by_role("button", name="Speak 2 chapters").click()
+    until(lambda: page.wait_for_timeout(50) is None and len(begun) == 2)
+    assert all(isinstance(each, SpeechRequest) for each in begun)
+    assert [each.text.split("\n")[0] for each in begun] == ["The Ferry", "The Shore"]
+    assert not shut_out(page)
+    page.reload()
+    again = page.get_by_role("group", name="The Ferry & the Fjord")
+    expect(again.get_by_role("checkbox", name="The Storm")).not_to_be_checked()
+    again.get_by_role("button", name="Close the book").click()
+    expect(page.locator(BOOK)).to_be_hidden()
+
+
+def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, epub: Path) -> None:
+    go(page, "speak")
+    script = page.locator("#speak-text textarea")
+    script.fill("[S1] Mine.")
+    open_book(page, epub)
+    page.get_by_role("button", name="Tick none").click()
+    for name in (re.compile("^Speak 0"), "Put into the script"):
+        expect(page.get_by_role("button", name=name)).to_be_disabled()
+    page.get_by_role("checkbox", name="The Storm").check()
+    page.get_by_role("checkbox", name="The Shore").check()
+    page.get_by_role("button", name="Put into the script").click()
+    expect(script).to_have_value("The Storm\n\nThen it rained.\n\nThe Shore\n\nIt was cold and dark. Nobody spoke.")
+    page.locator(".h-rewritten").get_by_role("button", name="Undo").click()
+    expect(script).to_have_value("[S1] Mine.")
+
+
+def test_what_is_no_book_is_told_of_and_the_open_one_stays(page: Page, epub: Path, tmp_path: Path) -> None:
+    open_book(page, epub)
+    expect(page.get_by_role("checkbox", name="The Storm")).to_be_visible()
+    (tmp_path / "scan.pdf").write_bytes(b"%PDF-1.7\n")
+    open_book(page, tmp_path / "scan.pdf")
+    expect(page.get_by_role("alert").filter(has_text="scan.pdf is a PDF file")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="The Storm")).to_be_visible()
