@@ -44,9 +44,9 @@ function show(view) {
 const ticked = () => [...panel().querySelectorAll("li input")].flatMap((each, place) => (each.checked ? [place] : []));
 
 function frame(element) {
-  element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset hidden><legend></legend><p class="h-soft"></p><p class="h-chips h-ticks"></p><ol class="h-chapters"></ol>
+  element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset hidden><legend></legend><p class="h-soft"></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
     <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p></fieldset>`;
-  element.querySelector(".h-ticks").append(
+  element.querySelector(".h-tick-all").append(
     makeButton(t("book.all", "Tick all"), () => tickAll(true), "h-chip"), makeButton(t("book.no-chapter", "Tick none"), () => tickAll(false), "h-chip"),
   );
   element.querySelector(".h-with-chapters").append(
