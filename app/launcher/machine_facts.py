@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.base import graphics_cards
+from app.base.macos_version import read_macos_version
 from app.base.sentence import say
 from app.launcher.console import WINDOWS, Refused
 from app.launcher.torch_build import MACOS, Card, ComputerFacts
@@ -50,7 +51,7 @@ def detect_facts() -> ComputerFacts:
                 )
             )
         seen = graphics_cards.find_names() if machine == "x86_64" else ()
-        return ComputerFacts(system, machine, seen=seen, macos=int((platform.mac_ver()[0] or str(MACOS)).split(".")[0]))
+        return ComputerFacts(system, machine, seen=seen, macos=int((read_macos_version() or str(MACOS)).split(".")[0]))
     if WINDOWS and "WindowsApps" in sys.base_prefix:
         raise Refused(
             say(

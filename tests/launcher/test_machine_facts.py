@@ -120,12 +120,13 @@ def test_a_silent_index_is_left_within_seconds(monkeypatch: pytest.MonkeyPatch) 
     assert not machine_facts.is_offered("cpu", "2.13.0"), "a closed port"
 
 
-@pytest.mark.parametrize(("version", "major"), [("13.6.4", 13), ("14.5", 14), ("26.0", 26), ("", 14)])
+@pytest.mark.parametrize(("version", "major"), [("13.6.4", 13), ("14.5", 14), ("26.0", 26), ("", 14), ("16.0", 14)])
 def test_a_mac_tells_its_version(version: str, major: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    monkeypatch.setattr(platform, "mac_ver", lambda: (version, ("", "", ""), "arm64"))
-    monkeypatch.setattr(subprocess, "run", lambda *args, **more: SimpleNamespace(stdout="1\n"))
+    answers = {"hw.optional.arm64": "1\n", "kern.osproductversion": version}
+    monkeypatch.setattr(subprocess, "run", lambda command, **more: SimpleNamespace(stdout=answers[command[-1]]))
+    monkeypatch.setattr(platform, "mac_ver", lambda: ("16.0", ("", "", ""), "arm64"))
     assert machine_facts.detect_facts() == torch_build.ComputerFacts("Darwin", "arm64", macos=major)
 
 

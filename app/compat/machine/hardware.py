@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 
 from app.base.graphics_cards import find_names, is_separate
+from app.base.macos_version import read_macos_version
 from app.compat.machine.processor import multiplies_bfloat16
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def probe() -> Hardware:
         free_bytes=memory.available,
         ram_bytes=memory.total,
         system=system,
-        system_version=platform.mac_ver()[0] if system == "macos" else platform.release(),
+        system_version=read_macos_version() if system == "macos" else platform.release(),
         processor={"AMD64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine()),
         cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         torch=str(torch.__version__),

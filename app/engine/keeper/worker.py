@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from app.base.fast_import import pausing_collector
+from app.base.macos_version import read_macos_version
 from app.base.paths import Home
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading, read, read_beside
@@ -200,7 +201,8 @@ def choose_environment() -> dict[str, str]:
     importing torch."""
     system = {"Darwin": "macos", "Windows": "windows"}.get(platform.system(), "linux")
     facts = Hardware(
-        kind="mps" if system == "macos" else "cpu", system=system, system_version=platform.mac_ver()[0], torch=version("torch"),  # type: ignore[arg-type]
+        kind="mps" if system == "macos" else "cpu", system=system,  # type: ignore[arg-type]
+        system_version=read_macos_version() if system == "macos" else "", torch=version("torch"),
     )  # fmt: skip
     wanted = dict(pair for quirk in list_quirks(facts, {}) for pair in quirk.sets)
     return {name: value for name, value in wanted.items() if name not in os.environ}

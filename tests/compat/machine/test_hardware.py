@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,9 @@ from app.base import graphics_cards
 from app.base.trouble import Trouble
 from app.compat.machine import hardware
 from app.compat.machine.hardware import Hardware, probe
+from app.compat.machine.verdicts import verdict_file
 from app.compat.planning.decide import decide
+from app.compat.planning.quirk_table import list_quirks
 from tests.support.other_functions import set_in
 from tests.support.places import TOP
 
@@ -128,7 +131,7 @@ def test_a_mac_is_asked_for_what_metal_recommends(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 5 * GIB)
     monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1 * GIB)
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(platform, "mac_ver", lambda: ("14.5", ("", "", ""), "arm64"))
+    system["/usr/sbin/sysctl", "-n", "kern.osproductversion"] = "14.5\n"
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     system["sysctl", "-n", "machdep.cpu.brand_string"] = "Apple M1\n"
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=8 * GIB, available=7 * GIB))
@@ -137,6 +140,22 @@ def test_a_mac_is_asked_for_what_metal_recommends(monkeypatch: pytest.MonkeyPatc
     assert (found.memory_bytes, found.limit_bytes, found.free_bytes, found.unified) == (8 * GIB, 5 * GIB, 4 * GIB, True)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=8 * GIB, available=2 * GIB))
     assert probe().free_bytes == 2 * GIB  # other programs hold the rest
+
+
+@pytest.mark.parametrize(
+    ("told", "version", "row"), [("26.2", "26.2", "mps-graph-26"), ("27.0", "27.0", "mps-graph-27"), ("15.6", "15.6", "")]
+)
+def test_a_mac_is_judged_by_its_own_version(
+    told: str, version: str, row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
+) -> None:
+    """A Python built for an older macOS says 16.0 on each: neither row would apply, and verdicts would outlive a new macOS."""
+    no_device(monkeypatch)
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "mac_ver", lambda: ("16.0", ("", "", ""), "arm64"))
+    system["/usr/sbin/sysctl", "-n", "kern.osproductversion"] = told
+    found = replace(probe(), kind="mps", torch="2.12.0")
+    assert found.system_version == version and version in verdict_file(tmp_path, found).name
+    assert {each.id for each in list_quirks(found, {})} & {"mps-graph-26", "mps-graph-27"} == {row} - {""}
 
 
 def test_an_intel_mac_is_told_so(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
