@@ -91,7 +91,7 @@ def resident_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quan
     """Return the bytes of weights on the device while `part` runs."""
     its = next(how for each, how in zip(need.parts, precision, strict=True) if each is part)
     if offload == "none":
-        beside = (pair for pair in zip(need.parts, precision, strict=True) if pair[1].device == its.device)
+        beside = (pair for pair in zip(need.parts, precision, strict=True) if _share_memory(pair[1].device, its.device))
         return sum(part_bytes(each, how, quantised) for each, how in beside)
     size = part_bytes(part, its, quantised)
     if offload == "model":
@@ -112,12 +112,22 @@ def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quanti
 def _peak(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, vae: Vae, scores: int) -> int:
     most = scores if not need.parts else 0
     for part, how in zip(need.parts, precision, strict=True):
-        if how.device == "cpu" and any(each.device != "cpu" for each in precision):
+        if how.device == "cpu" and not all(_share_memory(how.device, each.device) for each in precision):
             continue
         decoding = vae_bytes(need.width, need.height, how.compute, vae) if part.role == "vae" else 0
         work = max(decoding, work_bytes(need, part, how, quantised) + scores)
-        most = max(most, resident_bytes(need, precision, quantised, offload, part) + work)
+        meanwhile = sum(
+            work_bytes(need, other, its, quantised)
+            for other, its in zip(need.parts, precision, strict=True)
+            if its.device != how.device and _share_memory(its.device, how.device)
+        )
+        most = max(most, resident_bytes(need, precision, quantised, offload, part) + work + meanwhile)
     return most
+
+
+def _share_memory(one: str, other: str) -> bool:
+    """Return whether two devices compute in one memory: Metal's is the computer's own."""
+    return one == other or {one, other} == {"cpu", "mps"}
 
 
 def work_bytes(need: Need, part: ModelPart, how: Precision, quantised: Quantised) -> int:
@@ -141,7 +151,8 @@ def weights_bytes(need: Need, plan: Plan) -> int:
 def held_bytes(need: Need, plan: Plan) -> int:
     """Return the bytes of weights that stay on the device between runs."""
     if plan.offload == "none":
-        return weights_bytes(need, plan)
+        here = (pair for pair in zip(need.parts, plan.precision, strict=True) if _share_memory(pair[1].device, plan.device))
+        return sum(part_bytes(part, how, plan.quantised) for part, how in here)
     # Of a picture nothing stays; of a voice all but its codec, or the layers that are not sent.
     voice = [pair for pair in zip(need.parts, plan.precision, strict=True) if pair[0].role == "speech"]
     return sum(part_bytes(part, how, plan.quantised) if plan.offload == "model" else how.kept_bytes for part, how in voice)

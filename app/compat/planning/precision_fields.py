@@ -1,7 +1,8 @@
-"""Decide each part's compute dtype, its storage dtype, which may be narrower, and its device."""
+"""Decide each part's compute dtype, its storage dtype, which may be narrower, and the device of a codec that is wrong on the model's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, get_args
 
@@ -70,8 +71,8 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
     stored: Dtype = storing.option  # type: ignore[assignment]
     made = [replace(how, storage=stored) if how.compute == dtype and how.role in ("text", "denoiser", "speech") else how for how in wide]
     wrong_codec = object_to_codec(situation) if any(how.role == "codec" and device != "cpu" for how in made) else []
-    if wrong_codec or needed_bytes(situation.need, tuple(made), "none", "none", Vae()) > usable_bytes(situation.hardware):
-        made = _without_codec(made)  # wrong on the device, or no memory for it
+    if wrong_codec:
+        made = list(without_codec(made))
     aside = (Rejected("precision", f"codec: {device}", tuple(wrong_codec)),) if wrong_codec else ()
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
@@ -136,8 +137,14 @@ def _linear(situation: Situation, dtype: Dtype) -> FieldDecision | None:
     return decide_field(situation, "linear", options, "float16", {"float16": against})
 
 
-def _without_codec(made: list[Precision]) -> list[Precision]:
-    return [replace(how, device="cpu") if how.role == "codec" else how for how in made]
+def without_codec(made: Iterable[Precision]) -> tuple[Precision, ...]:
+    """Return the parts with the codec on the processor."""
+    return tuple(replace(how, device="cpu") if how.role == "codec" else how for how in made)
+
+
+def make_room(hardware: Hardware, made: Iterable[Precision]) -> tuple[Precision, ...]:
+    """Return the parts as they take the least of the device's memory: the codec can leave a card, but not a memory that is one."""
+    return tuple(made) if hardware.unified else without_codec(made)
 
 
 def _storage(situation: Situation, dtype: Dtype, made: list[Precision]) -> FieldDecision:
@@ -148,7 +155,7 @@ def _storage(situation: Situation, dtype: Dtype, made: list[Precision]) -> Field
     if dtype != "float32":
         return decide_field(situation, "storage", options, dtype)
     need, hardware = situation.need, situation.hardware
-    needed = needed_bytes(need, tuple(_without_codec(made)), "none", "none", Vae(True, SMALLEST_TILE_PIXELS))
+    needed = needed_bytes(need, make_room(hardware, made), "none", "none", Vae(True, SMALLEST_TILE_PIXELS))
     usable = usable_bytes(hardware)
     more: list[Reason] = []
     if need.kind == "speech":

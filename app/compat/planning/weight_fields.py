@@ -20,23 +20,47 @@ from app.compat.planning.memory_formulas import (
     vae_bytes,
 )
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Option, Situation, decide_field
-from app.compat.planning.precision_fields import decide_precision
+from app.compat.planning.precision_fields import decide_precision, make_room, without_codec
 from app.compat.planning.quantisation_field import decide_quantised
-from app.compat.planning.types import Dtype, Offload, Precision, Quantised, Reason, Vae
+from app.compat.planning.types import Dtype, Offload, Precision, Quantised, Reason, Rejected, Vae
 
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 
 
 def decide_weights(situation: Situation, dtype: Dtype, device: str, unfolds: bool) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
     """Return the plan's fields for weights, and the decision for each. `unfolds`: see Vae."""
-    precision, stored = decide_precision(situation, dtype, device)
+    whole, stored = decide_precision(situation, dtype, device)
+    # Neither is a weight quantised nor a layer sent for the sake of a codec that can leave the card.
+    precision = make_room(situation.hardware, whole)
     small = decide_quantised(situation, precision)
     quantised: Quantised = small.option  # type: ignore[assignment]
-    precision, moved = keep_layers(situation, precision, quantised, decide_offload(situation, precision, quantised, unfolds))
+    moved = decide_offload(situation, precision, quantised, unfolds)
+    if precision != whole:
+        precision, stored = _place_codec(situation, whole, quantised, moved, stored)
+    precision, moved = keep_layers(situation, precision, quantised, moved)
     offload: Offload = moved.option  # type: ignore[assignment]
     vae, decoding = decide_vae(situation, precision, quantised, offload, unfolds)
     fields = {"precision": precision, "quantised": quantised, "offload": offload, "vae": vae}
     return fields, {"precision": stored, "quantised": small, "offload": moved, "vae": decoding}
+
+
+def _place_codec(
+    situation: Situation, whole: tuple[Precision, ...], quantisation: Quantised, moved: FieldDecision, stored: FieldDecision
+) -> tuple[tuple[Precision, ...], FieldDecision]:
+    """Leave the codec on the card where it fits beside the voice; else it computes on the processor, beside the loop that makes rows."""
+    needed = needed_bytes(situation.need, whole, quantisation, "none", SMALLEST)
+    if needed > usable_bytes(situation.hardware):
+        words = say("precision.codec-room",
+            "The codec computes on the processor, while the card makes the next rows: with it the card would need {gib} GiB, more than 85% of "
+            "the {free} GiB free.", **too_much(needed, situation.hardware))  # fmt: skip
+    elif moved.option != "none":
+        words = say("precision.codec-idle",
+            "The codec computes on the processor, while the card makes the next rows: what is idle leaves the card.")  # fmt: skip
+    else:
+        return whole, stored
+    codec = next(each for each in whole if each.role == "codec")
+    gone = Rejected("precision", f"{codec.part}: {codec.device}", (Reason("precision", words),))
+    return without_codec(whole), replace(stored, rejected=(*stored.rejected, gone))
 
 
 def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, unfolds: bool = False) -> FieldDecision:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Codec(Protocol):
     """Sound to codes and back. Codes are a tensor (frames, channels) of whatever the family's model makes."""
 
+    device: str
+    """Where it computes; elsewhere than the voice's, it does so beside the loop, in a thread of its own."""
     rate: int
     hop: int
     """Samples of a frame."""

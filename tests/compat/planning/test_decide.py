@@ -19,7 +19,16 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict, Verdicts
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import next_fallback
-from app.compat.planning.memory_formulas import GIB, held_bytes, needed_bytes, peak_bytes, usable_bytes, vae_bytes, weights_bytes
+from app.compat.planning.memory_formulas import (
+    GIB,
+    SCRATCH_BYTES,
+    held_bytes,
+    needed_bytes,
+    peak_bytes,
+    usable_bytes,
+    vae_bytes,
+    weights_bytes,
+)
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, ModelPart, Need, Offload, Plan, Quantised, Reason, Vae
 from app.engine.models.catalog import BY_ID
@@ -281,10 +290,46 @@ def test_what_overflows_in_half_is_wider(name: str, compute: str) -> None:
     assert vae is not None and vae.compute == compute
 
 
-def test_a_codec_steps_aside_where_speech_needs_the_room() -> None:
-    tight = replace(MACHINES["t4"], free_bytes=int(3.6 * GIB))
-    assert [each.device for each in decide(tight, DIA).precision] == ["cuda", "cpu"]
-    assert [each.device for each in decide(MACHINES["t4"], DIA).precision] == ["cuda", "cuda"]
+@pytest.mark.parametrize(
+    ("gib", "packages", "wanted"),
+    [
+        (14, None, ("none", "none", "cuda")),
+        (4.5, None, ("none", "none", "cpu")),
+        (3.6, None, ("bnb-nf4", "none", "cuda")),
+        (3.6, (), ("none", "group", "cpu")),
+    ],
+    ids=["both fit", "the voice fits alone", "quantised it leaves room", "its layers are sent"],
+)
+def test_a_codec_leaves_a_card_where_its_voice_needs_the_room(
+    gib: float, packages: tuple[str, ...] | None, wanted: tuple[str, ...]
+) -> None:
+    card = replace(MACHINES["t4"], free_bytes=int(gib * GIB), packages=packages)
+    plan = decide(card, DIA)
+    speech, codec = plan.precision
+    assert (plan.quantised, plan.offload, codec.device) == wanted and speech.device == "cuda"
+    assert [each.option for each in plan.rejected if each.field == "precision"] == ["codec: cuda"] * (codec.device == "cpu")
+    assert objections(plan, "precision", "codec: cuda") == ["precision.codec-room"] * (codec.device == "cpu")
+    assert peak_bytes(DIA, plan) <= usable_bytes(card)
+    voice = weights_bytes(DIA, plan) - 76_600_000 * 4 * (codec.device == "cpu")
+    assert held_bytes(DIA, plan) == (voice if plan.offload == "none" else speech.kept_bytes), "or the codec would come and go with each job"
+
+
+@pytest.mark.parametrize("gib", [2.0, 2.5, 4.0])
+def test_a_codec_stays_and_counts_where_memory_is_one(gib: float) -> None:
+    mac = replace(MACHINES["m1-8gb"], free_bytes=int(gib * GIB))
+    plan, aside = decide(mac, DIA), decide(mac, DIA, verdicts=dict([wrong_codec()]))
+    assert [each.device for each in plan.precision] == ["mps", "mps"] and [each.device for each in aside.precision] == ["mps", "cpu"]
+    for each in (plan, aside):
+        assert held_bytes(DIA, each) == weights_bytes(DIA, each)
+    # Beside the voice it has its own working memory at the same time.
+    assert peak_bytes(DIA, replace(plan, precision=aside.precision)) == peak_bytes(DIA, plan) + SCRATCH_BYTES["speech"]
+    without = replace(plan, precision=plan.precision[:1])
+    assert peak_bytes(DIA, plan) == peak_bytes(replace(DIA, parts=DIA.parts[:1]), without) + 76_600_000 * 4
+
+
+def wrong_codec() -> tuple[Subject, Verdict]:
+    subject = Subject.part("codec", "float32")
+    return subject, Verdict(subject, False, error=3.0)
 
 
 def test_offload_follows_what_is_free() -> None:
@@ -359,7 +404,7 @@ def test_a_voice_has_8_bits_where_that_was_seen_to_be_right_and_quicker(name: st
 
 
 def test_4_bits_are_taken_where_8_do_not_fit() -> None:
-    free = {"none": 4.5, "int8": 3.2, "int4": 1.9}
+    free = {"none": 4.9, "int8": 3.5, "int4": 2.6}
     for kind, gigabytes in free.items():
         assert decide(replace(MACHINES["m2-16gb"], free_bytes=int(gigabytes * GIB)), DIA).quantised == kind
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,9 @@ from app.engine.models import catalog
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.pictures.families import placement
 from app.engine.pictures.run import painter
-from app.engine.speech.run import loader
-from app.engine.speech.sound.sound import read, write
+from app.engine.speech.dia.codec import Codec
+from app.engine.speech.run import loader, sounding
+from app.engine.speech.sound.sound import Samples, read, write
 from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, make_gguf, make_lora, read_pixels
@@ -190,8 +193,10 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
     return Voice(folder, clip)
 
 
-def spoken(voice: Voice, job: Path, device: str, offload: Any = "none", storage: Any = "float32", compute: Any = "float32") -> Any:
-    how = (Precision("model", "speech", storage, compute, device), Precision("codec", "codec", "float32", "float32", device))
+def spoken(
+    voice: Voice, job: Path, device: str, offload: Any = "none", storage: Any = "float32", compute: Any = "float32", codec: str = ""
+) -> Any:
+    how = (Precision("model", "speech", storage, compute, device), Precision("codec", "codec", "float32", "float32", codec or device))
     here = plan(device=device, runs_on=device, precision=how, offload=offload, dtype=compute)
     asked = SpeechRequest(
         "[S1] A line. [S2] And another.", voice=VoicePrompt(str(voice.clip), "[S1] A tone."), seed=3, max_frames=90, loudness_lufs=None
@@ -210,6 +215,21 @@ def here(voice: Voice, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("offload", NONE_AND_GROUP)
-def test_a_card_speaks_as_the_processor(offload: str, voice: Voice, here: Any, tmp_path: Path) -> None:
-    there = spoken(voice, tmp_path / "card", "cuda", offload)
+@pytest.mark.parametrize("codec", ["cuda", "cpu"])
+def test_a_card_speaks_as_the_processor(
+    offload: str, codec: str, card: SeparateMemory | None, voice: Voice, here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A codec on the processor works beside the loop, in a thread that must not touch the card."""
+    decode, threads = Codec.decode, list[str]()
+
+    def note(codec: Codec, *args: Any) -> Samples:
+        threads.append(threading.current_thread().name)
+        return decode(codec, *args)
+
+    monkeypatch.setattr(Codec, "decode", note)
+    if card is not None:
+        monkeypatch.setattr(sounding, "ThreadPoolExecutor", partial(ThreadPoolExecutor, initializer=card.__enter__))
+    there = spoken(voice, tmp_path / "card", "cuda", offload, codec=codec)
     assert len(there) == len(here) and abs(there - here).max() < 1e-3
+    assert len(threads) > 1 and any(each.startswith("sounding") for each in threads) == (codec == "cpu")
+    assert card is None or not card.bitten

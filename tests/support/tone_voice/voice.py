@@ -23,6 +23,7 @@ from tests.support.tone_voice import HEADS, PITCHES
 
 
 class Codec:
+    device = "cpu"
     overlap = 0
 
     def __init__(self, limits: VoiceLimits) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,7 @@ from app.engine.models.voice_families import GET
 def split_plan(plan: Plan) -> tuple[Precision, Precision]:
     """Return how the speech model and how its codec run."""
     speech = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
-    codec = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
-    if plan.offload != "none":  # the codec is small and runs once a second: the CPU is fast enough
-        codec = replace(codec, device="cpu", storage="float32", compute="float32")
-    return speech, codec
+    return speech, plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
 
 
 def device_for(plan: Plan, how: Precision) -> str:

@@ -19,7 +19,7 @@ MOST_FRAMES = 127
 
 class Codec:
     def __init__(self, model: Any, device: str, dtype: torch.dtype) -> None:
-        self._model, self._device, self._dtype = model, device, dtype
+        self._model, self.device, self._dtype = model, device, dtype
         self.rate = int(model.config.sampling_rate)
         self.hop = math.prod(model.config.downsampling_ratios)
         self.frame_rate = self.rate / self.hop
@@ -29,14 +29,14 @@ class Codec:
     def encode(self, sound: Samples) -> torch.Tensor:
         """Return codes (frames, channels); the last frame is padded with silence."""
         padded = np.pad(sound, (0, -len(sound) % self.hop))
-        if self._device == "mps" and len(padded) > MOST_FRAMES * self.hop:
+        if self.device == "mps" and len(padded) > MOST_FRAMES * self.hop:
             # Older Metal fails here too. A clip is encoded once and in one piece, so the CPU does it.
             self._model.to("cpu")
             try:
                 return self._encode_on(padded, "cpu")
             finally:
-                self._model.to(self._device)
-        return self._encode_on(padded, self._device)
+                self._model.to(self.device)
+        return self._encode_on(padded, self.device)
 
     def _encode_on(self, padded: Samples, device: str) -> torch.Tensor:
         values = torch.from_numpy(padded).to(device, self._dtype)
@@ -51,7 +51,7 @@ class Codec:
         for start in range(first, last, MOST_FRAMES - 2 * OVERLAP_FRAMES):
             end = min(last, start + MOST_FRAMES - 2 * OVERLAP_FRAMES)
             left, right = max(0, start - OVERLAP_FRAMES), min(len(codes), end + OVERLAP_FRAMES)
-            window = codes[left:right].T[None].to(self._device)
+            window = codes[left:right].T[None].to(self.device)
             values = self._model.decode(audio_codes=window).audio_values[0].float().cpu().numpy()
             if not np.isfinite(values).all():
                 raise NumbersBroke(start, "codec")

@@ -49,7 +49,7 @@ class SpeechRun:
         self._beside: ThreadPoolExecutor | None = None
 
     def events(self) -> Iterator[Event]:
-        with open_beside(self._voice.device) as self._beside:
+        with open_beside(self._voice.device, self._voice.codec.device) as self._beside:
             yield from self._events()
 
     def _events(self) -> Iterator[Event]:

@@ -18,10 +18,12 @@ from app.engine.speech.sound.sound import Samples
 
 
 @contextmanager
-def open_beside(device: str) -> Iterator[ThreadPoolExecutor | None]:
-    """Yield a thread to decode in; None where it would gain nothing or harm: a device takes one command after another (Metal only from
-    one thread), and threads of torch's on every core already would wait for each other."""
-    if device != "cpu" or torch.get_num_threads() > 1 or (os.cpu_count() or 1) == 1:
+def open_beside(voice: str, codec: str) -> Iterator[ThreadPoolExecutor | None]:
+    """Yield a thread to decode in, where voice and codec are on different devices, or on a processor with a core to spare. None where it would
+    gain nothing or harm: a device takes one command after another (Metal only from one thread), and threads of torch's on every core already
+    would wait for each other."""
+    apart = codec == "cpu" != voice
+    if not apart and (voice != "cpu" or torch.get_num_threads() > 1 or (os.cpu_count() or 1) == 1):
         yield None
         return
     with ThreadPoolExecutor(1, thread_name_prefix="sounding") as beside:

@@ -41,12 +41,24 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_where_it_gains_nothing_the_loop_does_it(
     device: str, threads: int, cores: int, one_thread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with sounding.open_beside("cpu") as beside:
+    with sounding.open_beside("cpu", "cpu") as beside:
         assert beside is not None
     torch.set_num_threads(threads)
     set_in(monkeypatch, sounding, "os", cpu_count=lambda: cores)
-    with sounding.open_beside(device) as beside:
+    with sounding.open_beside(device, device) as beside:
         assert beside is None
+
+
+@pytest.mark.parametrize(("device", "threads", "cores"), [("cuda", 2, 2), ("mps", 2, 2), ("cuda", 1, 1)])
+def test_a_codec_that_left_the_device_works_beside_it(
+    device: str, threads: int, cores: int, one_thread: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.set_num_threads(threads)
+    set_in(monkeypatch, sounding, "os", cpu_count=lambda: cores)
+    with sounding.open_beside(device, "cpu") as beside:
+        assert beside is not None
+    with sounding.open_beside("cpu", device) as beside:
+        assert beside is None, "only one thread may use the device"
 
 
 @pytest.mark.slow
