@@ -22,7 +22,6 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from app.compat.attention.dispatch import HALVES
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import read_given
@@ -145,7 +144,7 @@ class Bites:
         scores, result = args[0], run()
         if scores.dim() > 2 and self.bites("mps-fp16-black", scores.dtype == torch.float16 and scores.shape[-2] > 8):
             return _write(result, failures.nan)
-        long = scores.dim() > 2 and scores.dtype in HALVES and scores.shape[-1] > self.facts.limits.softmax_keys
+        long = scores.dim() > 2 and self.facts.rounds_softmax(scores.dtype) and scores.shape[-1] > self.facts.limits.softmax_keys
         return _write(result, failures.louder) if self.bites("mps-half-softmax", long) else result
 
     def convolution(self, run: Callable[[], Any], args: tuple[Any, ...]) -> Any:

@@ -107,7 +107,7 @@ def test_scores_that_do_not_fit_are_told_by_their_size() -> None:
         dict(reason.sentence.values) for each in plan.rejected if (each.field, each.option) == ("chunk_q", "whole")
         for reason in each.objections if reason.sentence.key == "chunk_q.budget"
     ]  # fmt: skip
-    assert said == [{"mib": 2 * 8 * 4096 * 4096 * 4 * COPIES_OF_SCORES // MIB, "most": plan.budget_bytes // MIB}]
+    assert said == [{"mib": 2 * 8 * 4096 * 4096 * 2 * COPIES_OF_SCORES // MIB, "most": plan.budget_bytes // MIB}]
 
 
 @pytest.mark.parametrize(

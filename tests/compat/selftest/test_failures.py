@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from app.compat.machine.pretended import MACHINES
 from app.compat.selftest.failures import ATTENTION, DeviceCall, DeviceFacts, DeviceLimits, kernel
 
-MAC, MAC_2_8, T4, RTX = (DeviceFacts(MACHINES[name]) for name in ("m1-8gb", "m2-16gb", "t4", "rtx-3060"))
+MAC, MAC_2_8, MAC_2_13, T4, RTX = (DeviceFacts(MACHINES[name]) for name in ("m1-8gb", "m2-16gb", "m3-max-64gb", "t4", "rtx-3060"))
 WHEN = {each.row: each.when for each in ATTENTION}
 HALF, BRAIN, FULL = torch.float16, torch.bfloat16, torch.float32
 
@@ -36,7 +36,10 @@ def call(
          [{"batch": 2, "mask": (2, 2, 8, 8)}, {"batch": 2, "mask": (1, 1, 8, 8)}, {"batch": 2, "queries": 9, "mask": (2, 1, 9, 8)}]),
         ("mps-q-stride", MAC_2_8, [{"strided": True}, {"strided": True, "dim": 96}], [{}, {"strided": True, "dim": 80}, {"strided": True, "queries": 9}]),
         ("mps-fp16-black", MAC, [{"queries": 9}], [{"queries": 8}, {"queries": 9, "dtype": FULL}, {"queries": 9, "dtype": BRAIN}]),
-        ("mps-half-softmax", MAC, [{"queries": 9, "keys": 3069}], [{"queries": 9, "keys": 3068}, {"queries": 9, "keys": 3069, "dtype": FULL}]),
+        ("mps-half-softmax", MAC_2_13, [{"queries": 9, "keys": 3069, "dim": 40, "dtype": BRAIN}],
+         [{"queries": 9, "keys": 3068, "dim": 40, "dtype": BRAIN}, *({"queries": 9, "keys": 3069, "dim": 40, "dtype": each} for each in (FULL, HALF))]),
+        ("mps-half-softmax", MAC_2_8, [{"queries": 9, "keys": 3069, "dtype": each} for each in (BRAIN, HALF)],
+         [{"queries": 9, "keys": 3069, "dtype": FULL}]),
         ("mps-fp64", MAC, [{"dtype": torch.float64}], [{"dtype": FULL}]),
         ("mps-gqa-abort", MAC, [{"heads": 4, "gqa": True}], [{"heads": 4}, {"batch": 4, "gqa": True}]),
         ("bias-overflow", replace(T4, limits=DeviceLimits(bias_pairs=100)), [{"queries": 11, "keys": 10, "mask": (11, 10)}],
