@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-import psutil
 import torch
+
+from app.compat.machine.free_memory import read_available_bytes
 
 COPIES = 3
 """Copies alive at the peak: scores, softmax and the masked scores."""
@@ -56,7 +57,7 @@ def ask_free(device: torch.device) -> int:
         return int(torch.cuda.mem_get_info(device)[0]) + reserved
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory()) - int(torch.mps.driver_allocated_memory())
-    return int(psutil.virtual_memory().available)
+    return read_available_bytes()
 
 
 def workspace_bytes(device: str) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from app.base.graphics_cards import find_names, is_separate
 from app.base.macos_version import read_macos_version
+from app.compat.machine.free_memory import read_available_bytes
 from app.compat.machine.processor import multiplies_bfloat16
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def probe() -> Hardware:
     facts = Hardware(
         name=_processor_name(system),
         memory_bytes=memory.total,
-        free_bytes=memory.available,
+        free_bytes=read_available_bytes(),
         ram_bytes=memory.total,
         system=system,
         system_version=read_macos_version() if system == "macos" else platform.release(),

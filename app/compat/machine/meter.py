@@ -10,6 +10,8 @@ from types import ModuleType
 
 import psutil
 
+from app.compat.machine.free_memory import read_available_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -69,7 +71,7 @@ class Meter:
 
     def _read(self, ask: Callable[[int], _Device | None]) -> Reading:
         process_bytes, system = self._process.memory_info().rss, psutil.virtual_memory()
-        available = system.available
+        available = read_available_bytes()
         device = ask(available)
         if device is None:
             counts, limit_bytes = process_bytes, process_bytes + available

@@ -18,11 +18,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import psutil
-
 from app.base.fast_import import pausing_collector
 from app.base.macos_version import read_macos_version
 from app.base.paths import Home
+from app.compat.machine.free_memory import read_available_bytes
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading, read, read_beside
 from app.compat.planning.quirk_table import list_quirks
@@ -121,7 +120,7 @@ class Worker:
         """Import what the first job will need, until an order arrives; orders are checked between two libraries."""
         try:
             for library in libraries:
-                if not self._orders.empty() or psutil.virtual_memory().available < ROOM_BYTES:
+                if not self._orders.empty() or read_available_bytes() < ROOM_BYTES:
                     return
                 with pausing_collector():
                     import_module(library)
@@ -133,7 +132,7 @@ class Worker:
         spare: Iterator[None] | None = session.use_idle_time()
         while True:
             self._ask_device()
-            now = spare if psutil.virtual_memory().available >= SPARE_BYTES else None
+            now = spare if read_available_bytes() >= SPARE_BYTES else None
             with contextlib.suppress(queue.Empty):
                 return self._orders.get(timeout=BEAT_S if now is None else 0)
             if now is not None and not self._use_moment(now):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
-import psutil
 import torch
 
 from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
+from app.compat.machine.free_memory import read_available_bytes
 from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
 from app.compat.planning.memory_formulas import held_bytes, peak_bytes
@@ -78,7 +78,7 @@ class ModelHolder:
                 cure=f"get:{model.id}",
             )
         yield from self.unload(model.kind)
-        free_bytes = psutil.virtual_memory().available if plan.device == "cpu" else probe().free_bytes
+        free_bytes = read_available_bytes() if plan.device == "cpu" else probe().free_bytes
         if peak_bytes(need, plan) > BESIDE * free_bytes:
             yield from self.unload()
         torch.set_num_threads(count_threads(need))
