@@ -42,10 +42,12 @@ STEP_EVERY_S = 0.05
 
 SLEPT_S: Final = 30.0
 """After this long between two beats the whole computer slept: a job's silence meanwhile does not count."""
-ROOM_BYTES: Final = 2 << 30
+ROOM_BYTES: Final = 1 << 30
 """The imports take a fifth of a GiB; with less than this free, they wait until needed."""
-SPARE_BYTES: Final = 1 << 30
-"""What idle work may need: a child that checks the machine takes half a GiB."""
+SPARE_BYTES: Final = 640 << 20
+"""What idle work needs to begin: a child that checks the machine takes up to 0.6 GiB."""
+SPARE_LEAST_BYTES: Final = 128 << 20
+"""With less, it pauses once it has begun: what is free then no longer counts its own child."""
 
 
 class Worker:
@@ -130,13 +132,16 @@ class Worker:
     def _next(self, session: Session) -> Run | Free | Quit:
         """Return the next order; until it arrives, do idle work in short pieces, where there is memory for it."""
         spare: Iterator[None] | None = session.use_idle_time()
+        least_bytes = SPARE_BYTES
         while True:
             self._ask_device()
-            now = spare if read_available_bytes() >= SPARE_BYTES else None
+            now = spare if read_available_bytes() >= least_bytes else None
             with contextlib.suppress(queue.Empty):
                 return self._orders.get(timeout=BEAT_S if now is None else 0)
-            if now is not None and not self._use_moment(now):
-                spare = now = None
+            if now is not None:
+                least_bytes = SPARE_LEAST_BYTES
+                if not self._use_moment(now):
+                    spare = now = None
 
     def _use_moment(self, spare: Iterator[None]) -> bool:
         """Do a piece of idle work; tell whether there is more."""

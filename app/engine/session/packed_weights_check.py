@@ -28,8 +28,8 @@ from app.engine.session.loaded_models import THREADS
 
 LINES: Final = (2, 80)
 """Of a row of speech with guidance, and of a prompt."""
-COMPARED: Final = ((128, 160), (1024, 8192))
-"""Weights that are compared: a small one whose sides differ, and one of Dia's longest sums."""
+COMPARED: Final = ((128, 160), (256, 8192))
+"""Weights that are compared: a small one whose sides differ, and one of Dia's longest sums; with more of them, float64 would take much memory."""
 QUICKER: Final = 0.8
 """At most this share of the plain time counts as quicker: noise must not decide how a voice computes."""
 ROUNDS: Final = 7

@@ -117,6 +117,18 @@ def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
         assert "piece" not in told[0]
 
 
+def test_spare_work_that_has_begun_is_not_stopped_by_its_own_memory() -> None:
+    """A child that checks the machine takes half a GiB: it was paused for it, for ever, and kept it."""
+    late = """
+mib = iter((700, 300, 300, 100))
+worker.read_available_bytes = lambda: next(mib, 100) << 20
+worker.SPARE_BYTES, worker.BEAT_S, libraries = 640 << 20, 0.01, ()
+import threading; threading.Timer(1, here._orders.put, [Quit()]).start()
+"""
+    there, _ = ahead(late=late, spare=PIECES.format(last=8))
+    assert [each for each in there if each.isdigit()] == ["0", "1", "2"], "with 100 MiB left it waits"
+
+
 def test_spare_work_that_fails_stops_no_engine() -> None:
     late = "libraries = (); import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
     _, said = ahead(late=late, spare="raise ValueError('not measured'); yield")
