@@ -64,7 +64,7 @@ def read_voice_limits(home: Home, model: Model) -> VoiceLimits | None:
     if model.is_local:
         return catalog.look(model.path).limits
     found = locate(home, model)
-    return read_limits(found.folder, found.companions.get("codec"), model.family) if found is not None else None
+    return read_limits(found.folder, found.companions, model.family) if found is not None else None
 
 
 def read_needs(home: Home, model: Model) -> ConfigNeeds:

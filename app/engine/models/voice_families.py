@@ -1,8 +1,8 @@
 """The families of voices, one row each: how a folder's family is known, and where its code lies. No torch.
 
-A family is a package. Its module `facts` reads what a folder says, without torch: `read_limits(folder, codec)` and `describe(path, catalog)`, a
-row like the catalog's. Its module `voice` has `load(folder, plan, codec, name)` and is imported in the engine only; what that returns stands in
-app/engine/speech/family.py."""
+A family is a package. Its module `facts` reads what a folder says, without torch: `read_limits(folder, beside)` and `describe(path, catalog)`, a
+row like the catalog's. Its module `voice` has `load(folder, plan, beside, name)` and is imported in the engine only; what that returns stands in
+app/engine/speech/family.py. `beside`: where its companions in the catalog lie, by name, as "codec"."""
 
 from __future__ import annotations
 

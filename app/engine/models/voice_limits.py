@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -110,14 +111,14 @@ def clip_key(clip: Path | str) -> str:
 DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
 
 
-def read_limits(folder: Path, codec: Path | None = None, family: str = "") -> VoiceLimits:
-    """Read the limits as the folder's family does; as the first does where it names none. Raise a Trouble if they are damaged. `family`: its
-    name, where that is known."""
+def read_limits(folder: Path, beside: Mapping[str, Path] | None = None, family: str = "") -> VoiceLimits:
+    """Read the limits as the folder's family does; as the first does where it names none. Raise a Trouble if they are damaged. `beside`: its
+    companions, by name. `family`: its name, where that is known."""
     try:
         if not family and os.path.lexists(folder / "config.json"):
             family = str(read_config(folder, "config.json").get("model_type"))
         row = FAMILIES.get(family) or next(iter(FAMILIES.values()))
-        found: VoiceLimits = row.facts.read_limits(folder, codec)
+        found: VoiceLimits = row.facts.read_limits(folder, beside or {})
         least, most = ((each_s - found.silence_s) * found.bytes_per_s for each_s in (found.part_aim_s, found.part_most_s))
         if min(least, most) < PART_BYTES[0] or most > PART_BYTES[1]:
             raise ValueError(f"parts of {least:.0f} to {most:.0f} letters")

@@ -12,7 +12,7 @@ from app.engine.models.model import Attention, Model
 from app.engine.models.voice_limits import VoiceLimits
 
 
-def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
+def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     config = read_config(folder, "config.json")
     rate, most_s = int(config["sampling_rate"]), float(config["seconds_most"])
     frame_rate = rate / int(config["hop_length"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ class Tone:
         return self
 
 
-def load(folder: Path, plan: Plan, codec: Path | None, name: str) -> Voice:
+def load(folder: Path, plan: Plan, beside: Mapping[str, Path], name: str) -> Voice:
     speech, _ = split_plan(plan)
     device, limits = device_for(plan, speech), read_limits(folder)
     with explaining(folder):

@@ -25,9 +25,9 @@ def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
     return replace(like, parts=(safetensors.describe_part("model", "speech", path), codec))
 
 
-def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
+def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     """Read the limits from config.json, the codec's config.json and, for a starter voice, starter.json."""
-    sound_folder = folder / "codec" if (folder / "codec").is_dir() else codec or folder
+    sound_folder = folder / "codec" if (folder / "codec").is_dir() else beside.get("codec", folder)
     config, sound, starter = _read(folder, "config.json"), _read(sound_folder, "config.json"), _read(folder, "starter.json")
     rate = int(sound.get("sampling_rate", DIA.rate))
     hop = math.prod(sound.get("downsampling_ratios", (2, 4, 8, 8)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -85,10 +86,10 @@ class Dia:
         return replace(self, row=plan.row)
 
 
-def load(folder: Path, plan: Plan, codec: Path | None, name: str) -> Voice:
-    """Load the voice in `folder`. `codec`: where DAC is, if not in the folder itself. `name`: what parts are kept under."""
+def load(folder: Path, plan: Plan, beside: Mapping[str, Path], name: str) -> Voice:
+    """Load the voice in `folder`. `beside`: where DAC is ("codec"), if not in the folder itself. `name`: what parts are kept under."""
     own = folder / "codec"
-    sound = own if own.is_dir() else codec
+    sound = own if own.is_dir() else beside.get("codec")
     if sound is None:
         raise Trouble(
             say(
@@ -126,7 +127,7 @@ def load(folder: Path, plan: Plan, codec: Path | None, name: str) -> Voice:
     with explaining(folder):
         tokenizer = load_tokenizer(DiaTokenizer, folder)
     loaded_codec = Codec(dac, device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
-    return Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), name, plan.row, tuple(notes), linears)
+    return Dia(model, device, tokenizer, loaded_codec, read_limits(folder, beside), name, plan.row, tuple(notes), linears)
 
 
 def _read_as_held(folder: Path, speech: Precision) -> Precision:

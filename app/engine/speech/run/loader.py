@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,12 +48,12 @@ class Speaker:
 
 def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Speaker:
     name = fingerprint(found.folder) if model.is_local else ""  # every machine has it in another folder
-    return load(found.folder, plan, found.companions.get("codec"), name)
+    return load(found.folder, plan, found.companions, name)
 
 
-def load(folder: Path, plan: Plan, codec: Path | None = None, name: str = "") -> Speaker:
-    """Load the voice in `folder`. `codec`: where its codec is, if not in the folder itself. `name`: what parts are kept under; empty: the
-    folder's own."""
+def load(folder: Path, plan: Plan, beside: Mapping[str, Path] | None = None, name: str = "") -> Speaker:
+    """Load the voice in `folder`. `beside`: its companions, by name, where they are not in the folder itself. `name`: what parts are kept
+    under; empty: the folder's own."""
     model_folder.check_part(folder, folder)
     family = import_module(find_family(folder).loads_with)
-    return Speaker(family.load(folder, plan, codec, name or folder.name), plan)
+    return Speaker(family.load(folder, plan, beside or {}, name or folder.name), plan)

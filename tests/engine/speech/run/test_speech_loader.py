@@ -30,7 +30,7 @@ def test_a_folder_may_lie_anywhere_and_its_codec_apart(folders: dict[str, Path],
     shutil.move(folder / "codec", tmp_path / "dac")
     with pytest.raises(Trouble, match="codec"):
         loader.load(folder, plan)
-    speaker = loader.load(folder, plan, tmp_path / "dac")
+    speaker = loader.load(folder, plan, {"codec": tmp_path / "dac"})
     assert speaker.limits.rate == 44100
     find_result(run(speaker, tmp_path / "job"))
 
