@@ -36,10 +36,11 @@ _SLAB: Final = 64
 
 
 class Int8Linear(torch.nn.Module):
-    """A linear layer without bias: whole numbers of 8 bits, and a scale for each row of weights."""
+    """A linear layer: whole numbers of 8 bits, and a scale for each row of weights."""
 
-    def __init__(self, weight: Tensor, device: str, lines: torch.dtype) -> None:
+    def __init__(self, weight: Tensor, device: str, lines: torch.dtype, bias: Tensor | None = None) -> None:
         super().__init__()
+        self.bias = None if bias is None else torch.nn.Buffer(bias)
         self._lines, self._most_lines = lines, FEW_LINES if device == "cpu" else sys.maxsize
         numbers, scales = round_to_8_bits(weight, lines)
         self.numbers = torch.nn.Buffer(numbers.to(device))
@@ -60,14 +61,15 @@ class Int8Linear(torch.nn.Module):
             wide = torch.empty(max(1, _BLOCK // lines.shape[1]), lines.shape[1], dtype=dtype, device=lines.device)
             blocks, lines = torch.split(self.numbers, len(wide)), lines.to(dtype)
             made = torch.cat([F.linear(lines, wide[: len(block)].copy_(block)) for block in blocks], -1).mul_(self.scales)
-        return made.to(given.dtype).view(*given.shape[:-1], -1)
+        return _add(made.to(given.dtype), self.bias).view(*given.shape[:-1], -1)
 
 
 class Int4Linear(torch.nn.Module):
-    """A linear layer without bias: whole numbers of 4 bits; each group of a row has its scale and its zero."""
+    """A linear layer: whole numbers of 4 bits; each group of a row has its scale and its zero."""
 
-    def __init__(self, weight: Tensor, device: str, lines: torch.dtype) -> None:
+    def __init__(self, weight: Tensor, device: str, lines: torch.dtype, bias: Tensor | None = None) -> None:
         super().__init__()
+        self.bias = None if bias is None else torch.nn.Buffer(bias)
         self._lines, self._width = lines, len(weight)
         self._multiply = f"ops.aten._weight_int4pack_mm{'_for_cpu' if device == 'cpu' else ''}"
         self._in_pairs = False
@@ -93,7 +95,11 @@ class Int4Linear(torch.nn.Module):
             rows = max(1, _BLOCK // lines.shape[1])
             blocks = zip(torch.split(self.numbers, rows), torch.split(self.scales, rows, 1), strict=True)
             made = torch.cat([F.linear(lines.float(), _widen(*block)) for block in blocks], -1)
-        return made.to(given.dtype).view(*given.shape[:-1], self._width)
+        return _add(made.to(given.dtype), self.bias).view(*given.shape[:-1], self._width)
+
+
+def _add(made: Tensor, bias: Tensor | None) -> Tensor:
+    return made if bias is None else made.add_(bias)
 
 
 def _tell_refused(bits: Bits, fault: OperatorRefused) -> None:
@@ -114,21 +120,25 @@ def lines_dtype(device: str, compute: torch.dtype) -> torch.dtype:
     return torch.bfloat16 if device == "cpu" else compute
 
 
-def pack_linear(weight: Tensor, bits: Bits, device: str, compute: torch.dtype) -> torch.nn.Module:
-    """Return a layer that multiplies this weight, packed; with 8 bits, or whole on Metal, where the kernel does not take its shape."""
+def pack_linear(weight: Tensor, bits: Bits, device: str, compute: torch.dtype, bias: Tensor | None = None) -> torch.nn.Module:
+    """Return a layer that multiplies this weight, packed; with 8 bits, or whole on Metal, where the kernel does not take its shape. A bias
+    stays whole."""
     lines, (rows, columns) = lines_dtype(device, compute), weight.shape
+    bias = None if bias is None else bias.to(device, compute)
     if device != "cpu" and (rows % METAL_FOLD or columns % METAL_FOLD):
-        return make_linear(weight.to(device, compute))
+        return make_linear(weight.to(device, compute), bias)
     if bits == 4 and rows % FOLD == 0 and columns % GROUP == 0:
-        return Int4Linear(weight, device, lines)
-    return Int8Linear(weight, device, lines)
+        return Int4Linear(weight, device, lines, bias)
+    return Int8Linear(weight, device, lines, bias)
 
 
-def make_linear(weight: Tensor) -> torch.nn.Linear:
-    """Return a plain layer that holds this weight itself."""
+def make_linear(weight: Tensor, bias: Tensor | None = None) -> torch.nn.Linear:
+    """Return a plain layer that holds this weight and bias themselves."""
     with torch.device("meta"):  # its own weight would be drawn at random, for nothing
         linear = torch.nn.Linear(weight.shape[1], len(weight), bias=False)
     linear.weight = torch.nn.Parameter(weight, requires_grad=False)
+    if bias is not None:
+        linear.bias = torch.nn.Parameter(bias, requires_grad=False)
     return linear
 
 

@@ -13,6 +13,7 @@ from app.engine.models.loading.packed_linears import (
     BITS,
     FEW_LINES,
     GROUP,
+    Bits,
     Int4Linear,
     Int8Linear,
     pack_linear,
@@ -42,6 +43,18 @@ def test_a_product_is_that_of_what_the_numbers_stand_for(kind: Quantised, dtype:
     found = pack_linear(weight, BITS[kind], "cpu", dtype)(given.to(dtype))
     assert found.dtype == dtype and found.shape == right.shape
     assert np.abs(found.double().numpy() - right).max() < 1e-2 * np.abs(right).max()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, BF16])
+@pytest.mark.parametrize("bits", BITS.values())
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_bias_is_added_whole(bits: Bits, dtype: torch.dtype, device: str) -> None:
+    weight, bias, given = draw(48, 64), draw(48), draw(3, 2, 64).to(dtype)
+    biased, bare = (pack_linear(weight, bits, device, dtype, *more) for more in ((bias,), ()))
+    if device == "cpu":
+        assert torch.equal(biased(given), bare(given) + bias.to(dtype)) and biased(given).dtype == dtype
+    else:  # as on Metal, which does not take this shape
+        assert isinstance(biased, torch.nn.Linear) and biased.bias.shape == bias.shape and biased.bias.dtype == dtype
 
 
 @pytest.mark.parametrize("stored", [BF16, torch.float16, torch.float32])
