@@ -29,7 +29,7 @@ def judge_tokenizer(folder: Path) -> None:
     for path in sorted(each for each in folder.iterdir() if each.suffix in (".json", ".txt", ".model", ".jinja") and each.is_file()):
         try:
             _judge("size in bytes", path.stat().st_size)
-            if path.name in ("tokenizer.json", "vocab.json", "added_tokens.json"):
+            if path.name in ("vocab.json", "added_tokens.json") or (path.name.startswith("tokenizer.") and path.suffix == ".json"):
                 with open_regular(path) as file:
                     raw = file.read(int(FACTS["size in bytes"].most))
                 _judge("values", sum(map(raw.count, (b",", b"[", b"{"))))

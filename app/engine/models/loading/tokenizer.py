@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+import transformers
 
 from app.base.bounded_json import read_json
 from app.base.sentence import say
@@ -22,6 +25,8 @@ _READ: Final = ("tokenizer_config.json", "special_tokens_map.json")
 _NOT_ITS_OWN: Final = ("config.json", "model_index.json")
 """They describe what may lie beside a tokenizer."""
 _STEERING: Final = frozenset({"auto_map", "init_inputs", "trust_remote_code"})
+_USUAL: Final = "tokenizer.json"
+_OF_VERSION: Final = re.compile(r"tokenizer\.(\d{1,4})\.(\d{1,4})\.(\d{1,4})\.json")
 
 
 def load_tokenizer(kind: Any, folder: Path, chat_template: str = "") -> Any:
@@ -45,7 +50,19 @@ def _load_own(kind: Any, folder: Path) -> Any:
                 shutil.copyfile(file, Path(copy, file.name))
         for name, values in kept.items():
             Path(copy, name).write_text(json.dumps(values), "utf-8")
+        chosen = choose_file(found.get("tokenizer_config.json", {}), transformers.__version__)
+        if chosen != _USUAL:
+            shutil.copyfile(folder / chosen, Path(copy, _USUAL))
         return kind.from_pretrained(Path(copy), local_files_only=True)
+
+
+def choose_file(config: Mapping[str, Any], version: str) -> str:
+    """Return the file that a tokenizer's config names for this version of transformers: the newest that is not for a later one, if any."""
+    named = config.get("fast_tokenizer_files")
+    found = (_OF_VERSION.fullmatch(each) for each in (named if isinstance(named, list) else ()) if isinstance(each, str))
+    here = tuple(map(int, re.findall(r"\d+", version)[:3]))
+    fitting = {tuple(map(int, each.groups())): each[0] for each in found if each is not None}
+    return max((each for each in fitting.items() if each[0] <= here), default=((), _USUAL))[1]
 
 
 def _explaining(call: Callable[..., Any], folder: Path) -> Callable[..., Any]:
