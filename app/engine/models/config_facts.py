@@ -82,10 +82,18 @@ FACTS: Final[dict[str, Fact]] = {
     "delay_pattern": _whole(0, 4096, 64), "num_channels": _whole(1, 64), "sampling_rate": _whole(1000, 768_000), "hop_length": _whole(1, 1 << 20),
     "downsampling_ratios": _whole(1, 256, _LEVELS), "upsampling_ratios": _whole(1, 256, _LEVELS), "n_codebooks": _whole(1, 64),
     "codebook_size": _whole(1, 1 << 20), "codebook_dim": _WIDTH,
+    "latent_dim": _WIDTH, "latent_stride": _whole(1, 65_536), "condition_dim": _WIDTH, "frequency_embedding_size": _WIDTH, "num_filters": _WIDTH,
+    "num_residual_layers": _COUNT, "kernel_size": _whole(1, 4096), "last_kernel_size": _whole(1, 4096), "residual_kernel_size": _whole(1, 4096),
+    "dilation_growth_rate": _whole(1, 64), "compress": _whole(1, 1024), "upsample_groups": _WIDTH, "sliding_window": _whole(1, 1 << 24),
+    "audio_prompt_dim": _WIDTH, "audio_prompt_bos_token_id": _TOKEN, "num_speakers": _whole(0, 1 << 20), "num_speakers_vocab_size": _WIDTH,
+    "num_speakers_embedding_dim": _WIDTH, "duration_delta_embedding_dim": _WIDTH, "loss_weighting_hidden_size": _WIDTH,
+    "loss_weighting_num_layers": _COUNT, "frame_rate": _number(0.1, 1000), "languages": _WORDS, "embeddings_ext": _WORDS,
     # Schedulers and generation
     "num_train_timesteps": _whole(1, 100_000), "steps_offset": _whole(0, 1000), "solver_order": _ORDER, "predictor_order": _ORDER, "corrector_order": _ORDER,
     "beta_start": _number(0, 1), "beta_end": _number(0, 1),
     "shift": _number(1e-3, 1000), "guidance_scale": _number(0, 1000), "temperature": _number(0, 1000), "top_p": _number(0, 1),
+    "num_flow_steps": _whole(1, 256), "eos_threshold": _number(-1e6, 1e6), "min_frames_before_eos": _whole(0, 10_000),
+    "frames_after_eos": _whole(0, 1000), "frames_after_eos_short_text": _whole(0, 1000), "short_text_max_words": _whole(0, 1000),
     "top_k": _number(0, 1 << 24), "lambda_min_clipped": _number(-math.inf, NUMBER_MOST),
     # starter.json of a voice
     "longest_s": _SECONDS, "part_least_s": _number(0, 600), "part_aim_s": _SECONDS, "part_most_s": _SECONDS, "clip_most_s": _SECONDS,

@@ -6,7 +6,7 @@ app/engine/speech/family.py. `beside`: where its companions in the catalog lie, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +49,9 @@ _DIA: Final = VoiceFamily(
     "dia", "app.engine.speech.dia", guided=True, quantised=("int8", "int4", "bnb-int8", "bnb-nf4", "torchao-int8", "awq"), plain=False,
     checks="app.engine.speech.dia.row_graph_check", starter_check="app.engine.speech.dia.starter_check",
 )  # fmt: skip
-FAMILIES: Final[dict[str, VoiceFamily]] = {each.name: each for each in (_DIA,)}
+_PHONON: Final = VoiceFamily("gradium_phonon_tts", "app.engine.speech.pocket", quantised=("int8", "int4"))
+_POCKET: Final = replace(_PHONON, name="pocket_tts")
+FAMILIES: Final[dict[str, VoiceFamily]] = {each.name: each for each in (_DIA, _PHONON, _POCKET)}
 """By the `model_type` of a folder's config.json."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.planning.types import Plan, Precision
-from app.engine.models import safetensors
+from app.engine.models import model_folder, safetensors
 from app.engine.models.loading import from_pretrained
-from app.engine.models.voice_families import GET
+from app.engine.models.voice_families import GET, check_type
 
 
 def split_plan(plan: Plan) -> tuple[Precision, Precision]:
@@ -27,6 +27,24 @@ def split_plan(plan: Plan) -> tuple[Precision, Precision]:
 def device_for(plan: Plan, how: Precision) -> str:
     """Return the device; on a pretended machine everything is on the CPU."""
     return "cpu" if plan.runs_on == "cpu" else how.device
+
+
+def find_codec(folder: Path, beside: Mapping[str, Path], kind: str) -> Path:
+    """Return where a voice's codec lies, in the folder itself or beside it; raise a Trouble if there is none of this type."""
+    own = folder / "codec"
+    sound = own if own.is_dir() else beside.get("codec")
+    if sound is None:
+        raise Trouble(
+            say(
+                "speech.no-codec",
+                "The voice in {folder} has no codec, so it cannot make sound. Put the codec into {folder}/codec, or download the voice again.",
+                folder=str(folder),
+            ),
+            cure=GET,
+        )
+    model_folder.check_part(sound, folder if sound == own else sound)
+    check_type(sound, kind)
+    return sound
 
 
 def load_part(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:

@@ -10,15 +10,13 @@ from typing import Any, Final, cast
 import torch
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
-from app.base.sentence import Sentence, say
-from app.base.trouble import Trouble
+from app.base.sentence import Sentence
 from app.compat.planning.types import Dtype, Plan, Precision, Row
 from app.engine.jobs.request import SpeechRequest
-from app.engine.models import model_folder, safetensors
+from app.engine.models import safetensors
 from app.engine.models.loading.packed_linears import BITS, make_linear
 from app.engine.models.loading.tokenizer import load_tokenizer
-from app.engine.models.loading.voice_parts import device_for, explaining, load_part, split_plan
-from app.engine.models.voice_families import GET, check_type
+from app.engine.models.loading.voice_parts import device_for, explaining, find_codec, load_part, split_plan
 from app.engine.models.voice_limits import VoiceLimits, read_limits
 from app.engine.speech.dia.codec import Codec
 from app.engine.speech.dia.decoder import Decoding, PartInput, is_code_of, read_state
@@ -88,19 +86,7 @@ class Dia:
 
 def load(folder: Path, plan: Plan, beside: Mapping[str, Path], name: str) -> Voice:
     """Load the voice in `folder`. `beside`: where DAC is ("codec"), if not in the folder itself. `name`: what parts are kept under."""
-    own = folder / "codec"
-    sound = own if own.is_dir() else beside.get("codec")
-    if sound is None:
-        raise Trouble(
-            say(
-                "speech.no-codec",
-                "The voice in {folder} has no codec (DAC), so it cannot make sound. Put the codec into {folder}/codec, or download Dia again.",
-                folder=str(folder),
-            ),
-            cure=GET,
-        )
-    model_folder.check_part(sound, folder if sound == own else sound)
-    check_type(sound, "dac")
+    sound = find_codec(folder, beside, "dac")
     speech, codec_precision = split_plan(plan)
     plan = replace(plan, precision=(speech, codec_precision))
     notes: list[Sentence] = []

@@ -1,0 +1,113 @@
+"""What a folder says of a Pocket TTS or a Phonon: its limits, how it is made to speak, its parts. No torch."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.engine.models import safetensors
+from app.engine.models.config_facts import read_config, refuse_fact
+from app.engine.models.judged_files import judge_folder
+from app.engine.models.model import Attention, Model
+from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits
+
+PHONON: Final = "gradium_phonon_tts"
+NAMES: Final = {PHONON: "Phonon", "pocket_tts": "Pocket TTS"}
+SPEAKERS: Final = 4
+FRAMES_MOST: Final = 1000
+"""Of a part, or of a voice that it follows: 80 seconds."""
+KEYS: Final = 512
+"""A voice of 10 seconds, a part of 16, and its text."""
+TOKENS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a voice is made to speak, where its files are silent as its makers do."""
+
+    temperature: float
+    steps: int
+    """In so many a frame is made from noise."""
+    threshold: float
+    """A part ends where the model says so louder than this,"""
+    least: int
+    """after so many frames at the earliest,"""
+    after: int
+    """with so many more,"""
+    after_short: int
+    """or so many where its text has"""
+    short_words: int
+    """at most so many words."""
+
+
+def read_manner(folder: Path) -> Manner:
+    config, drawn, read = (_read(folder, name) for name in ("config.json", "generation_config.json", "processor_config.json"))
+    temperature = float(drawn.get("temperature", 0.3)) if drawn.get("do_sample", True) else 0.0
+    return Manner(
+        temperature=temperature,
+        steps=int(drawn.get("num_flow_steps", 1)),
+        threshold=float(drawn.get("eos_threshold", config.get("eos_threshold", -4.0))),
+        least=int(drawn.get("min_frames_before_eos", 6)),
+        after=int(read.get("frames_after_eos", 2)),
+        after_short=int(read.get("frames_after_eos_short_text", 4)),
+        short_words=int(read.get("short_text_max_words", 4)),
+    )
+
+
+def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
+    """Read the limits from config.json and the codec's config.json."""
+    config, own = _read(folder, "config.json"), folder / "codec"
+    sound = _read(own if own.is_dir() else beside.get("codec", own), "config.json")
+    rate, hop = (
+        int(sound.get("sampling_rate", 24_000)),
+        math.prod(sound.get("upsampling_ratios") or (6, 5, 4)) * int(sound.get("latent_stride", 16)),
+    )
+    rows_most = min(int(config.get("max_position_embeddings", 8192)), FRAMES_MOST)
+    if not RATES[0] <= rate / hop <= RATES[1]:
+        raise refuse_fact(own, "config.json", "sampling_rate", rate)
+    if rows_most * hop / rate < 2 * LONGEST_LEAST_S:
+        raise refuse_fact(folder, "config.json", "max_position_embeddings", rows_most)
+    hears = config.get("model_type") != PHONON and bool(sound) and sound.get("encoder_config", {}) is not None
+    languages = config.get("languages") or ["en"]
+    return VoiceLimits(
+        name=NAMES.get(str(config.get("model_type")), "Pocket TTS"),
+        speakers=SPEAKERS if hears else 1,
+        speakers_a_part=1,
+        languages=tuple(map(str, languages)),
+        rows_most=rows_most,
+        delay=0,
+        rate=rate,
+        frame_rate=rate / hop,
+        part_least_s=0.0,
+        part_aim_s=10.0,
+        part_most_s=16.0,
+        nonverbals=frozenset(),
+        carries=hears,
+        imitates=hears,
+        needs_transcript=False,
+        settings={"temperature": read_manner(folder).temperature},
+    )
+
+
+def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
+    """Describe a local folder as a row like the catalog's."""
+    judge_folder(path, ("codec",))
+    config, own = read_config(path, "config.json"), path / "codec"
+    parts = [safetensors.describe_part("model", "speech", path)]
+    if own.is_dir():
+        parts.append(safetensors.describe_part("codec", "codec", own))
+    heads = int(config.get("num_attention_heads", 16))
+    few, width = config.get("num_key_value_heads") or heads, config.get("head_dim") or int(config.get("hidden_size", 1024)) // heads
+    cache_bytes = 8 * int(config.get("num_hidden_layers", 6)) * few * width * KEYS
+    return Model(
+        "", "speech", str(config["model_type"]), "", tuple(parts), Attention(heads, few, width, text_tokens=TOKENS, keys=KEYS, masked=True),
+        cache_bytes=cache_bytes,
+    )  # fmt: skip
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    return read_config(folder, name) if os.path.lexists(folder / name) else {}

@@ -1,0 +1,38 @@
+"""Prepare the text of a part as the makers of Pocket TTS and Phonon do. Their chat templates would, but are programs, and none is run."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+from app.engine.speech.text.written_out import write_out
+
+_CLOSERS: Final = "\"' "
+_SIDES: Final = re.compile(r"\s*[()\[\]{}<>|;]+\s*")
+"""Also those that write the model's own signs."""
+_LOOSE: Final = re.compile(r"[\s,]+(?=[,.!?:])|(?<=[.!?]),|^[\s,]+")
+"""Before another mark, after the end of a sentence, and at the beginning."""
+
+
+def prepare_text(texts: Iterable[str], english: bool, spelled: frozenset[str]) -> str:
+    """Return what the model reads: no brackets, a capital at the beginning and a mark at the end; of English only words, as it was taught few
+    numbers. `spelled`: the characters that its tokenizer has pieces for; any other would be bytes to it, and is heard as noise. Empty: it takes
+    all."""
+    said = " ".join(map(write_out, texts) if english else texts)
+    if spelled:
+        said = "".join(_spell(sign, spelled) for sign in said)
+    said = _LOOSE.sub("", _SIDES.sub(", ", said))
+    said = " ".join(said.split())
+    bare = said.rstrip(_CLOSERS)
+    if not bare.endswith((".", "!", "?")):
+        said = bare.rstrip(" ,:-") + "." + said[len(bare) :]
+    return said[:1].upper() + said[1:]
+
+
+def _spell(sign: str, spelled: frozenset[str]) -> str:
+    """Return a character as the tokenizer can write it: a letter without its accent, if need be, or a blank."""
+    if sign in spelled or sign.isspace():
+        return sign
+    return "".join(each for each in unicodedata.normalize("NFKD", sign) if each in spelled) or " "
