@@ -88,7 +88,7 @@ def to_plain(found: Offer) -> dict[str, Any]:
     return {
         "id": model.id, "title": model.title, "kind": model.kind, "here": found.here, "here_bytes": found.here_bytes,
         "download_bytes": found.download_bytes, "fit": fit.fit, "because": str(fit.sentence), "cures": [str(each.sentence) for each in fit.cures],
-        "quantised": found.quantised, "licence": model.licence, "gated": model.gated,
+        "quantised": found.quantised, "licence": model.licence, "credit": model.credit, "gated": model.gated,
     }  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def format_offer(found: Offer) -> list[str]:
         state = say("models.here", "installed, {size}", size=format_size(found.here_bytes))
     else:
         state = say("models.to-get", "{size} to download", size=format_size(found.download_bytes))
-    words: list[Value] = [model.words, FITS[fit.fit], state, model.licence]
+    words: list[Value] = [model.words, FITS[fit.fit], state, model.credit or model.licence]
     if model.gated:
         words.append(say("models.gated", "accept its terms on the hub first"))
     indented = [fit.sentence, *(cure.sentence for cure in fit.cures)]

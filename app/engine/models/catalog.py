@@ -90,6 +90,29 @@ CATALOG: Final[tuple[Model, ...]] = (
         note=say("catalog.dia", "English dialogue for two speakers, with laughs and sighs. Can imitate a voice from a recording."),
     ),
     Model(
+        "pocket-tts", "speech", "pocket_tts", "Pocket TTS",
+        parts=(ModelPart("model", "speech", 89_452_099, linear=84_511_840), ModelPart("codec", "codec", 20_054_337)),
+        attention=Attention(16, 16, 64, text_tokens=64, keys=512, masked=True),
+        # Folders inside would be other languages.
+        source=Source("eustlb/pocket-tts", ("*.json", "*.safetensors"), 358 * _MB, (*NOT_NEEDED, "*/*")),
+        companions=(Companion("codec", Source("eustlb/pocket-tts-audio-tokenizer", ("*.json", "*.safetensors"), 80 * _MB), "CC BY 4.0"),),
+        licence="CC BY 4.0", cache_bytes=25 * _MB,
+        credit="Pocket TTS by Kyutai, CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/), https://huggingface.co/kyutai/pocket-tts",
+        note=say("catalog.pocket", "Natural English that is quick on a processor. Can imitate a voice from a recording, without its words."),
+    ),
+    Model(
+        "phonon-31m", "speech", "gradium_phonon_tts", "Phonon 31M",
+        parts=(ModelPart("model", "speech", 30_806_595, linear=26_909_536), ModelPart("codec", "codec", 10_305_313)),
+        attention=Attention(12, 12, 64, text_tokens=64, keys=512, masked=True),
+        source=Source("gradium/phonon-31m-en", ("*.json", "model.safetensors", "*.safetensors"), 83 * _MB),
+        companions=(
+            Companion("codec", Source("gradium/phonon-mimi", ("*.json", "*.safetensors"), 42 * _MB), "Apache-2.0"),
+            Companion("voices", Source("gradium/phonon-voices", ("voices.jsonl", "*.safetensors"), 27 * _MB), "Apache-2.0"),
+        ),
+        licence="Apache-2.0", cache_bytes=13 * _MB,
+        note=say("catalog.phonon", "A small, quick English voice for any processor, in many ready voices."),
+    ),
+    Model(
         "sd15", "picture", "sd15", "Stable Diffusion 1.5",
         parts=(_CLIP_L, ModelPart("unet", "denoiser", 859_520_964, linear=270_049_280), _VAE),
         attention=Attention(8, 8, 40, pixels_a_token=8),
@@ -194,7 +217,7 @@ CONFIGS: Final = {
 
 
 BEST: Final = {
-    "speech": ("dia-1.6b", "starter-voice"),
+    "speech": ("dia-1.6b", "pocket-tts", "phonon-31m", "starter-voice"),
     "picture": (
         "z-image-turbo", "flux2-klein", "flux1-schnell", "sdxl", "sd35-medium", "ssd-1b", "sdxl-turbo", "pixart-sigma",
         "sd15", "starter-painter",
@@ -211,6 +234,11 @@ def choose_best(kind: KindName, there: Callable[[Model], bool]) -> Model:
 def name_model(id_: str) -> str:
     """Return the title of a model by its id, in English. The page asks each second, so no file is read."""
     return BY_ID[id_].title if id_ in BY_ID else detect.name_path(Path(id_))
+
+
+def find_credit(id_: object) -> str:
+    """Return who is to be credited beside what was made with a model of the catalog."""
+    return BY_ID[id_].credit if isinstance(id_, str) and id_ in BY_ID else ""
 
 
 def look(wanted: str) -> Seen:

@@ -107,6 +107,8 @@ class Model:
     licence: str = ""
     gated: bool = False
     companions: tuple[Companion, ...] = ()
+    credit: str = ""
+    """Who made it, with licence and place, where the licence wants that told beside whatever is made with it."""
     plain: ModelSettings | None = None
     """Settings without the few-steps LoRA, for schedulers other than LCM."""
     starter: bool = False

@@ -97,7 +97,8 @@ def is_complete(folder: Path, source: Source) -> bool:
         return True
     if "model_index.json" in source.files:
         return _are_parts_complete(folder, source)
-    return (folder / "config.json").is_file() and _are_weights_complete(folder, "", source)
+    configured = not _is_wanted("config.json", source) or (folder / "config.json").is_file()
+    return configured and _are_weights_complete(folder, "", source)
 
 
 def _are_parts_complete(folder: Path, source: Source) -> bool:

@@ -143,7 +143,7 @@ def models_view(desk: Desk, spoken: Language) -> View:
 def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
-    facts = [translate(model.note, spoken)] if model.note is not None else []
+    facts = [translate(each, spoken) for each in (model.note, model.credit) if each]
     return {
         "id": model.id,
         "title": translate(model.words, spoken),

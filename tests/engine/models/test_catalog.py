@@ -25,13 +25,14 @@ ids = [each.id for each in catalog.CATALOG]
 def test_every_family_is_there_and_every_id_once() -> None:
     assert len(set(ids)) == len(ids)
     assert {each.family for each in PICTURES} == set(detect.FAMILY_OF_CLASS.values())
-    assert {"starter-voice", "starter-painter", "dia-1.6b"} <= set(ids)
+    assert {"starter-voice", "starter-painter", "dia-1.6b", "pocket-tts", "phonon-31m"} <= set(ids)
     assert {id_ for row in catalog.BEST.values() for id_ in row} == set(ids)
 
 
 @pytest.mark.parametrize("row", catalog.CATALOG, ids=ids)
 def test_a_row_is_whole(row: Model) -> None:
     assert row.licence and row.title and row.note
+    assert bool(row.credit) == row.licence.startswith("CC BY") and row.licence in (row.credit or row.licence)
     assert bool(row.source) != bool(row.path)
     assert all(part.parameters > 0 for part in row.parts) and not row.attention.heads % row.attention.kv_heads
     roles = {part.role for part in row.parts}

@@ -91,6 +91,7 @@ def test_the_list_says_what_fits_and_why(page: TestClient, person: dict[str, Per
     rows = {row["id"]: row for row in page.get("/hearth/models").json()["models"]}
     assert {row["fit"]["level"] for row in rows.values()} <= {"right", "careful", "wrong"}
     assert all(row["fit"]["sentence"] and row["fit"]["word"] and row["facts"] for row in rows.values())
+    assert [id_ for id_, row in rows.items() if any("Kyutai, CC BY 4.0" in fact for fact in row["facts"])] == ["pocket-tts"]
     assert not [fact for row in rows.values() for fact in row["facts"] if "GB" in fact], "what fits is the plan's to say, of this machine"
     assert rows["flux1-schnell"]["gate"].endswith("black-forest-labs/FLUX.1-schnell") and not rows["sdxl"]["gate"]
 

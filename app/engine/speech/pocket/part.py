@@ -90,7 +90,8 @@ class Part:
     def get_codes(self, first: int, last: int) -> Tensor:
         """Return the frames as the codec takes them."""
         drawn = torch.cat(self._latents[first:last]) if first < last else torch.empty(0, self._model.config.latent_dim)
-        return drawn * self._model.latent_std.cpu() + self._model.latent_mean.cpu()
+        spread: Tensor = drawn * self._model.latent_std.cpu() + self._model.latent_mean.cpu()
+        return spread
 
     def save(self, frames_sent: int) -> dict[str, Any]:
         rows = [base64.b64encode(latent.numpy().astype(_STORED).tobytes()).decode() for latent in self._latents]

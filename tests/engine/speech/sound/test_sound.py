@@ -14,6 +14,7 @@ import soundfile
 
 from app.base.trouble import Trouble
 from app.engine.jobs.request import SpeechRequest, from_json, to_json
+from app.engine.models.catalog import BY_ID
 from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.join_sound import Finish, Segment
 from tests.support.places import TOP
@@ -51,6 +52,16 @@ def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate
     assert pitch(samples, out_rate) == pytest.approx(220, abs=1)
     assert from_json(sound.read_settings(target) or {}) == request
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("coding", sound.CODINGS)
+def test_every_format_says_whom_a_licence_credits(tmp_path: Path, coding: str) -> None:
+    for model, credit in (("pocket-tts", BY_ID["pocket-tts"].credit), ("dia-1.6b", ""), (str(tmp_path / "mine"), "")):
+        target, settings = tmp_path / f"out.{coding}", to_json(SpeechRequest("[S1] Hello.", model))
+        join_sound.join([Segment(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), settings)
+        with soundfile.SoundFile(target) as file:
+            assert file.artist == credit and (not credit or "Kyutai, CC BY 4.0" in credit)
+        assert (sound.read_settings(target) or {})["text"] == "[S1] Hello."
 
 
 @pytest.mark.parametrize("coding", sound.CODINGS)
