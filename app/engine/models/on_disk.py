@@ -97,8 +97,9 @@ def is_complete(folder: Path, source: Source) -> bool:
         return True
     if "model_index.json" in source.files:
         return _are_parts_complete(folder, source)
-    configured = not _is_wanted("config.json", source) or (folder / "config.json").is_file()
-    return configured and _are_weights_complete(folder, "", source)
+    if not _is_wanted("config.json", source):  # no model: its index, which was there, says what belongs to it
+        return True
+    return (folder / "config.json").is_file() and _are_weights_complete(folder, "", source)
 
 
 def _are_parts_complete(folder: Path, source: Source) -> bool:

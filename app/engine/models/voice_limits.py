@@ -61,6 +61,8 @@ class VoiceLimits:
     """What it learned of reading, for a voice that reads sounds and not letters."""
     ready: dict[str, str] = field(default_factory=dict, hash=False)
     """The clips of voices that it learned by name, each by its `clip_key`, mapped to the sign that names it after a speaker's tag."""
+    brought: dict[str, Path] = field(default_factory=dict, hash=False)
+    """The files of voices that lie with the model, by name; `ready` has them too."""
     usual: tuple[str, ...] = ()
     """The signs of the voices that its speakers have where none is named."""
     signs_per_s_most: float = math.inf

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ from app.engine.models import safetensors
 from app.engine.models.config_facts import read_config, refuse_fact
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.model import Attention, Model
-from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits
+from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits, clip_key
+from app.engine.speech.pocket.voices_brought import list_brought
 
 PHONON: Final = "gradium_phonon_tts"
 NAMES: Final = {PHONON: "Phonon", "pocket_tts": "Pocket TTS"}
@@ -42,6 +44,8 @@ class Manner:
     """or so many where its text has"""
     short_words: int
     """at most so many words."""
+    made_for: frozenset[str]
+    """What the voices that it takes say that they are made for; empty: it takes any."""
 
 
 def read_manner(folder: Path) -> Manner:
@@ -55,6 +59,7 @@ def read_manner(folder: Path) -> Manner:
         after=int(read.get("frames_after_eos", 2)),
         after_short=int(read.get("frames_after_eos_short_text", 4)),
         short_words=int(read.get("short_text_max_words", 4)),
+        made_for=frozenset(map(str, config.get("embeddings_ext") or ())),
     )
 
 
@@ -72,12 +77,14 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     if rows_most * hop / rate < 2 * LONGEST_LEAST_S:
         raise refuse_fact(folder, "config.json", "max_position_embeddings", rows_most)
     hears = config.get("model_type") != PHONON and bool(sound) and sound.get("encoder_config", {}) is not None
-    languages = config.get("languages") or ["en"]
+    languages = tuple(map(str, config.get("languages") or ["en"]))
+    brought = list_brought(folder, beside, languages)
+    speakers = min(SPEAKERS, len(brought)) if brought else SPEAKERS if hears else 1
     return VoiceLimits(
         name=NAMES.get(str(config.get("model_type")), "Pocket TTS"),
-        speakers=SPEAKERS if hears else 1,
+        speakers=speakers,
         speakers_a_part=1,
-        languages=tuple(map(str, languages)),
+        languages=languages,
         rows_most=rows_most,
         delay=0,
         rate=rate,
@@ -86,7 +93,10 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
         part_aim_s=10.0,
         part_most_s=16.0,
         nonverbals=frozenset(),
-        carries=hears,
+        carries=hears and not brought,
+        ready={clip_key(file): name for name, file in brought.items()},
+        brought=brought,
+        usual=tuple(islice(brought, speakers)) if brought else (),
         imitates=hears,
         needs_transcript=False,
         settings={"temperature": read_manner(folder).temperature},
@@ -95,7 +105,7 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
 
 def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
     """Describe a local folder as a row like the catalog's."""
-    judge_folder(path, ("codec",))
+    judge_folder(path, ("codec", "voices", "embeddings"))
     config, own = read_config(path, "config.json"), path / "codec"
     parts = [safetensors.describe_part("model", "speech", path)]
     if own.is_dir():

@@ -32,6 +32,7 @@ from app.engine.speech.pocket.flow_head import FlowHead
 from app.engine.speech.pocket.fused import fuse, pack
 from app.engine.speech.pocket.part import Ending, Part
 from app.engine.speech.pocket.prompt import prepare_text
+from app.engine.speech.pocket.voice_file import read_voice
 from app.engine.speech.sound.spoken_parts import Codes
 
 HEARD_MOST: Final = 8
@@ -60,7 +61,8 @@ class Pocket:
         text = prepare_text((turn.text for turn in task.part.turns), self.limits.languages == ("en",), _list_spelled(self.tokenizer))
         ids = self.tokenizer.encode(text, add_special_tokens=False)
         prompt, most = torch.tensor(ids, dtype=torch.long, device=self.device), max(1, round(most_s * self.limits.frame_rate))
-        before = self._hear(task.context.codes) if task.context is not None else None
+        frames = self._find_frames(task)
+        before = self._hear(frames) if frames is not None else None
         rows = Backbone(self.model, self.device, len(prompt) + 1 + most, before)
         manner = self.manner
         after = manner.after_short if len(text.split()) <= manner.short_words else manner.after
@@ -68,6 +70,18 @@ class Pocket:
         if saved is not None:
             part.resume(saved)
         return part
+
+    def _find_frames(self, task: PartTask) -> Tensor | None:
+        """Return the frames of the voice of a part's speaker: of the clip, of one of the voices that came with the model, or of none."""
+        context, speaker, named = task.context, task.part.turns[0].speaker, task.named or self.limits.usual
+        if context is not None and (not named or not context.turns or speaker in context.speakers):
+            return context.codes
+        if not named:
+            return None
+        config = self.model.config
+        return read_voice(
+            self.limits.brought[named[speaker - 1]], getattr(config, "audio_prompt_dim", config.latent_dim), self.manner.made_for
+        )
 
     @torch.inference_mode()
     def _hear(self, frames: Tensor) -> Remembered:

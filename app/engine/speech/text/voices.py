@@ -59,6 +59,8 @@ class Voice:
 def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
     """Return the words of a clip this model can follow, none where nobody wrote them down and it needs none; raise a Trouble if it cannot. Reads
     no sound."""
+    if is_brought(prompt, limits):
+        return ()
     if not limits.imitates:
         advice = say("owner.dia-clips", "Dia can imitate any recording.")
         raise Trouble(
@@ -247,6 +249,11 @@ def list_ready_voices() -> tuple[Voice, ...]:
 def is_same(voice: Voice, prompt: VoicePrompt) -> bool:
     """Tell whether a clip with its words is this voice, a ready one also where Hearth was moved or its words were put otherwise."""
     return voice.prompt == prompt or (voice in list_ready_voices() and clip_key(voice.prompt.path) == clip_key(prompt.path))
+
+
+def is_brought(prompt: VoicePrompt, limits: VoiceLimits) -> bool:
+    """Tell whether this is the file of a voice that lies with the model, or a copy of it."""
+    return bool(limits.brought) and all(key in limits.ready for key in find_known(Path(prompt.path)))
 
 
 def is_ready(prompt: VoicePrompt) -> bool:

@@ -1,0 +1,173 @@
+"""Both models as the catalog has them: found in the hub's cache with what lies in other repositories, and spoken with by a session."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from app.base.paths import Home
+from app.base.trouble import Trouble
+from app.compat.planning.types import Choice
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Failed, Finished, Note
+from app.engine.jobs.request import SpeechRequest, VoicePrompt
+from app.engine.kinds import check
+from app.engine.models.catalog import BY_ID
+from app.engine.models.on_disk import find_limits, locate
+from app.engine.session.session import Session
+from app.engine.speech.sound import sound
+from tests.support import open_session
+from tests.support.hub import cached
+from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_as_on_the_hub
+
+session = open_session.session
+TEXT = "Hello there, how are you today? I am well, thank you, and it is a fine day."
+MODELS: dict[Kind, str] = {"phonon": "phonon-31m", "pocket": "pocket-tts"}
+
+
+def put(home: Home, repo: str, folder: Path) -> Path:
+    """Put a folder into the hub's cache, its files among the blobs; return its snapshot."""
+    snapshot = cached(home.models, repo)
+    blobs = snapshot.parents[1] / "blobs"
+    blobs.mkdir(exist_ok=True)
+    for file in (each for each in folder.rglob("*") if each.is_file()):
+        blob, link = blobs / hashlib.sha256(file.read_bytes()).hexdigest(), snapshot / file.relative_to(folder)
+        shutil.copyfile(file, blob)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(blob)
+    return snapshot
+
+
+def save_frames(file: Path, seed: int, made_for: str | None = "ext@1", **shape: tuple[int, ...]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    sizes = shape or {"speaker_wavs": (1, VOICE_WIDTH["phonon"], 9)}
+    tensors = {name: np.random.default_rng(seed).standard_normal(size).astype(np.float32) for name, size in sizes.items()}
+    save_file(tensors, file, {"model_ext": made_for} if made_for is not None else None)
+
+
+def save_voices(folder: Path) -> Path:
+    """Save voices as a repository of them has them: four that speak English, one that does not, and lines that are none."""
+    lines: list[Any] = [
+        {"name": name, "language": "en-us", "voice_id": "x", "filename": f"voices/{name}.safetensors"} for name in ("Zoe", "Max", "Ann")
+    ]
+    lines += [
+        {"name": "Claire", "language": "fr", "filename": "voices/Claire.safetensors"},
+        {"name": "Élodie-Rose", "filename": "voices/E.safetensors"},
+    ]
+    lines += [
+        {"name": "Out", "filename": "../../../outside.safetensors"},
+        {"name": "Gone", "filename": "voices/gone.safetensors"},
+        {"name": 5},
+        [],
+        "x",
+    ]
+    for seed, each in enumerate(lines[:5]):
+        save_frames(folder / each["filename"], seed)
+    save_frames(folder.parent / "outside.safetensors", 9)
+    (folder / "voices.jsonl").write_text("\n".join([*map(json.dumps, lines), "{", ""]), "utf-8")
+    return folder
+
+
+@pytest.fixture
+def phonon(session: Session, tmp_path: Path) -> Path:
+    """Phonon in the hub's cache; returns where its voices are there."""
+    folder = save_as_on_the_hub(tmp_path / "phonon", "phonon", tmp_path / "mimi")
+    values = json.loads((folder / "config.json").read_text("utf-8")) | {"embeddings_ext": ["ext@1"], "languages": ["en"]}
+    (folder / "config.json").write_text(json.dumps(values), "utf-8")
+    sources = BY_ID["phonon-31m"].companions
+    put(session.home, "gradium/phonon-31m-en", folder)
+    put(session.home, sources[0].source.repo, tmp_path / "mimi")
+    return put(session.home, sources[1].source.repo, save_voices(tmp_path / "voices"))
+
+
+@pytest.fixture
+def pocket(session: Session, tmp_path: Path) -> str:
+    put(session.home, "eustlb/pocket-tts", save_as_on_the_hub(tmp_path / "pocket", "pocket", tmp_path / "codec"))
+    put(session.home, "eustlb/pocket-tts-audio-tokenizer", tmp_path / "codec")
+    return "pocket-tts"
+
+
+def speak(session: Session, job: Path, model: str, text: str = TEXT, **more: Any) -> list[Event]:
+    request = SpeechRequest(text, model, **{"seed": 3, "max_frames": 20, **more})
+    return list(session.run(request, Choice(), Control(), job, lambda model, plan: None))
+
+
+def read_result(events: list[Event]) -> sound.Samples:
+    assert isinstance(events[-1], Finished), events[-1]
+    return sound.read(Path(events[-1].files[0]))[0]
+
+
+def test_it_is_there_once_all_its_repositories_are(session: Session, phonon: Path) -> None:
+    found = locate(session.home, BY_ID["phonon-31m"])
+    assert found is not None and found.companions["voices"] == phonon
+    (phonon / "voices.jsonl").unlink()
+    assert locate(session.home, BY_ID["phonon-31m"]) is None
+
+
+def test_its_voices_are_those_of_its_language_that_lie_with_it(session: Session, phonon: Path) -> None:
+    limits = find_limits(session.home, "phonon-31m")
+    assert [*limits.brought] == ["Zoe", "Max", "Ann", "Élodie-Rose"] and limits.usual == ("Zoe", "Max", "Ann", "Élodie-Rose")
+    assert limits.speakers == 4 and not limits.imitates and not limits.carries and limits.languages == ("en",)
+
+
+def test_each_speaker_has_a_voice_and_the_first_the_chosen_one(session: Session, phonon: Path, tmp_path: Path) -> None:
+    brought = find_limits(session.home, "phonon-31m").brought
+    said = "[S{}] Hello there."
+    usual = [read_result(speak(session, tmp_path / f"usual-{number}", "phonon-31m", said.format(number))) for number in (1, 2, 3)]
+    assert not any(np.array_equal(usual[0], each) for each in usual[1:])
+    for name, right in (("Max", usual[1]), ("Ann", usual[2])):
+        request = SpeechRequest(said.format(1), "phonon-31m", VoicePrompt(str(brought[name]), ""), seed=3)
+        check(session.home, request, BY_ID["phonon-31m"])
+        chosen = read_result(speak(session, tmp_path / name, "phonon-31m", request.text, voice=request.voice))
+        assert np.array_equal(chosen, right)
+    events = speak(session, tmp_path / "all", "phonon-31m", "[S1] One here. [S2] Two there. [S3] And three.")
+    assert len(read_result(events)) > 2 * len(usual[0]) and not [each for each in events if isinstance(each, Note)]
+
+
+def test_a_recording_is_refused_where_nothing_can_hear_it(session: Session, phonon: Path, tmp_path: Path) -> None:
+    sound.write(tmp_path / "clip.wav", np.ones(48_000, np.float32), 24_000)
+    request = SpeechRequest(TEXT, "phonon-31m", VoicePrompt(str(tmp_path / "clip.wav"), ""))
+    with pytest.raises(Trouble, match="Phonon cannot imitate recordings"):
+        check(session.home, request, BY_ID["phonon-31m"])
+
+
+@pytest.mark.parametrize(
+    ("made_for", "shape"),
+    [
+        ("ext@2", {}), ("ext@1", {"speaker_wavs": (1, 8, 9)}), ("ext@1", {"speaker_wavs": (2, VOICE_WIDTH["phonon"], 9)}),
+        ("ext@1", {"speaker_wavs": (VOICE_WIDTH["phonon"],)}), (None, {"speaker_wavs": (1, VOICE_WIDTH["phonon"], 1001)}),
+        (None, {"a": (9, VOICE_WIDTH["phonon"]), "b": (9, VOICE_WIDTH["phonon"])}),
+    ],
+)  # fmt: skip
+def test_a_voice_of_another_model_is_told(session: Session, phonon: Path, tmp_path: Path, made_for: str | None, shape: Any) -> None:
+    (phonon / "voices" / "Zoe.safetensors").resolve().unlink()
+    save_frames((phonon / "voices" / "Zoe.safetensors").resolve(), 1, made_for, **shape)
+    end = speak(session, tmp_path / "job", "phonon-31m")[-1]
+    assert isinstance(end, Failed) and "was made for another model" in str(end.sentence)
+
+
+def test_a_voice_that_is_no_number_is_told(session: Session, phonon: Path, tmp_path: Path) -> None:
+    (phonon / "voices" / "Zoe.safetensors").resolve().unlink()
+    save_file(
+        {"speaker_wavs": np.full((1, VOICE_WIDTH["phonon"], 9), np.nan, np.float32)}, (phonon / "voices" / "Zoe.safetensors").resolve()
+    )
+    end = speak(session, tmp_path / "job", "phonon-31m")[-1]
+    assert isinstance(end, Failed) and "is damaged" in str(end.sentence)
+
+
+def test_pocket_speaks_as_a_recording_without_its_words(session: Session, pocket: str, tmp_path: Path) -> None:
+    clips = [tmp_path / "low.wav", tmp_path / "high.wav"]
+    for clip, pitch in zip(clips, (110, 900), strict=True):
+        sound.write(clip, (0.3 * np.sin(2 * np.pi * pitch * np.arange(6 * 24_000) / 24_000)).astype(np.float32), 24_000)
+    said = [read_result(speak(session, tmp_path / clip.stem, pocket, voice=VoicePrompt(str(clip), ""))) for clip in clips]
+    assert not np.array_equal(*said)
+    plain, again = (read_result(speak(session, tmp_path / name, pocket)) for name in ("plain", "again"))
+    assert np.array_equal(plain, again) and not any(np.array_equal(plain, each) for each in said)
+    assert sound.read_settings(tmp_path / "plain" / "speech.wav") is not None
