@@ -397,7 +397,7 @@ class ModelFuzzer:
         home = self.desk.keeper.home
         self.keep(path)
         for asked, ask in {
-            "voices": lambda: voices.list_offered_voices(home),
+            "voices": lambda: voices.list_offered_voices(home, DIA),
             "speaker": lambda: [(voices.find_speaker(Path(each.path)), voices.find_known(Path(each.path))) for each in self.list_clips()],
             "prompt": lambda: [refuse_or(partial(voices.prepare_prompt, each, DIA)) for each in self.list_clips()],
             "keep": lambda: refuse_or(lambda: voices.keep_voice(home, "Ann", good / "ann.wav", SPOKEN, DIA)),

@@ -16,6 +16,7 @@ from app.cli.job import add_job_options, read_settings, read_text, run_job
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
 from app.engine.models.on_disk import find_limits
+from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.text.voices import list_offered_voices
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     home = paths.home(args.home)
-    voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model).needs_transcript if args.voice else True)
+    voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model) if args.voice else DIA)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
     return run_job(SpeechRequest(read_script(args.text, args.file), args.model, voice, **asked), args)
@@ -49,16 +50,16 @@ def read_script(given: str | None, file: Path | None) -> str:
         raise Trouble(say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(file), fault=str(fault))) from fault
 
 
-def find_voice(given: str | None, transcript: str | None, home: Home, needs_words: bool = True) -> VoicePrompt | None:
+def find_voice(given: str | None, transcript: str | None, home: Home, limits: VoiceLimits = DIA) -> VoicePrompt | None:
     """Return the recording with its words, or without words the voice of that name; a recording alone where the model needs no words."""
     if given is None and transcript is None:
         return None
     if given is not None and transcript is not None:
         return VoicePrompt(str(Path(given).resolve()), transcript)
-    offered = {each.name.lower(): each for each in list_offered_voices(home)}
+    offered = {each.name.lower(): each for each in list_offered_voices(home, limits)}
     if given is not None and given.lower() in offered:
         return offered[given.lower()].prompt
-    if given is not None and not needs_words and is_file(Path(given)):
+    if given is not None and not limits.needs_transcript and is_file(Path(given)):
         return VoicePrompt(str(Path(given).resolve()), "")
     raise Trouble(
         say(

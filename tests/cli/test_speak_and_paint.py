@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from app.cli.paint import parse_size
 from app.cli.speak import find_voice, read_script
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.keeper.deaths import DEATHS
+from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from tests.support import light_engine
 from tests.support.books import save_epub
@@ -55,7 +57,7 @@ def test_a_voice_is_called_by_its_name(tmp_path: Path) -> None:
     assert find_voice(ready.name.upper(), None, place) == ready.prompt
     assert find_voice(None, None, place) is None
     (alone := place.root / "alone.wav").write_bytes(b"RIFF")
-    assert find_voice(str(alone), None, place, needs_words=False) == VoicePrompt(str(alone.resolve()), "")
+    assert find_voice(str(alone), None, place, replace(DIA, needs_transcript=False)) == VoicePrompt(str(alone.resolve()), "")
     with pytest.raises(Trouble):
         find_voice(str(alone), None, place)
     clip = find_voice("mine.wav", "Hello.", place)

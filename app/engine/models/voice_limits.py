@@ -106,8 +106,9 @@ class VoiceLimits:
 
 
 def clip_key(clip: Path | str) -> str:
-    """Return what tells a ready voice's clip wherever Hearth is installed: the end of its path."""
-    return "/".join(Path(clip).parts[-3:])
+    """Return what tells a ready voice's clip wherever Hearth is installed: the end of its path; of a voice that lies with a model, which may be in
+    any folder, its file's name."""
+    return "/".join(Path(clip).parts[-1 if str(clip).endswith(".safetensors") else -3 :])
 
 
 DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})

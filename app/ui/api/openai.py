@@ -26,13 +26,12 @@ from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import FORMATS, KindName, PictureRequest, SpeechRequest
 from app.engine.models.on_disk import locate
 from app.engine.speech.sound import sound, stream_encoding
-from app.engine.speech.text import voices
 from app.ui.api.following import follow, work
 from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard
 from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
-from app.ui.state.person import Person
+from app.ui.state.person import OWNER, Person
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"
@@ -165,9 +164,9 @@ def find_model(desk: Desk, wanted: Any, kind: KindName) -> str:
     return next((each.id for each in sorted(named, key=lambda each: each.kind != kind)), "")
 
 
-def find_voice(desk: Desk, wanted: Any) -> Any:
-    """Find a saved or ready voice by name; any other name, such as alloy, gives None, a new voice."""
-    return next((each.prompt for each in voices.list_offered_voices(desk.keeper.home) if each.name == wanted), None)
+def find_voice(desk: Desk, wanted: Any, model: str) -> Any:
+    """Find a voice that the model can speak with by name; any other name, such as alloy, gives None, a new voice."""
+    return next((each.prompt for each in desk.models.list_voices(model, OWNER) if each.name == wanted), None)
 
 
 def model_entry(id_: str) -> dict[str, Any]:
@@ -179,8 +178,9 @@ def no_such_model(wanted: str) -> Trouble:
 
 
 def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest:
+    model = find_model(desk, given.model, "speech")
     return SpeechRequest(
-        add_speaker_tag(given.input), find_model(desk, given.model, "speech"), find_voice(desk, given.voice), given.seed,
+        add_speaker_tag(given.input), model, find_voice(desk, given.voice, model), given.seed,
         speed=given.speed or 1.0, format=wanted if wanted in FORMATS else "wav",
     )  # fmt: skip
 

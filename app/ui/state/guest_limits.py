@@ -17,7 +17,7 @@ from app.engine.jobs.request import KindName, Request
 from app.engine.keeper.keeper import Keeper
 from app.engine.kinds import kind_of
 from app.engine.models import catalog
-from app.engine.models.on_disk import find_best, locate
+from app.engine.models.on_disk import find_best, find_limits, locate
 from app.engine.speech.text import voices
 from app.ui.state.person import Person
 
@@ -47,7 +47,8 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
     """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
     model = model_for(request.kind, keeper, owners)
     request = kind_of(request).grant(request, limits, catalog.find(model))
-    ready = request.voice is not None and voices.is_ready(request.voice)
+    brought = map(str, find_limits(keeper.home, model).brought.values())
+    ready = request.voice is not None and (voices.is_ready(request.voice) or request.voice.path in brought)
     if not ready and not all(is_inside(Path(file), keeper.home.scratch / "uploads") for file in request.files):
         raise Trouble(say_to_all("guest.files", "You can only use files that you uploaded yourself."))
     check_turn(person, keeper, limits)

@@ -16,6 +16,7 @@ from app.engine.models.local_models import Seen
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate, read_voice_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
+from app.engine.speech.text.voices import Voice, list_offered_voices
 from app.ui.state.guest_limits import model_for
 from app.ui.state.person import Person
 from app.ui.state.settings import Settings
@@ -82,6 +83,11 @@ class ModelsDesk:
             return chosen, read_voice_limits(self.keeper.home, chosen) or DIA
         except Trouble:
             return chosen, DIA
+
+    def list_voices(self, model: str | None, person: Person) -> tuple[Voice, ...]:
+        """List the voices that a person may choose for a model; for the last one chosen where none is named."""
+        limits = self.read_limits(self.resolve("speech", model, person))[1]
+        return list_offered_voices(self.keeper.home, limits, guest=not person.owner)
 
     def resolve_cure(self, cure: str) -> str:
         """Turn "use this model" into "get this model" where it is not installed."""

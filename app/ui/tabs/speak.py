@@ -19,7 +19,7 @@ from app.engine.jobs.settings import SPEECH
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from app.ui.state.desk import Desk
-from app.ui.state.person import who
+from app.ui.state.person import NOBODY, OWNER, who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.script_calls import hear, read_number, script_event
 from app.ui.tabs.shared_controls import (
@@ -69,13 +69,13 @@ class SpeakTab:
     def _prompt_from(self, values: dict[Any, Any]) -> VoicePrompt | None:
         """Return the saved voice that was chosen, else the recording, else nothing."""
         voice = self.fields.voice
-        for each in self._list_voices():
+        for each in self._list_voices(values[self.fields.settings.model]):
             if each.name == values[voice.voice]:
                 return each.prompt
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
-    def _list_voices(self) -> list[voices.Voice]:
-        return [*voices.list_offered_voices(self.desk.keeper.home, self.shared.guest)]
+    def _list_voices(self, model: str | None) -> tuple[voices.Voice, ...]:
+        return self.desk.models.list_voices(model, NOBODY if self.shared.guest else OWNER)
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
@@ -111,7 +111,7 @@ class SpeakTab:
     def _restore(self, restored: SpeechRequest, request: gr.Request) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
         model, notes = self.shared.find_model_again(restored.model)
-        voice = next((each.name for each in self._list_voices() if restored.voice and voices.is_same(each, restored.voice)), FRESH)
+        voice = next((each.name for each in self._list_voices(model) if restored.voice and voices.is_same(each, restored.voice)), FRESH)
         if restored.voice is not None and voice == FRESH:
             notes += (voices.say_gone(self.desk.keeper.home, restored.voice),)
         by_hand = any(getattr(restored, each.field) is not None for each in SPEECH.values() if each.by_hand is not None)
@@ -129,9 +129,9 @@ class SpeakTab:
             )
         except Trouble as trouble:
             return gr.skip(), explain(trouble, request)
-        return gr.update(choices=voice_choices(self.desk), value=made.name), ""
+        return gr.update(choices=voice_choices(self.desk, model), value=made.name), ""
 
-    def delete_voice(self, chosen: str | None, request: gr.Request) -> tuple[Any, str]:
+    def delete_voice(self, chosen: str | None, model: str, request: gr.Request) -> tuple[Any, str]:
         """Delete a saved voice; None where the question was answered with no."""
         gone = [each for each in voices.list_voices(self.desk.keeper.home) if each.name == chosen]
         try:
@@ -147,21 +147,23 @@ class SpeakTab:
                 )
             )
             return gr.skip(), explain(trouble, request)
-        return (gr.update(choices=voice_choices(self.desk), value=FRESH) if gone else gr.skip()), ""
+        return (gr.update(choices=voice_choices(self.desk, model), value=FRESH) if gone else gr.skip()), ""
 
     def show_sampling(self, by_hand: bool) -> Any:
         return gr.update(visible=by_hand)
 
-    def offer_voices(self) -> Any:
-        return gr.update(choices=voice_choices(self.desk))
+    def offer_voices(self, model: str, chosen: str | None) -> Any:
+        """Offer the voices that the model can speak with; one that it cannot makes way for a random one."""
+        choices = voice_choices(self.desk, model)
+        return gr.update(choices=choices, value=chosen if chosen in [name for _, name in choices] else FRESH)
 
     def offer(self) -> list[Any]:
-        return [self.shared.offer_models(), self.offer_voices()]
+        return [self.shared.offer_models(), gr.update(choices=voice_choices(self.desk, None))]
 
     def fill(self) -> list[Any]:
         """Fill in the saved settings, and the voices: one that is gone makes way for a random one."""
         values = dict(zip(self.fields.saved, self.shared.saved_values(self.fields.saved), strict=True))
-        choices = voice_choices(self.desk)
+        choices = voice_choices(self.desk, values["model"])
         chosen = values["voice"] if values["voice"] in [name for _, name in choices] else FRESH
         return [gr.update(choices=choices, value=chosen) if name == "voice" else value for name, value in values.items()]
 
@@ -212,10 +214,12 @@ def connect_owner(tab: SpeakTab) -> None:
     fields, voice, message = tab.fields, tab.fields.voice, tab.fields.go.message
     model = fields.settings.model
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
+    model.change(tab.offer_voices, [model, voice.voice], voice.voice, **LATEST)
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name, model], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js=show_delete(tab.desk))
-    voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST)
+    sure = "async (voice, model) => [await Hearth.confirmVoice(voice), model]"
+    voice.delete.click(tab.delete_voice, [voice.voice, model], [voice.voice, message], js=sure, **LATEST)
     hear(fields.calls, "speak.book", tab.speak_book, fields.asked, message, **QUICK)
     hear(fields.calls, "speak.use", tab.shared.use_large, None, model, **QUICK)
-    hear(fields.calls, "speak.voices", tab.offer_voices, None, voice.voice, **LATEST)
+    hear(fields.calls, "speak.voices", tab.offer_voices, [model, voice.voice], voice.voice, **LATEST)
     remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

@@ -12,10 +12,10 @@ from gradio.components import Component
 
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.settings import SPEECH
-from app.engine.speech.text import voices
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
+from app.ui.state.person import NOBODY, OWNER
 from app.ui.tabs.script_calls import build_calls
 from app.ui.tabs.setting_fields import SettingFields
 from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, load_on_open, model_choices
@@ -102,8 +102,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
     )
 
 
-def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:
-    offered = voices.list_offered_voices(desk.keeper.home, guest)
+def voice_choices(desk: Desk, model: str | None, guest: bool = False) -> list[tuple[Any, str]]:
+    offered = desk.models.list_voices(model, NOBODY if guest else OWNER)
     return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in offered)]
 
 
@@ -111,7 +111,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
     with gr.Column(elem_classes="h-card"):
         with gr.Row(elem_classes="h-inline"):
             voice = gr.Dropdown(
-                voice_choices(desk, guest), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
+                voice_choices(desk, None, guest), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
                 info=word("speak.voice-info", "A ready or saved voice sounds the same every time."),
             )  # fmt: skip
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")

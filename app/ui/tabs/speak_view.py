@@ -83,7 +83,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
         "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken) if found.parts else "", "eta_s": seconds,
-        "nonverbals": sorted(limits.nonverbals), "tags": limits.tags, "transcript": limits.needs_transcript,
+        "nonverbals": sorted(limits.nonverbals), "tags": limits.tags, "transcript": limits.needs_transcript, "imitates": limits.imitates,
     }  # fmt: skip
 
 

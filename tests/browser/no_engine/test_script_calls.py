@@ -51,7 +51,7 @@ def test_only_a_start_makes_the_page_ask_sooner(page: Page) -> None:
     assert [page.evaluate(click, each) for each in ("#h-strip", "button#speak-go")] == [False, True]
 
 
-def test_the_words_of_a_recording_are_asked_for_where_the_voice_needs_them(page: Page) -> None:
+def test_a_recording_and_its_words_are_asked_for_where_the_voice_needs_them(page: Page) -> None:
     needs = dict[str, bool]()
 
     def answer(route: Route) -> None:
@@ -63,6 +63,10 @@ def test_the_words_of_a_recording_are_asked_for_where_the_voice_needs_them(page:
         needs["transcript"] = needed
         page.fill("#speak-text textarea", f"[S1] It is {needed}.")
         expect(page.locator("#speak-transcript textarea")).to_be_visible(visible=needed)
+    for imitates in (False, True):
+        needs["imitates"] = imitates
+        page.fill("#speak-text textarea", f"[S1] It may be {imitates}.")
+        expect(page.get_by_text("Create a voice from a recording")).to_be_visible(visible=imitates)
 
 
 @pytest.mark.slow

@@ -261,11 +261,14 @@ def is_ready(prompt: VoicePrompt) -> bool:
     return any(each.prompt == prompt for each in list_ready_voices())
 
 
-def list_offered_voices(home: Home, guest: bool = False) -> tuple[Voice, ...]:
-    """List saved voices, then the ready ones; a saved voice hides a ready one of its name. A guest sees the ready ones alone."""
-    saved = () if guest else list_voices(home)
+def list_offered_voices(home: Home, limits: VoiceLimits, guest: bool = False) -> tuple[Voice, ...]:
+    """List the saved voices that a model can follow, then those that lie with it, else the ready ones; a saved voice hides another of its name. A
+    guest sees no saved ones."""
+    saved = () if guest or not limits.imitates else list_voices(home)
+    ready = list_ready_voices() if limits.imitates and not limits.brought else ()
+    brought = (Voice(name, VoicePrompt(str(file), ""), 0.0, None) for name, file in limits.brought.items())
     names = {each.name.lower() for each in saved}
-    return *saved, *(each for each in list_ready_voices() if each.name.lower() not in names)
+    return *saved, *(each for each in (*brought, *ready) if each.name.lower() not in names)
 
 
 def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:

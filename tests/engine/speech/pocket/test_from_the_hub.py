@@ -14,16 +14,26 @@ from safetensors.numpy import save_file
 
 from app.base.paths import Home
 from app.base.trouble import Trouble
+from app.cli.speak import find_voice
 from app.compat.planning.types import Choice
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Failed, Finished, Note
+from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.kinds import check
 from app.engine.models.catalog import BY_ID
 from app.engine.models.on_disk import find_limits, locate
 from app.engine.session.session import Session
 from app.engine.speech.sound import sound
+from app.engine.speech.text import voices
+from app.machines.tasks.portable import note_speaker, pack, unpack
+from app.ui.api import openai
+from app.ui.state.guest_limits import grant_request
+from app.ui.state.person import NOBODY, OWNER, Person
+from app.ui.tabs.speak_fields import FRESH, voice_choices
+from app.ui.tabs.speak_view import script_view
 from tests.support import open_session
+from tests.support.guests import desk_at
 from tests.support.hub import cached
 from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_as_on_the_hub
 
@@ -171,3 +181,60 @@ def test_pocket_speaks_as_a_recording_without_its_words(session: Session, pocket
     plain, again = (read_result(speak(session, tmp_path / name, pocket)) for name in ("plain", "again"))
     assert np.array_equal(plain, again) and not any(np.array_equal(plain, each) for each in said)
     assert sound.read_settings(tmp_path / "plain" / "speech.wav") is not None
+
+
+def test_window_and_programs_offer_what_the_model_can_speak_with(session: Session, phonon: Path, tmp_path: Path) -> None:
+    sound.write(tmp_path / "mine.wav", np.ones(24_000 * 4, np.float32), 24_000)
+    with desk_at(tmp_path / "home") as desk:
+        voices.note_speaker(Path(shutil.copy(tmp_path / "mine.wav", desk.keeper.home.voices)), "Mine.", "")
+        names = ["Zoe", "Max", "Ann", "Élodie-Rose"]
+        for person, guest in ((OWNER, False), (NOBODY, True)):
+            assert [each.name for each in desk.models.list_voices("phonon-31m", person)] == names
+            assert [name for _, name in voice_choices(desk, "phonon-31m", guest)] == [FRESH, *names]
+        assert [each.name for each in desk.models.list_voices("starter-voice", OWNER)] == [
+            "mine",
+            *(each.name for each in voices.list_ready_voices()),
+        ]
+        seen = {id_: script_view(desk, "[S5] Hello (laughs).", id_, OWNER, "en") for id_ in ("phonon-31m", "starter-voice")}
+        assert [view["imitates"] for view in seen.values()] == [False, True]
+        assert seen["phonon-31m"]["tags"] == ("[S1]", "[S2]", "[S3]", "[S4]") and not seen["phonon-31m"]["nonverbals"]
+        brought = find_limits(session.home, "phonon-31m").brought
+        assert (
+            openai.find_voice(desk, "Max", "phonon-31m").path == str(brought["Max"])
+            and openai.find_voice(desk, "alloy", "phonon-31m") is None
+        )
+        assert openai.find_voice(desk, "mine", "phonon-31m") is None and openai.find_voice(desk, "mine", "starter-voice") is not None
+
+
+def test_the_command_knows_a_voice_by_its_name(session: Session, phonon: Path) -> None:
+    limits = find_limits(session.home, "phonon-31m")
+    assert find_voice("élodie-rose", None, session.home, limits) == VoicePrompt(str(limits.brought["Élodie-Rose"]), "")
+    with pytest.raises(Trouble, match="Zoe, Max"):
+        find_voice("Daisy", None, session.home, limits)
+
+
+def test_a_guest_may_choose_one_of_them_and_no_other_file(session: Session, phonon: Path, tmp_path: Path) -> None:
+    ada, said = Person("Ada", False), "[S1] Hello."
+    with desk_at(tmp_path / "home") as desk:
+        voice = VoicePrompt(str(find_limits(session.home, "phonon-31m").brought["Max"]), "")
+        granted = grant_request(SpeechRequest(said, voice=voice), ada, desk.keeper, Allowance(), {})
+        assert granted.model == "phonon-31m" and granted.voice == voice
+        other = shutil.copy(voice.path, tmp_path / "Max.safetensors")
+        with pytest.raises(Trouble) as refused:
+            grant_request(SpeechRequest(said, voice=VoicePrompt(str(other), "")), ada, desk.keeper, Allowance(), {})
+        assert refused.value.sentence.key == "guest.files"
+
+
+def test_another_computer_knows_which_voice_is_meant(session: Session, phonon: Path, tmp_path: Path) -> None:
+    limits = find_limits(session.home, "phonon-31m")
+    packed = pack(SpeechRequest(TEXT, "phonon-31m", VoicePrompt(str(limits.brought["Max"]), "")))
+    files = tmp_path / "files"
+    files.mkdir()
+    request = unpack(packed.body, lambda sha256, suffix: Path(shutil.copy(packed.files[sha256], files / f"{sha256}{suffix}")), str)
+    assert isinstance(request, SpeechRequest) and request.voice is not None
+    assert not voices.is_brought(request.voice, limits)
+    note_speaker(packed.body, request, files)
+    assert voices.is_brought(request.voice, limits)
+    said = {"here": VoicePrompt(str(limits.brought["Max"]), ""), "there": request.voice}
+    here, there = (read_result(speak(session, tmp_path / name, "phonon-31m", voice=voice)) for name, voice in said.items())
+    assert np.array_equal(here, there)

@@ -59,13 +59,13 @@ def home(tmp_path: Path) -> Home:
 
 def test_ready_voices_are_offered_after_saved_ones_and_stay(shipped: Path, home: Home) -> None:
     own = voices.keep_voice(home, "Own", shipped / "daisy.ogg", "One two.", DIA)
-    assert [each.name for each in voices.list_offered_voices(home)] == ["Own", "Daisy"]
+    assert [each.name for each in voices.list_offered_voices(home, DIA)] == ["Own", "Daisy"]
     ready = voices.list_ready_voices()[0]
     assert ready.spoken_by == "starter-voice" and ready.prompt == VoicePrompt(str(shipped / "daisy.ogg"), "One two.")
-    assert voices.list_offered_voices(home, guest=True) == (ready,)
+    assert voices.list_offered_voices(home, DIA, guest=True) == (ready,)
     voices.forget_voice(home, ready)
     voices.forget_voice(home, own)
-    assert (shipped / "daisy.ogg").exists() and [each.name for each in voices.list_offered_voices(home)] == ["Daisy"]
+    assert (shipped / "daisy.ogg").exists() and [each.name for each in voices.list_offered_voices(home, DIA)] == ["Daisy"]
 
 
 def test_no_voice_is_saved_under_a_ready_ones_name(shipped: Path, home: Home) -> None:
@@ -77,7 +77,7 @@ def test_no_voice_is_saved_under_a_ready_ones_name(shipped: Path, home: Home) ->
 def test_a_voice_saved_before_one_was_ready_hides_it(shipped: Path, home: Home) -> None:
     write_clip(home.voices / "daisy.wav", 2)
     (home.voices / "daisy.json").write_text(json.dumps({"name": "Daisy", "transcript": "Mine."}))
-    assert [each.prompt.transcript for each in voices.list_offered_voices(home)] == ["Mine."]
+    assert [each.prompt.transcript for each in voices.list_offered_voices(home, DIA)] == ["Mine."]
 
 
 def test_the_first_speaker_gets_the_voice_and_the_other_keeps_its_own() -> None:

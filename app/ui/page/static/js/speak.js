@@ -49,6 +49,7 @@ function drawCheck(view) {
   text(check.lastElementChild, view.about + eta);
   drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
   inForce("speak", "changed", view.changed);
+  document.querySelector("#speak-new-voice")?.classList.toggle("h-hidden", !view.imitates); // some know only the voices that lie with them
   document.querySelector("#speak-transcript")?.classList.toggle("h-hidden", !view.transcript); // asked for where the voice needs it
 }
 
