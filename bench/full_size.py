@@ -1,4 +1,4 @@
-"""Write models of full size as folders, with random weights, so that a bench needs no download: Dia 1.6B, SD 1.5, SDXL."""
+"""Write models of full size as folders, with random weights, so that a bench needs no download: Dia 1.6B, Pocket TTS, Phonon, SD 1.5, SDXL."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, Final
 import diffusers
 import torch
 import transformers
+from tokenizers import Tokenizer
+from tokenizers.models import Unigram
 from transformers.initialization import no_init_weights
 
 libraries: Any = SimpleNamespace(diffusers=diffusers, transformers=transformers)
@@ -31,6 +33,30 @@ def write_voice(folder: Path, dtype: torch.dtype, layers: int | None = None) -> 
     transformers.DiaTokenizer().save_pretrained(folder)
     codec = transformers.DacConfig(sampling_rate=44100)
     _make(transformers.DacModel, torch.float32, codec).save_pretrained(folder / "codec")
+    return folder
+
+
+def write_pocket(folder: Path, kind: str, layers: int | None = None) -> Path:
+    """Write Pocket TTS or Phonon 31M, with so many layers, and its codec; it never ends by itself."""
+    own = {"num_hidden_layers": 4, "intermediate_size": 1536} if kind == "phonon" else {}
+    if layers is not None:
+        own["num_hidden_layers"] = layers
+    flow = {"num_hidden_layers": 5, "condition_dim": 768} if kind == "phonon" else {}
+    name = "GradiumPhononTTS" if kind == "phonon" else "PocketTTS"
+    config = getattr(transformers, f"{name}Config")(**own, flow_head_config=flow)
+    model = _make(getattr(transformers, f"{name}ForConditionalGeneration"), torch.float32, config)
+    model.latent_mean.zero_()
+    model.latent_std.fill_(1)
+    model.generation_config = transformers.GenerationConfig(
+        do_sample=True, temperature=0.3, num_flow_steps=1, eos_threshold=-4.0, min_frames_before_eos=10_000, return_dict_in_generate=True
+    )
+    model.save_pretrained(folder)
+    pieces = [("<unk>", 0.0), *((letter, -8.0) for letter in ("▁", *LETTERS))]
+    Tokenizer(Unigram(pieces, 0, False)).save(str(folder / "tokenizer.json"))
+    transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), unk_token="<unk>").save_pretrained(folder)
+    sound = {"encoder_config": None} if kind == "phonon" else {}
+    codec = _make(transformers.PocketTTSAudioTokenizerModel, torch.float32, transformers.PocketTTSAudioTokenizerConfig(**sound))
+    codec.save_pretrained(folder / "codec")
     return folder
 
 

@@ -55,7 +55,16 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER
 from app.ui.tabs import models, paint_form, paint_view
 from app.ui.tabs.shared_controls import model_choices
-from tests.support import broken_models, holes, picture_fixtures, tiny_pictures, tiny_single_files, tiny_voices, watched_engine
+from tests.support import (
+    broken_models,
+    holes,
+    picture_fixtures,
+    tiny_pictures,
+    tiny_pockets,
+    tiny_single_files,
+    tiny_voices,
+    watched_engine,
+)
 from tests.support.guests import desk_at
 from tests.support.places import TOP
 from tests.support.watch import Unread, Watch, list_usual
@@ -113,6 +122,12 @@ def _save_kept_voice(folder: Path) -> Path:
     return place
 
 
+def _save_phonon(folder: Path) -> Path:
+    place = tiny_pockets.save_pocket(folder / "phonon", "phonon")
+    tiny_pockets.save_brought(place / "voices")
+    return place
+
+
 def _save_picture_model(family: str, folder: Path) -> Path:
     return tiny_pictures.save(family, folder / family)
 
@@ -120,12 +135,13 @@ def _save_picture_model(family: str, folder: Path) -> Path:
 FAMILIES: Final[dict[str, Callable[[Path], Path]]] = {
     **{family: partial(_save_picture_model, family) for family in tiny_pictures.MAKERS},
     "dia": lambda folder: tiny_voices.save_voice(folder / "dia"),
+    "pocket": lambda folder: tiny_pockets.save_pocket(folder / "pocket"), "phonon": _save_phonon,
     "starter-voice": lambda folder: shutil.copytree(TOP / "assets" / "starter" / "voice", folder / "voice"),
     "sd15-file": lambda folder: _save_file("sd15", folder), "sdxl-file": lambda folder: _save_file("sdxl", folder),
     "lora": _save_lora, "gguf": _save_gguf, "kept-voice": _save_kept_voice,
 }  # fmt: skip
 """Each saves a good model, or what is given to one, and returns its folder or file."""
-SPEAKING: Final = ("dia", "starter-voice", "kept-voice")
+SPEAKING: Final = ("dia", "pocket", "phonon", "starter-voice", "kept-voice")
 
 
 def make_request(family: str, path: Path, good: Path) -> Request:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.decoders import ByteFallback, Fuse, Sequence
 from tokenizers.decoders import Metaspace as Joined
@@ -91,6 +92,38 @@ def save_as_on_the_hub(folder: Path, kind: Kind, beside: Path) -> Path:
         "audio_tokenizer_name_or_path": "somebody/elsewhere",
     }
     (folder / "processor_config.json").write_text(json.dumps(about), "utf-8")
+    return folder
+
+
+def save_frames(file: Path, seed: int, made_for: str | None = "ext@1", **shape: tuple[int, ...]) -> None:
+    """Save a voice of Phonon's, or tensors of other shapes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    made = torch.Generator().manual_seed(seed)
+    sizes = shape or {"speaker_wavs": (1, VOICE_WIDTH["phonon"], 9)}
+    save_file(
+        {name: torch.randn(size, generator=made) for name, size in sizes.items()}, file, {"model_ext": made_for} if made_for else None
+    )
+
+
+def save_brought(folder: Path) -> Path:
+    """Save voices as a repository of them has them: four that speak English, one that does not, and lines that are none."""
+    lines: list[Any] = [
+        {"name": name, "language": "en-us", "voice_id": "x", "filename": f"voices/{name}.safetensors"} for name in ("Zoe", "Max", "Ann")
+    ]
+    lines += [
+        {"name": "Claire", "language": "fr", "filename": "voices/Claire.safetensors"},
+        {"name": "Élodie-Rose", "filename": "voices/E.safetensors"},
+    ]
+    lines += [
+        {"name": "Out", "filename": "../../../outside.safetensors"},
+        {"name": "Gone", "filename": "voices/gone.safetensors"},
+        {"name": 5},
+        [],
+        "x",
+    ]
+    for seed, each in enumerate(lines[:5]):
+        save_frames(folder / each["filename"], seed)
+    (folder / "voices.jsonl").write_text("\n".join([*map(json.dumps, lines), "{", ""]), "utf-8")
     return folder
 
 

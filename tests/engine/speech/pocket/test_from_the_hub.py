@@ -35,7 +35,7 @@ from app.ui.tabs.speak_view import script_view
 from tests.support import open_session
 from tests.support.guests import desk_at
 from tests.support.hub import cached
-from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_as_on_the_hub
+from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_as_on_the_hub, save_brought, save_frames
 
 session = open_session.session
 TEXT = "Hello there, how are you today? I am well, thank you, and it is a fine day."
@@ -55,36 +55,6 @@ def put(home: Home, repo: str, folder: Path) -> Path:
     return snapshot
 
 
-def save_frames(file: Path, seed: int, made_for: str | None = "ext@1", **shape: tuple[int, ...]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    sizes = shape or {"speaker_wavs": (1, VOICE_WIDTH["phonon"], 9)}
-    tensors = {name: np.random.default_rng(seed).standard_normal(size).astype(np.float32) for name, size in sizes.items()}
-    save_file(tensors, file, {"model_ext": made_for} if made_for is not None else None)
-
-
-def save_voices(folder: Path) -> Path:
-    """Save voices as a repository of them has them: four that speak English, one that does not, and lines that are none."""
-    lines: list[Any] = [
-        {"name": name, "language": "en-us", "voice_id": "x", "filename": f"voices/{name}.safetensors"} for name in ("Zoe", "Max", "Ann")
-    ]
-    lines += [
-        {"name": "Claire", "language": "fr", "filename": "voices/Claire.safetensors"},
-        {"name": "Élodie-Rose", "filename": "voices/E.safetensors"},
-    ]
-    lines += [
-        {"name": "Out", "filename": "../../../outside.safetensors"},
-        {"name": "Gone", "filename": "voices/gone.safetensors"},
-        {"name": 5},
-        [],
-        "x",
-    ]
-    for seed, each in enumerate(lines[:5]):
-        save_frames(folder / each["filename"], seed)
-    save_frames(folder.parent / "outside.safetensors", 9)
-    (folder / "voices.jsonl").write_text("\n".join([*map(json.dumps, lines), "{", ""]), "utf-8")
-    return folder
-
-
 @pytest.fixture
 def phonon(session: Session, tmp_path: Path) -> Path:
     """Phonon in the hub's cache; returns where its voices are there."""
@@ -94,7 +64,8 @@ def phonon(session: Session, tmp_path: Path) -> Path:
     sources = BY_ID["phonon-31m"].companions
     put(session.home, "gradium/phonon-31m-en", folder)
     put(session.home, sources[0].source.repo, tmp_path / "mimi")
-    return put(session.home, sources[1].source.repo, save_voices(tmp_path / "voices"))
+    save_frames(session.home.models / "outside.safetensors", 9)
+    return put(session.home, sources[1].source.repo, save_brought(tmp_path / "voices"))
 
 
 @pytest.fixture

@@ -1,0 +1,98 @@
+"""hearth bench voices: a part of Pocket TTS's and Phonon's shapes, Hearth in turn with plain generate(): time, times real time, peak memory."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Final, get_args
+
+from app.cli.machine_options import read_machine
+from app.compat.planning.types import Choice, Dtype, Plan, Quantised
+from app.engine.models import catalog
+from app.engine.models.planned import make_plan
+from app.engine.models.pretended_device import use_real_device
+from bench.numbers import count
+from bench.report import Bound, Column, Found, Measured, Table
+from bench.speech import AGAIN, PLAIN, find_voice, time_in_turn
+
+if TYPE_CHECKING:
+    from bench.voice_parts import HearthPart, PlainPart
+
+MIB: Final = 1 << 20
+KINDS: Final = ("phonon", "pocket")
+FRAMES: Final = 100
+"""Of a part: 8 seconds of sound."""
+FRAME_RATE: Final = 12.5
+MOST: Final = 0.7
+"""Most time of a part in float32, as a share of plain generate()'s."""
+PARTS: Final = Table(
+    "parts", "a part of speech", ("model", "way"),
+    (
+        Column("seconds", "s a part", compared=True), Column("beside_plain", "/plain", compared=True), Column("times", "x real", ".1f"),
+        Column("first_s", "s heard", compared=True), Column("peak_bytes", "peak MiB", ".0f", 1 / MIB),
+    ), width=42,
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", choices=KINDS, action="append", help="measure this one only; may be given twice")
+    parser.add_argument(
+        "--dtype", choices=get_args(Dtype), action="append", help="dtypes to compute in; by default the one that Hearth plans here"
+    )
+    parser.add_argument(
+        "--quantised", choices=("int8", "int4"), action="append", default=[], help="also measure weights of this kind; may be given twice"
+    )
+    parser.add_argument("--frames", type=count, default=FRAMES, metavar="N", help=f"frames of a part (default: {FRAMES}, 8 s)")
+    parser.add_argument("--layers", type=count, metavar="N", help="so many layers only, for a quick trial")
+    parser.add_argument("--threads", type=count, metavar="N", help="threads of torch; by default as many as the engine has for it")
+    parser.add_argument("--rounds", type=count, default=3, metavar="N", help="turns of each way (default: 3)")
+
+
+def measure(args: argparse.Namespace) -> Iterator[Found]:
+    import torch
+
+    from app.engine.session.loaded_models import count_threads
+    from bench.full_size import write_pocket
+    from bench.voice_parts import HearthPart, PlainPart, measure_peak
+
+    home, hardware, verdicts = read_machine(args)
+    home.create()
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch) as scratch:
+        for kind in args.model or KINDS:
+            folder = write_pocket(Path(scratch) / kind, kind, args.layers)
+            model = catalog.find(str(folder))
+
+            def plan_voice(dtype: Dtype | None, quantised: Quantised = "none", id_: str = model.id) -> Plan:
+                return use_real_device(make_plan(home, hardware, catalog.find(id_), Choice(dtype=dtype, quantised=quantised), verdicts))
+
+            torch.set_num_threads(args.threads or count_threads(model))
+            ways: dict[str, PlainPart | HearthPart] = {}
+            for dtype in args.dtype or [find_voice(plan_voice(None)).compute]:
+                ways |= {f"{way}, {dtype}": PlainPart(folder, dtype, args.frames) for way in (PLAIN, AGAIN)}
+                ways[f"Hearth, {dtype}"] = HearthPart(folder, plan_voice(dtype), args.frames, Path(scratch))
+            for quantised in args.quantised:
+                ways[f"Hearth, {quantised}"] = HearthPart(
+                    folder, plan_voice(args.dtype[0] if args.dtype else None, quantised), args.frames, Path(scratch)
+                )
+            took = time_in_turn({name: way.time_parts for name, way in ways.items()}, args.rounds, 1)
+            peaks = dict[str, int]()
+            for name, way in ways.items():
+                with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
+                    peaks[name] = alone.submit(measure_peak, type(way)(*way.made_of), torch.get_num_threads()).result()
+            first = median(next(iter(took.values())))
+            for name, way in ways.items():
+                seconds = median(took[name])
+                yield Measured(
+                    PARTS,
+                    {
+                        "model": kind, "way": name, "seconds": seconds, "beside_plain": seconds / first, "times": args.frames / FRAME_RATE / seconds,
+                        "first_s": way.first_s, "peak_bytes": peaks[name],
+                    },
+                )  # fmt: skip
+                if name == "Hearth, float32" and PLAIN in next(iter(took)):
+                    yield Bound(f"{kind}: a part in float32, as a share of plain generate()'s", seconds / first, most=MOST)
