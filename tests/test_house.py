@@ -19,7 +19,8 @@ FILES = sorted(path for folder in ("app", "bench") for path in (TOP / folder).rg
 NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 COMPUTE = (
     "app.compat.attention", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
-    "app.engine.session", "app.engine.speech.run", *(family.package for family in FAMILIES.values()), "bench.cases", "bench.full_size", "bench.speech_rows",
+    "app.engine.session", "app.engine.hearing.ears", "app.engine.speech.run", *(family.package for family in FAMILIES.values()),
+    "bench.cases", "bench.full_size", "bench.speech_rows",
 )  # fmt: skip
 """Where importing a module may bring torch; a contract in pyproject.toml says who may name it."""
 EXTRA = "app.machines.cluster"

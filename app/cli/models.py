@@ -18,7 +18,7 @@ from app.cli.job import FAILED, FINISHED, STOPPED
 from app.cli.machine_options import add_common_options, read_machine
 from app.cli.progress import ERASE_LINE, format_bar
 from app.engine.models import catalog, on_disk
-from app.engine.models.catalog import CATALOG
+from app.engine.models.catalog import BY_ID
 from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.downloads import Downloads, Status
 from app.engine.models.fit import FITS, Offer, make_offer
@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
 
 def list_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     setup = _read_setup(home, args)
-    for model in models or CATALOG:
+    for model in models or BY_ID.values():
         found = make_offer(home, model, setup)
         print(json.dumps(to_plain(found)) if args.json else "\n".join(format_offer(found)))
     return FINISHED
@@ -61,7 +61,7 @@ def _read_setup(home: Home, args: argparse.Namespace) -> Setup:
 
 def remove_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
-        freed = Downloads(home).remove(model, CATALOG)
+        freed = Downloads(home).remove(model, BY_ID.values())
         print(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
     return FINISHED
 
@@ -76,7 +76,7 @@ def print_folders(home: Home, models: list[Model], args: argparse.Namespace) -> 
 
 
 def print_sizes(home: Home, models: list[Model], args: argparse.Namespace) -> int:
-    for model in models or CATALOG:
+    for model in models or BY_ID.values():
         if size := on_disk.measure_bytes(home, model):
             print(f"{format_size(size):>9}  {clean_words(model.id)}")
     return FINISHED

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base.paths import Home
+from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.kind import AnyKind
 from app.engine.jobs.parts import FILES, Parts
@@ -58,6 +59,8 @@ def admit(request: Asked, home: Home) -> Asked:
 
 def check(home: Home, request: Request, model: Model) -> None:
     """Raise Trouble if the request's model cannot do it on any machine. A missing one is reported when it is loaded."""
+    if model.kind == "hearing":
+        raise Trouble(say("model.hears", "{model} only hears. Choose a model that speaks or paints.", model=model.words), cure="models")
     if model.kind != request.kind:
         others = tuple(each.id for each in catalog.CATALOG if each.kind != model.kind and locate(home, each) is not None)
         raise KINDS[model.kind].refuse(model, others)

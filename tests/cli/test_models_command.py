@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
-from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.catalog import BY_ID
 from tests.support.hub import Fault, Hub, cached, etag, serving
 from tests.support.places import TOP
 
@@ -35,7 +35,7 @@ def hearth(place: Path, *words: str, endpoint: str = "", timeout_s: float = 90) 
 def test_list_says_what_fits_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "list", "--json", "--home", str(tmp_path), "--pretend", "m1-8gb"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["id"] for row in rows] == [model.id for model in CATALOG]
+    assert [row["id"] for row in rows] == [*BY_ID]
     assert {row["fit"] for row in rows} == {"fits", "no"}  # a plan that keeps to its share of the memory is never tight
     assert all(row["because"] for row in rows) and not any(row["here"] for row in rows if not BY_ID[row["id"]].starter)
     flux = next(row for row in rows if row["id"] == "flux1-schnell")

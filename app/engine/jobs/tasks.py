@@ -1,4 +1,4 @@
-"""Define what runs beside the journal and puts nothing on this machine's shelf: self-test, measuring, and work for other machines."""
+"""Define what runs beside the journal and puts nothing on this machine's shelf: self-test, measuring, hearing, and work for other machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,18 @@ class Tune:
     model: str
 
 
-MaintenanceTask = SelfTest | Tune
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Hear what is said in sounds; store it in a file for each."""
+
+    model: str
+    sounds: tuple[str, ...]
+    stores: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    """What is meant to be said in each, where that is known."""
+
+
+MaintenanceTask = SelfTest | Tune | Hear
 
 TaskId = NewType("TaskId", str)
 """The id of a task; it is used wherever a job's id is, and never equals one."""

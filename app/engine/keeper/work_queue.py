@@ -13,7 +13,7 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.messages import Died, Run
 from app.engine.jobs.owners import OWNER
-from app.engine.jobs.tasks import MaintenanceTask, SelfTest, TaskId, Tune, is_lent
+from app.engine.jobs.tasks import MaintenanceTask, TaskId, is_lent
 
 
 class WorkQueue:
@@ -79,7 +79,7 @@ class WorkQueue:
         """Return what is still held to its place in the queue."""
         if self._held is None:
             return
-        if isinstance(self._held.request, SelfTest | Tune):
+        if isinstance(self._held.request, MaintenanceTask):
             with self._lock:
                 self._tasks.appendleft((TaskId(self._held.job), self._held.request))
         elif is_lent(self._held.job):

@@ -16,6 +16,7 @@ from app.engine.jobs.request import KindName
 from app.engine.models import detect, local_models
 from app.engine.models.local_models import Seen
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Model, ModelSettings, Source
+from app.engine.models.recognisers import RECOGNISERS
 
 NEAR_MOST: Final = 3
 """Names offered for one that is unknown."""
@@ -207,7 +208,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
 )  # fmt: skip
 
-BY_ID: Final = {model.id: model for model in CATALOG}
+BY_ID: Final = {model.id: model for model in (*CATALOG, *RECOGNISERS)}
 
 CONFIGS: Final = {
     "sd15": Companion("configs", Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _CONFIGS, 2 * _MB, _SAFE)),
@@ -258,7 +259,7 @@ def find(wanted: str) -> Model:
     seen = look(wanted)
     if seen.there or not seen.answers:
         return seen.require_model()
-    named = {**{model.id: model.id for model in CATALOG}, **{model.title.lower(): model.id for model in CATALOG}}
+    named = {**{id_: id_ for id_ in BY_ID}, **{model.title.lower(): id_ for id_, model in BY_ID.items()}}
     near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=2 * NEAR_MOST, cutoff=0.4))
     raise Trouble(_name_unknown(wanted[:200] or "''", tuple(near)[:NEAR_MOST]), cure="models")
 

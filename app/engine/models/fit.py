@@ -9,7 +9,7 @@ from typing import Final
 from app.base.paths import Home
 from app.base.sentence import say
 from app.compat.planning.types import Quantised
-from app.engine.jobs.request import REQUESTS, PictureRequest
+from app.engine.jobs.request import REQUESTS, PictureRequest, SpeechRequest
 from app.engine.models import on_disk
 from app.engine.models.forecast import Forecast, make_forecast
 from app.engine.models.model import Model, list_sources
@@ -65,5 +65,6 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
 
 
 def forecast_recommended(setup: Setup, model: Model) -> Forecast:
-    """Forecast the recommended request: the makers' picture size, or any script."""
-    return make_forecast(setup, REQUESTS[model.kind](".", model.id), model)
+    """Forecast the recommended request: the makers' picture size, or any script. A recogniser's memory hangs on no request."""
+    request = SpeechRequest if model.kind == "hearing" else REQUESTS[model.kind]
+    return make_forecast(setup, request(".", model.id), model)

@@ -7,10 +7,11 @@ from typing import Literal, get_args
 
 from app.base.sentence import Sentence, Value, say
 from app.compat.planning.types import ModelPart, Need, Quantised
-from app.engine.jobs.request import KindName
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_families import FAMILIES
 
+ModelKind = Literal["speech", "picture", "hearing"]
+"""What a model is for: a kind of job, or hearing what was said."""
 Family = Literal["sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
@@ -93,9 +94,9 @@ class ConfigNeeds:
 @dataclass(frozen=True, slots=True)
 class Model:
     id: str
-    kind: KindName
+    kind: ModelKind
     family: str
-    """Of pictures one of `Family`, of voices a row's name."""
+    """Of pictures one of `Family`, of voices a row's name, of recognisers their `model_type`."""
     title: str
     """In English; `words` has it in any language."""
     parts: tuple[ModelPart, ...]
@@ -150,9 +151,15 @@ def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, .
 def describe_need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
     """Describe what one picture of this size takes (several at once are tried only where memory is free beside this)."""
     shape, settings = model.attention, model.settings
+    why = say("quantised.not-made", "Hearth does not make these weights for this voice.")
+    if model.kind == "hearing":
+        return Need(
+            model=model.id, kind="speech", heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=shape.text_tokens,
+            keys=shape.keys, masked=False, causal=False, parts=model.parts, cache_bytes=model.cache_bytes, plain=True,
+            impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf")),
+        )  # fmt: skip
     if model.kind == "speech":
         family = FAMILIES[model.family]
-        why = say("quantised.not-made", "Hearth does not make these weights for this voice.")
         return Need(
             model=model.id, kind="speech", batch=GUIDED_ROWS if family.guided else 1, heads=shape.heads, kv_heads=shape.kv_heads,
             head_dim=shape.head_dim, queries=shape.text_tokens, keys=shape.keys, masked=shape.masked, causal=shape.causal,

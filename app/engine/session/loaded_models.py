@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Final
 
 import torch
 
@@ -17,13 +18,14 @@ from app.compat.machine.meter import read
 from app.compat.planning.memory_formulas import held_bytes, peak_bytes
 from app.compat.planning.types import Need, Plan
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
-from app.engine.jobs.request import KindName
 from app.engine.kinds import KINDS
 from app.engine.models import on_disk
 from app.engine.models.loading.loaded import LoadedModel
-from app.engine.models.model import SMALL_PARAMETERS, Model
+from app.engine.models.model import SMALL_PARAMETERS, Model, ModelKind
 from app.engine.session.release_memory import release
 
+EARS: Final = "app.engine.hearing.ears.ear"
+"""The module that loads recognisers, as a kind's does its models."""
 BESIDE = 0.8
 """A second model is loaded beside the first only if it takes less than this share of the free memory."""
 THREADS = torch.get_num_threads()
@@ -43,8 +45,8 @@ class ModelHolder:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._held: dict[KindName, Held] = {}
-        self._latest: KindName = "speech"
+        self._held: dict[ModelKind, Held] = {}
+        self._latest: ModelKind = "speech"
 
     @property
     def latest(self) -> str:
@@ -56,7 +58,7 @@ class ModelHolder:
     def held_bytes(self) -> int:
         return sum(held.bytes for held in tuple(self._held.values()))  # read while a run may load or unload
 
-    def get(self, kind: KindName) -> LoadedModel:
+    def get(self, kind: ModelKind) -> LoadedModel:
         return self._held[kind].loaded
 
     def load(self, model: Model, need: Need, plan: Plan) -> Iterator[Event]:
@@ -83,7 +85,7 @@ class ModelHolder:
             yield from self.unload()
         torch.set_num_threads(count_threads(need))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.words))
-        loads_with = import_module(KINDS[model.kind].loads_with)  # each kind takes seconds to import
+        loads_with = import_module(EARS if model.kind == "hearing" else KINDS[model.kind].loads_with)  # each kind takes seconds to import
         loaded: LoadedModel = loads_with.load_found(found, model, plan, self._home.scratch)
         self._held[model.kind] = Held(model, loaded, held_bytes(need, plan))
         for sentence in loaded.notes:
@@ -99,7 +101,7 @@ class ModelHolder:
         for kind in [each for each in self._held if each != model.kind]:
             yield from self.unload(kind)
 
-    def unload(self, kind: KindName | None = None) -> Iterator[Event]:
+    def unload(self, kind: ModelKind | None = None) -> Iterator[Event]:
         """Unload the model of one kind, or all; yield an event with the memory each freed."""
         for each in [kind] if kind else list(self._held):
             held = self._held.pop(each, None)

@@ -25,7 +25,7 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import LESSONS, drop_elsewhere, list_made
 from app.engine.jobs.request import Request
-from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
+from app.engine.jobs.tasks import Hear, MaintenanceTask, SelfTest, Tune
 from app.engine.kinds import check, kind_of
 from app.engine.models import catalog, on_disk
 from app.engine.models.model import Model
@@ -83,6 +83,8 @@ class Session:
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
                     yield from maintenance.tune(catalog.find(request.model), self._read_hardware(), self.home, self.verdicts, control)
+                case Hear():
+                    yield from self._hear(request, control, job, tell)
                 case _:
                     for event in self._make(request, choice, control, job, tell, died, yields):
                         yield from map(Note, notices.take_all())
@@ -136,6 +138,7 @@ class Session:
             told += odd
             yield from map(Note, odd)
             try:
+                yield from self._holder.unload("hearing")  # a recogniser takes no memory from what makes something
                 yield from self._holder.load(model, need, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
@@ -180,6 +183,28 @@ class Session:
             release()
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
             live = LivePlan(decided, self.dial, self.verdicts, live)
+
+    def _hear(self, task: Hear, control: Control, job: Path, tell: Callable[[str, Plan], None]) -> Iterator[Event]:
+        model, facts = catalog.find(task.model), self._read_hardware()
+        need, decided = find_need(self.home, facts, model), partial(make_plan, self.home, facts, model, Choice())
+        while True:
+            plan = decided(self.verdicts)
+            tell(model.id, plan)
+            try:
+                yield from self._holder.load(model, need, use_real_device(plan))
+                with applied(use_real_device(plan)) as seam:
+                    yield from self._holder.get("hearing").run(task, control, seam, job)
+                return
+            except (RuntimeError, MemoryError) as fault:
+                kind = classify_fault(fault)
+                learned = None
+                if kind is not None:
+                    learned = self._fall_back(decided, need, RunFailure(kind, None), None, str(fault), False, self.home.verdicts)
+                if learned is None:
+                    raise
+                yield from self._holder.unload()
+                release()
+                yield Adjusted(learned.fallback.id, learned.fallback.sentence, str(fault))
 
     def _find_lessons(self, request: Request, job: Path) -> Path:
         """Return where the fallbacks of such runs are stored. What breaks with LoRAs, or with another machine's part as a voice, may be their doing:

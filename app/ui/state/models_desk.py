@@ -35,8 +35,8 @@ class ModelsDesk:
     settings: Settings
 
     def list_all(self) -> list[Model]:
-        """List the catalog's models and those that the owner added."""
-        return [*CATALOG, *(seen.model for seen in self.look_at_own().values() if seen.model is not None and seen.answers)]
+        """List the catalog's models, recognisers and those that the owner added."""
+        return [*BY_ID.values(), *(seen.model for seen in self.look_at_own().values() if seen.model is not None and seen.answers)]
 
     def look_at_own(self) -> dict[str, Seen]:
         """Look at the models that the owner added, by path: also at those that cannot be used, were moved, or whose disk is silent."""

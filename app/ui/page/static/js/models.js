@@ -124,6 +124,7 @@ function make() {
 }
 
 function update(card, each) {
+  const kinds = { speech: t("models.speech", "speech"), picture: t("models.picture", "pictures"), hearing: t("models.hearing", "hearing") };
   const move = moves.get(each.id), open = move && move.state !== "done";
   text(card.querySelector("h3"), each.title);
   const fit = card.querySelector(".h-fit");
@@ -135,7 +136,7 @@ function update(card, each) {
   text(card.querySelector(".h-because"), each.fit ? sentences([each.fit.sentence, ...each.fit.cures]) : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
   list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
   const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
-  text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, whole(each.licence), each.path].filter(Boolean).join(" · "));
+  text(card.querySelector(".h-size"), [kinds[each.kind], sizes, whole(each.licence), each.path].filter(Boolean).join(" · "));
   const share = card.querySelector(".h-share"), done = move ? (100 * move.done_bytes) / Math.max(1, move.total_bytes) : 0;
   share.hidden = !open;
   share.firstElementChild.style.width = `${done}%`;

@@ -1,0 +1,1 @@
+"""Recognisers in torch: loaded as a plan says, and what they hear."""

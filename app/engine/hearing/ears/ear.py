@@ -1,0 +1,110 @@
+"""Load a recogniser from a local folder, and hear sounds with it: stretch by stretch, word by word."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from tokenizers import Tokenizer
+
+from app.base.bounded_json import read_json
+from app.base.sentence import Sentence
+from app.compat.machine import meter
+from app.compat.planning.types import Plan
+from app.engine.hearing.alignment import tighten
+from app.engine.hearing.ears import encoder_decoder
+from app.engine.hearing.heard import Heard, Word, store
+from app.engine.hearing.pieces import cut_pieces
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Step, Stopped
+from app.engine.jobs.tasks import Hear
+from app.engine.models import model_folder
+from app.engine.models.loading.loaded import same_placement
+from app.engine.models.loading.voice_parts import device_for, explaining, load_part, split_plan
+from app.engine.models.model import Model
+from app.engine.models.on_disk import Located
+from app.engine.models.tokenizer_facts import judge_tokenizer
+from app.engine.speech.sound.sound import Samples, measure_seconds, read, resample
+
+if TYPE_CHECKING:
+    from app.compat.attention.seam import Seam
+
+RATE: Final = 16_000
+"""Of the sound that all of them hear."""
+
+
+class Listener(Protocol):
+    """A loaded family of recognisers."""
+
+    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Word]]:
+        """Return the words in a stretch of sound of less than half a minute, and those of a text that is meant to be said in it, each with how
+        likely it is there; none of these where there is no text, nobody speaks, or it is too long."""
+
+
+class Ear:
+    """A loaded recogniser; one task at a time."""
+
+    def __init__(self, listener: Listener, plan: Plan, notes: tuple[Sentence, ...], name: str) -> None:
+        self.notes, self._listener, self._plan, self._name = notes, listener, plan, name
+
+    def run(self, task: Hear, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
+        """Hear each sound, and store what is heard as soon as it is; the last event is Finished or Stopped."""
+        began_s, done_s = time.monotonic(), 0.0
+        total_s = sum(measure_seconds(Path(path)) for path in task.sounds)
+        for path, text, target in zip(task.sounds, task.texts or [""] * len(task.sounds), task.stores, strict=True):
+            samples, rate = read(Path(path))
+            words, meant = list[Word](), list[Word]()
+            for reached_s, more, known in self.hear(samples, rate, text):
+                words, meant = words + more, meant + known
+                elapsed_s = time.monotonic() - began_s
+                speed = (done_s + reached_s) / elapsed_s
+                left_s = max(0.0, total_s - done_s - reached_s)
+                yield Step(math.floor(done_s + reached_s), math.ceil(total_s), speed, "seconds", left_s / speed, meter.read())
+                if control.stopped:
+                    yield Stopped((), elapsed_s)
+                    return
+            done_s += len(samples) / rate
+            store(Heard(tuple(words), tuple(meant), len(samples) / rate, self._name), Path(target))
+        elapsed_s = time.monotonic() - began_s
+        yield Finished(task.stores, elapsed_s, done_s / max(elapsed_s, 1e-6), "seconds", meter.read().highest_bytes, done_s)
+
+    def hear(self, samples: Samples, rate: int, text: str = "") -> Iterator[tuple[float, list[Word], list[Word]]]:
+        """Yield for each stretch how many seconds are heard, and its words; where all is one stretch, those of a text that is meant, too."""
+        heard = resample(samples, rate, RATE)
+        pieces = cut_pieces(heard, RATE)
+        for begin, end in pieces:
+            piece, after_s = heard[begin:end], begin / RATE
+            words, meant = (
+                [replace(each, begin_s=each.begin_s + after_s, end_s=each.end_s + after_s) for each in tighten(found, piece, RATE)]
+                for found in self._listener.hear(piece, text if len(pieces) == 1 else "")
+            )
+            yield end / RATE, words, meant
+
+    def adapt(self, plan: Plan) -> bool:
+        """Tell whether the weights need not be loaded again."""
+        return same_placement(self._plan, plan)
+
+    def close(self) -> None:
+        del self._listener
+
+
+def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Ear:
+    return load(found.folder, plan, model.id)
+
+
+def load(folder: Path, plan: Plan, name: str) -> Ear:
+    """Load the recogniser in `folder`, of one of the families of `encoder_decoder`."""
+    model_folder.check_part(folder, folder)
+    judge_tokenizer(folder)
+    how, _ = split_plan(plan)
+    family = encoder_decoder.FAMILIES[read_json(folder / "config.json")["model_type"]]
+    notes: list[Sentence] = []
+    model: Any = load_part(family.model, folder, plan, how, notes)
+    with explaining(folder):
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        listener = encoder_decoder.EncoderDecoder(family, model, tokenizer, folder, device_for(plan, how))
+    return Ear(listener, plan, tuple(notes), name)

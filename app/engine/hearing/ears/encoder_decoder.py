@@ -1,0 +1,207 @@
+"""Hear with an encoder and a decoder, Whisper or Moonshine: token by token, the likeliest; when, by what its cross attention looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from transformers import MoonshineForConditionalGeneration, WhisperFeatureExtractor, WhisperForConditionalGeneration
+
+from app.base.bounded_json import read_json
+from app.engine.hearing.alignment import Weights, align, find_loud, make_words
+from app.engine.hearing.heard import Word
+from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.speech.sound.sound import Samples
+
+RATE: Final = 16_000
+TOKENS_PER_S, TOKENS_LEAST = 10.0, 16
+"""More than anybody says: a recogniser that goes on repeats itself."""
+SEVERAL_LANGUAGES: Final = 51_865
+"""Whisper's words, where they are not those of English alone."""
+SILENT: Final = 0.6
+"""How likely Whisper must find it that nobody speaks; then it makes words up."""
+PROMPT_MOST: Final = 4
+"""Tokens with which Whisper begins: that it does, the language, what to write, and that it writes no times."""
+PAD_S: Final = 0.2
+"""Of silence around what Moonshine hears: it loses words at the very edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    model: Any
+    places_per_s: float
+    """Of the encoder's output."""
+    features: Callable[[Samples, Any], torch.Tensor]
+    """What the encoder hears, by the model's config."""
+    pad_s: float
+    """Of silence put before and after a stretch."""
+    most: str
+    """The config's name for the tokens that a decoder writes at most."""
+
+
+def make_mel(samples: Samples, config: Any) -> torch.Tensor:
+    kind: Any = WhisperFeatureExtractor
+    extract = kind(feature_size=config.num_mel_bins)
+    found: torch.Tensor = extract(samples, sampling_rate=RATE, return_tensors="pt").input_features
+    return found
+
+
+FAMILIES: Final = {
+    "whisper": Family(WhisperForConditionalGeneration, 50.0, make_mel, 0.0, "max_target_positions"),
+    "moonshine": Family(
+        MoonshineForConditionalGeneration, RATE / 384, lambda samples, _: torch.from_numpy(samples)[None], PAD_S, "max_position_embeddings"
+    ),
+}
+"""By the `model_type` of a folder's config.json."""
+
+
+class EncoderDecoder:
+    def __init__(self, family: Family, model: Any, tokenizer: Any, folder: Path, device: str) -> None:
+        self._family, self._model, self._tokenizer, self._device = family, model, tokenizer, device
+        self._begin, self._end = int(model.config.decoder_start_token_id), int(model.config.eos_token_id)
+        self._orders = _Orders.find(tokenizer, model.config)
+        self._heads = _read_heads(folder, model)
+        self._most = int(getattr(model.config, family.most)) - PROMPT_MOST - 1
+
+    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Word]]:
+        seconds = len(samples) / RATE
+        with torch.inference_mode():
+            encoded = self._encode(samples)
+            prompt = self._choose_prompt(encoded)
+            if not prompt:
+                return [], []
+            tokens, sure = self._write(encoded, prompt, seconds)
+            meant: list[int] = self._tokenizer.encode(f" {text.strip()}", add_special_tokens=False).ids if text.strip() else []
+            known = self._time(encoded, prompt, meant, [], samples) if len(meant) <= self._most else []
+            return self._time(encoded, prompt, tokens, sure, samples), known
+
+    def _choose_prompt(self, encoded: Any) -> list[int]:
+        """Return what the decoder begins with; nothing where Whisper finds that nobody speaks."""
+        orders = self._orders
+        if orders is None:
+            return [self._begin]
+        told = self._model(encoder_outputs=encoded, decoder_input_ids=torch.tensor([[self._begin]], device=self._device), use_cache=False)
+        likely = told.logits[0, -1].float().softmax(-1)
+        if float(likely[orders.nobody]) > SILENT:
+            return []
+        if not orders.languages:
+            return [self._begin, orders.plain]
+        language = int(likely[list(orders.languages)].argmax())
+        return [self._begin, orders.languages[language], orders.transcribe, orders.plain]
+
+    def _encode(self, samples: Samples) -> Any:
+        padded = np.pad(samples, round(self._family.pad_s * RATE)).astype(np.float32)
+        features = self._family.features(padded, self._model.config).to(self._device, self._model.dtype)
+        return self._model.model.encoder(features)
+
+    def _write(self, encoded: Any, prompt: list[int], seconds: float) -> tuple[list[int], list[float]]:
+        """Return the likeliest tokens, and how likely each was."""
+        tokens, sure, cache = list[int](), list[float](), None
+        given = prompt
+        for step in range(min(self._most, TOKENS_LEAST + int(TOKENS_PER_S * seconds))):
+            told = self._model(
+                encoder_outputs=encoded, decoder_input_ids=torch.tensor([given], device=self._device), past_key_values=cache, use_cache=True
+            )
+            cache = told.past_key_values
+            likely = told.logits[0, -1].float().softmax(-1)
+            if not bool(likely[0].isfinite()):
+                raise NumbersBroke(step, "speech")
+            if self._orders is not None:
+                likely[self._end + 1 :] = 0.0
+            best = int(likely.argmax())
+            if best == self._end:
+                break
+            tokens.append(best)
+            sure.append(float(likely[best]))
+            given = [best]
+        return tokens, sure
+
+    def _time(self, encoded: Any, prompt: list[int], tokens: Sequence[int], sure: Sequence[float], samples: Samples) -> list[Word]:
+        """Write the tokens once more, all at once, and see where the decoder looks."""
+        if not tokens:
+            return []
+        given = torch.tensor([[*prompt, *tokens]], device=self._device)
+        with self._watching() as looks:
+            told = self._model(encoder_outputs=encoded, decoder_input_ids=given, use_cache=False)
+        if not sure:
+            likely = told.logits[0, len(prompt) - 1 : -1].float().softmax(-1)
+            sure = likely.gather(1, torch.tensor(tokens, device=likely.device)[:, None])[:, 0].tolist()
+        per_s = self._family.places_per_s
+        pad, loud = round(self._family.pad_s * per_s), find_loud(samples, RATE, per_s)
+        looked = self._gather(looks)[:, len(prompt) - 1 :, pad : pad + len(loud)]
+        times_s = [min(float(at) / per_s, len(samples) / RATE) for at in align(looked, loud[: looked.shape[2]])]
+        return make_words(tokens, lambda part: str(self._tokenizer.decode(list(part), skip_special_tokens=True)), times_s, sure)
+
+    @contextmanager
+    def _watching(self) -> Iterator[dict[tuple[int, str], torch.Tensor]]:
+        """Keep what each cross attention asks and is asked: attention itself returns no weights when it is quick."""
+        kept: dict[tuple[int, str], torch.Tensor] = {}
+
+        def keep(key: tuple[int, str]) -> Callable[..., None]:
+            return lambda _module, _given, made: kept.__setitem__(key, made)
+
+        layers = {layer for layer, _ in self._heads}
+        hooks = [
+            getattr(self._model.model.decoder.layers[layer].encoder_attn, name).register_forward_hook(keep((layer, name)))
+            for layer in layers
+            for name in ("q_proj", "k_proj")
+        ]
+        try:
+            yield kept
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _gather(self, looks: dict[tuple[int, str], torch.Tensor]) -> Weights:
+        made = []
+        for layer, head in self._heads:
+            attention = self._model.model.decoder.layers[layer].encoder_attn
+            queries, keys = (
+                looks[layer, name][0].float()[:, head * attention.head_dim :][:, : attention.head_dim] for name in ("q_proj", "k_proj")
+            )
+            made.append((queries @ keys.T * attention.head_dim**-0.5).softmax(-1).cpu().numpy())
+        return np.stack(made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Orders:
+    """Whisper's tokens that are no words."""
+
+    nobody: int
+    plain: int
+    """That no times are written."""
+    languages: tuple[int, ...]
+    """Those of one that hears several."""
+    transcribe: int
+
+    @classmethod
+    def find(cls, tokenizer: Any, config: Any) -> _Orders | None:
+        """Return those of a Whisper, older ones name some otherwise; None for another family."""
+        plain, transcribe, translate = (tokenizer.token_to_id(f"<|{name}|>") for name in ("notimestamps", "transcribe", "translate"))
+        nobody = next((id_ for name in ("nospeech", "nocaptions") if (id_ := tokenizer.token_to_id(f"<|{name}|>")) is not None), None)
+        if config.model_type != "whisper":
+            return None
+        if plain is None or transcribe is None or translate is None or nobody is None:
+            raise ValueError("tokenizer.json: not Whisper's")
+        several = config.vocab_size >= SEVERAL_LANGUAGES
+        languages = range(int(config.decoder_start_token_id) + 1, min(transcribe, translate)) if several else ()
+        return cls(nobody, plain, tuple(languages), transcribe)
+
+
+def _read_heads(folder: Path, model: Any) -> list[tuple[int, int]]:
+    """Return the heads that look where a word is said, as the makers name them; else all of the later layers."""
+    layers, heads = len(model.model.decoder.layers), _count_heads(model)
+    named = read_json(folder / "generation_config.json").get("alignment_heads") if (folder / "generation_config.json").is_file() else None
+    listed = [(each[0], each[1]) for each in named or () if isinstance(each, list) and len(each) == 2]
+    right = [(layer, head) for layer, head in listed if layer in range(layers) and head in range(heads)]
+    return right or [(layer, head) for layer in range(layers // 2, layers) for head in range(heads)]
+
+
+def _count_heads(model: Any) -> int:
+    attention = model.model.decoder.layers[0].encoder_attn
+    return int(attention.k_proj.out_features // attention.head_dim)

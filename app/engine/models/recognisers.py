@@ -1,0 +1,49 @@
+"""List the recognisers of speech that Hearth knows, rows like the catalog's. They make nothing, so no job names them. No torch, no network."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.base.sentence import say
+from app.compat.planning.types import ModelPart
+from app.engine.models.model import Attention, Model, Source
+
+_MB: Final = 1_000_000
+_FILES: Final = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+
+
+def _make_whisper(size: str, title: str, parameters: int, width: int, download_mb: int) -> Model:
+    """Whisper hears 30 s at a time, 1500 places of them in each layer of its encoder."""
+    return Model(
+        f"whisper-{size.replace('.', '-')}", "hearing", "whisper", title,
+        parts=(ModelPart("model", "speech", parameters),),
+        attention=Attention(width // 64, width // 64, 64, text_tokens=1500, keys=1500, causal=False),
+        source=Source(f"openai/whisper-{size}", _FILES, download_mb * _MB), licence="Apache-2.0", cache_bytes=width * 24_000,
+        note=say("catalog.whisper-english", "Hears English, and when each word is said.") if size.endswith(".en")
+        else say("catalog.whisper", "Hears nearly a hundred languages, and when each word is said."),
+    )  # fmt: skip
+
+
+def _make_moonshine(size: str, title: str, parameters: int, width: int, download_mb: int) -> Model:
+    """Moonshine's work follows the length of what it hears; a part of 30 s has 1250 places."""
+    return Model(
+        f"moonshine-{size}", "hearing", "moonshine", title,
+        parts=(ModelPart("model", "speech", parameters),),
+        attention=Attention(8, 8, width // 8, text_tokens=1250, keys=1250, causal=False),
+        source=Source(f"UsefulSensors/moonshine-{size}", _FILES, download_mb * _MB), licence="MIT", cache_bytes=width * 24_000,
+        note=say("catalog.moonshine", "Hears English. Quick with short sounds, but it tells less exactly than Whisper when each word is said."),
+    )  # fmt: skip
+
+
+RECOGNISERS: Final[tuple[Model, ...]] = (
+    _make_whisper("base.en", "Whisper base (English)", 72_593_408, 512, 293),
+    _make_whisper("tiny.en", "Whisper tiny (English)", 37_760_256, 384, 154),
+    _make_whisper("small", "Whisper small", 241_734_912, 768, 970),
+    _make_moonshine("base", "Moonshine base", 61_513_920, 416, 248),
+    _make_moonshine("tiny", "Moonshine tiny", 27_092_736, 288, 111),
+)
+
+OFFERED: Final = "whisper-base-en"
+"""What is offered where none is installed: it hears well enough to judge a voice, and is not large."""
+BEST: Final = ("whisper-small", "whisper-base-en", "moonshine-base", "whisper-tiny-en", "moonshine-tiny")
+"""The one used when none is named: the first installed one."""
