@@ -99,8 +99,8 @@ def read_text(given: str | None, file: Path | None) -> str:
         ) from fault
 
 
-def run_job(request: Request, args: argparse.Namespace) -> int:
-    """Run a request through the keeper, as the window does, and return the exit code."""
+def run_job(request: Request, args: argparse.Namespace, use: Callable[[Path], None] | None = None) -> int:
+    """Run a request through the keeper, as the window does, and return the exit code. `use` gets each result's file."""
     choice, chunk = choose_by_hand(args), read_chunk(paths.home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
     if args.output is not None:
         output_file.check_writable(args.output, request)
@@ -112,6 +112,8 @@ def run_job(request: Request, args: argparse.Namespace) -> int:
         end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), show)
     finally:
         keeper.close()
+    for file in end.files if use is not None else ():
+        use(Path(file))
     outputs = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
     written = [write_result(Path(file), path) for file, path in zip(end.files, outputs, strict=True)]
     for path in written:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from app.base.paths import Home
 from app.base.regular_file import open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.cli.job import add_job_options, read_settings, read_text, run_job
+from app.cli import output_file
+from app.cli.job import add_job_options, read_settings, read_text, run_job, write_result
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
 from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.book.read_book import read_book
+from app.engine.speech.text import subtitles
 from app.engine.speech.text.voices import list_offered_voices
 
 
@@ -28,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
+    parser.add_argument("--subtitles", type=Path, metavar="FILE", help="write when each sentence is said to this .srt or .vtt")
     add_job_options(parser, SPEECH)
 
 
@@ -36,7 +40,22 @@ def main(args: argparse.Namespace) -> int:
     voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model) if args.voice else DIA)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
-    return run_job(SpeechRequest(read_script(args.text, args.file), args.model, voice, **asked), args)
+    request = SpeechRequest(read_script(args.text, args.file), args.model, voice, **asked)
+    if args.subtitles is None:
+        return run_job(request, args)
+    wanted = next((each for each in subtitles.FORMATS if args.subtitles.suffix.lower() == f".{each}"), None)
+    if wanted is None:
+        raise Trouble(say("speak.subtitles", "{path} is no name of subtitles. End it with .srt or .vtt.", path=str(args.subtitles)))
+    output_file.check_writable(args.subtitles, request)
+    return run_job(request, args, lambda file: write_subtitles(file, args.subtitles, wanted))
+
+
+def write_subtitles(file: Path, path: Path, wanted: subtitles.Format) -> None:
+    """Write when each sentence of a result is said."""
+    with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
+        made = Path(folder, path.name)
+        made.write_text(subtitles.write(subtitles.read_cues(file), wanted), "utf-8")
+        write_result(made, path)
 
 
 def read_script(given: str | None, file: Path | None) -> str:

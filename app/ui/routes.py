@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 import anyio
 from pydantic import Field
@@ -24,10 +25,12 @@ from app.base.paths import assets
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import KindName, to_json
 from app.engine.keeper.recovery import fail_start
 from app.engine.kinds import is_heard
 from app.engine.speech.sound.recode import recode
+from app.engine.speech.text import subtitles
 from app.ui import start_failure
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
@@ -188,6 +191,8 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
         found = desk.jobs.find_creation(asked.id, who(request))
     except Trouble:
         return Response(status_code=404)
+    if (wanted := next((each for each in subtitles.FORMATS if each == asked.format), None)) is not None:
+        return send_subtitles(found, wanted)
     if not (asked.format and is_heard(found.kind)):
         return send_file(found.path, download=asked.download is not None)
     folder = desk.make_upload_folder()
@@ -198,6 +203,15 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
         raise
     answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return answer
+
+
+def send_subtitles(found: Creation, wanted: subtitles.Format) -> Response:
+    """Send when each sentence of a creation is said."""
+    cues = subtitles.read_cues(found.path) if is_heard(found.kind) else []
+    if not cues:
+        return Response(status_code=404)
+    named = f"attachment; filename*=UTF-8''{quote(found.path.with_suffix(f'.{wanted}').name)}"
+    return Response(subtitles.write(cues, wanted), media_type=subtitles.MEDIA[wanted], headers={"Content-Disposition": named})
 
 
 def send_contact_sheet(desk: Desk, request: Request) -> Response:

@@ -26,7 +26,7 @@ from app.engine.models.on_disk import find_limits, read_voice_limits
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.sound import arrived, join_sound, sound, spoken_parts
 from app.engine.speech.sound.join_sound import Finish, Segment
-from app.engine.speech.text import script, voices
+from app.engine.speech.text import script, subtitles, voices
 from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.turns import ScriptPart
@@ -152,10 +152,13 @@ def join_parts(
     parsed: ParsedScript, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
 ) -> tuple[tuple[str, ...], float]:
     """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the seed that was drawn."""
-    segments = [Segment(SPOKEN.shown(folder, place), parsed.parts[place].pause_before_s) for place in sorted(places)]
+    parts, files = [parsed.parts[place] for place in sorted(places)], [SPOKEN.shown(folder, place) for place in sorted(places)]
+    segments = [Segment(file, part.pause_before_s) for file, part in zip(files, parts, strict=True)]
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
     file = target / SpeechKind().name_result(request)
-    return (str(file),), join_sound.join(segments, file, finish, to_json(replace(request, seed=draw_seed(request, folder))))
+    settings = to_json(replace(request, seed=draw_seed(request, folder)))
+    told = subtitles.add_to(settings, subtitles.list_cues(parts, files, request.speed), request.format)
+    return (str(file),), join_sound.join(segments, file, finish, told)
 
 
 def as_script(request: Request) -> SpeechRequest | None:

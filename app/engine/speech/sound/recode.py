@@ -19,6 +19,8 @@ def recode(kept: Creation, wanted: str, folder: Path) -> Path:
     samples, rate = sound.read(kept.path)
     target_rate = sound.choose_rate(wanted, rate)
     settings = {**kept.settings, "format": wanted}
+    told = settings | {sound.CUES: (sound.read_tag(kept.path) or {}).get(sound.CUES, [])}
+    settings = told if sound.has_room_for(told, wanted) else settings
     target = folder / f"{kept.path.stem}.{wanted}"
     with sound.replacing(target) as unfinished, sound.open_writer(unfinished, wanted, target_rate, settings) as file:
         file.write(np.clip(sound.resample(samples, rate, target_rate), -1, 1))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import soundfile
@@ -51,6 +51,8 @@ CHUNKS_MOST, TAG_MOST_BYTES = 1000, 8 << 20
 """Parts of a WAV that are walked over to find its settings, and how long these may be, also once unpacked."""
 
 
+CUES: Final = "cues"
+"""The name under which a result's tag holds when each sentence is said, beside the settings."""
 BLOCK_FRAMES, MP3_FRAMES = 1 << 16, 1 << 24
 """How much is decoded at once. An MP3 has two channels and 48,000 Hz at most, and a new block of it begins a little differently."""
 RATE_KEPT_MOST, RATE_KEPT = 96_000, 48_000
@@ -228,6 +230,14 @@ def _make_entry(name: bytes, words: str) -> bytes:
 
 def read_settings(path: Path) -> dict[str, Any] | None:
     """Return the settings stored by `open_writer` or `tag_wav`; None if Hearth did not make the file."""
+    settings = read_tag(path)
+    if settings is not None:
+        settings.pop(CUES, None)
+    return settings
+
+
+def read_tag(path: Path) -> dict[str, Any] | None:
+    """Return all that is stored with the settings."""
     try:
         comment = _read_wav_comment(path) if path.suffix.lower() == ".wav" else _read_comment(path)
         if comment.startswith("zlib:"):

@@ -199,6 +199,12 @@ function update(card, each) {
     save.href = `${each.url}?download=1`;
     text(save, t("shelf.download", "Download"));
     does.append(save);
+    for (const format of each.subtitles ? ["srt", "vtt"] : []) {
+      const file = el(`<a class="h-chip" download></a>`);
+      file.href = `${each.url}?format=${format}`;
+      text(file, t("shelf.subtitles", "Subtitles ({format})", { format: format.toUpperCase() }));
+      does.append(file);
+    }
     if (each.kind === "picture") add(t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each)));
   }
   if (!owner()) return;

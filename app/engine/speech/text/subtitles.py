@@ -1,0 +1,119 @@
+"""Subtitles of a script's sound: when each sentence is said, known from its parts and their pauses, as SRT and WebVTT. A result's file holds them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from app.base.stored_json import is_right
+from app.engine.speech.sound import join_sound, sound
+from app.engine.speech.text.sentences import split_sentences
+from app.engine.speech.text.turn_ends import find_turn_ends
+from app.engine.speech.text.turns import ScriptPart, Turn
+
+Format = Literal["srt", "vtt"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+MEDIA: Final = {"srt": "application/x-subrip", "vtt": "text/vtt"}
+LINE_MOST: Final = 42
+"""Letters of a line, of which two are shown at once; a longer sentence is shown bit by bit."""
+_TAGGED: Final = re.compile(r"\[S\d+\] ?")
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    begin_s: float
+    end_s: float
+    text: str
+
+
+class StoredCue(TypedDict):
+    begin: float
+    end: float
+    text: str
+
+
+_STORED: Final = TypeAdapter(list[StoredCue])
+
+
+def list_cues(parts: Sequence[ScriptPart], files: Sequence[Path], speed: float) -> list[Cue]:
+    """List the sentences of these parts with their times in the sound that `join` makes of their files."""
+    cues, at_s = list[Cue](), 0.0
+    for place, (part, file) in enumerate(zip(parts, files, strict=True)):
+        samples, rate = join_sound.read_spoken(file)
+        lasts_s = len(samples) / rate
+        if part.pause_before_s > 0:
+            at_s += part.pause_before_s + (0.0 if place else join_sound.FADE_S)
+        elif place:
+            at_s -= join_sound.FADE_S  # it fades in over the end of the one before
+        turns = [Turn(turn.speaker, each) for turn in part.turns for each in split_sentences(turn.text)]
+        ends = find_turn_ends(samples, rate, turns, lasts_s) if len(turns) > 1 else ()
+        times_s = [0.0, *(end / rate for end in ends), *[lasts_s] * (len(turns) - len(ends))]
+        spans_s = [(at_s + begin / speed, at_s + end / speed) for begin, end in pairwise(times_s)]
+        cues += [Cue(*span, turn.text) for span, turn in zip(spans_s, turns, strict=True)]
+        at_s += lasts_s / speed
+    return cues
+
+
+def add_to(settings: dict[str, Any], cues: Sequence[Cue], coding: str) -> dict[str, Any]:
+    """Return a result's settings with its cues, where its format has room for them."""
+    both = settings | {sound.CUES: [{"begin": round(cue.begin_s, 3), "end": round(cue.end_s, 3), "text": cue.text} for cue in cues]}
+    return both if sound.has_room_for(both, coding) else settings
+
+
+def read_cues(path: Path) -> list[Cue]:
+    """Read the cues that a result's file holds; none if it is an earlier Hearth's or another program's."""
+    stored = (sound.read_tag(path) or {}).get(sound.CUES)
+    return [Cue(each["begin"], each["end"], each["text"]) for each in stored] if is_right(_STORED, stored) else []
+
+
+def write(cues: Sequence[Cue], wanted: Format) -> str:
+    """Return the cues as a file of this format."""
+    shown = [piece for cue in cues for piece in split_long(cue)]
+    if wanted == "srt":
+        return "".join(
+            f"{number}\n{_word_time(cue.begin_s, ',')} --> {_word_time(cue.end_s, ',')}\n{cue.text}\n\n"
+            for number, cue in enumerate(shown, 1)
+        )
+    written = (
+        f"{_word_time(cue.begin_s, '.')} --> {_word_time(cue.end_s, '.')}\n{html.escape(cue.text, quote=False)}\n\n" for cue in shown
+    )
+    return "WEBVTT\n\n" + "".join(written)
+
+
+def split_long(cue: Cue) -> list[Cue]:
+    """Split what two lines do not hold, at blanks; each piece lasts as long as its letters take."""
+    text = " ".join(_TAGGED.sub("", cue.text).split())
+    pieces, most = [""], -(-len(text) // -(-len(text) // (2 * LINE_MOST) or 1))
+    for word in text.split():
+        if pieces[-1] and len(pieces[-1]) + len(word) + 1 > max(most, LINE_MOST) + LINE_MOST // 2:
+            pieces.append("")
+        pieces[-1] += f" {word}" if pieces[-1] else word
+    letters, made, begin_s = sum(map(len, pieces)) or 1, [], cue.begin_s
+    for piece in pieces:
+        end_s = begin_s + (cue.end_s - cue.begin_s) * len(piece) / letters
+        made.append(Cue(begin_s, end_s, _break_line(piece)))
+        begin_s = end_s
+    return made
+
+
+def _break_line(text: str) -> str:
+    """Break a text into two lines of about one length, if one does not hold it."""
+    if len(text) <= LINE_MOST:
+        return text
+    places = [found.start() for found in re.finditer(" ", text)]
+    middle = min(places, key=lambda place: abs(2 * place - len(text)), default=0)
+    return f"{text[:middle]}\n{text[middle + 1 :]}" if middle else text
+
+
+def _word_time(seconds: float, mark: str) -> str:
+    thousandths = max(0, round(seconds * 1000))
+    minutes, left = divmod(thousandths, 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{left // 1000:02d}{mark}{left % 1000:03d}"

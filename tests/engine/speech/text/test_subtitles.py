@@ -1,0 +1,77 @@
+"""Subtitles of what was spoken: exact between parts, in their pauses within one; whole sentences in every format that has room."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.engine.jobs.request import SpeechRequest, from_json
+from app.engine.speech.kind import join_parts
+from app.engine.speech.sound import sound, spoken_parts
+from app.engine.speech.sound.spoken_parts import SpokenPart
+from app.engine.speech.text import subtitles
+from app.engine.speech.text.script import parse_script
+from app.engine.speech.text.subtitles import Cue
+
+RATE = 16_000
+SCRIPT = "[S1] One. Two comes here after it. (pause 1s) [S1] Three & four."
+SOUNDS_S = ((0.5, 0.4, 1.6), (0.8,))
+"""Of each part: sound, a pause, sound."""
+
+
+def speak(folder: Path, request: SpeechRequest) -> tuple[Path, float]:
+    """Save noise as the parts of a script, and join them."""
+    parsed = parse_script(request.text)
+    assert len(parsed.parts) == len(SOUNDS_S), [part.text for part in parsed.parts]
+    for place, (part, times_s) in enumerate(zip(parsed.parts, SOUNDS_S, strict=True)):
+        rng = np.random.default_rng(place)
+        pieces = [rng.normal(0, 0.1 * (at % 2 == 0), int(time_s * RATE)) for at, time_s in enumerate(times_s)]
+        samples = np.concatenate(pieces).astype(np.float32)
+        path = folder / f"part-{place:03d}.wav"
+        spoken_parts.save(SpokenPart(part.text, 1, "", len(samples) / RATE, True, None, path), samples, RATE)
+    (file,), seconds = join_parts(parsed, request, folder, range(len(parsed.parts)), folder)
+    return Path(file), seconds
+
+
+@pytest.mark.parametrize(("coding", "speed"), [("wav", 1.0), ("flac", 1.0), ("mp3", 1.0), ("ogg", 1.0), ("opus", 1.0), ("wav", 1.25)])
+def test_sentences_are_where_they_are_heard(coding: str, speed: float, tmp_path: Path) -> None:
+    file, seconds = speak(tmp_path, SpeechRequest(SCRIPT, seed=1, speed=speed, format=coding))
+    first, second, third = subtitles.read_cues(file)
+    assert [each.text for each in (first, second, third)] == ["One.", "Two comes here after it.", "Three & four."]
+    samples, rate = sound.read(file)
+    assert len(samples) / rate == pytest.approx(seconds, abs=0.1)
+    at = int(first.end_s * rate)
+    assert np.abs(samples[at - rate // 50 : at + rate // 50]).max() < 0.02, "between two sentences it is still"
+    quiet = samples[int((second.end_s + 0.05) * rate) : int((third.begin_s - 0.05) * rate)]
+    assert len(quiet) / rate == pytest.approx(0.9, abs=0.03) and np.abs(quiet).max() < 0.02, "the pause that the script has"
+    begun = samples[int(third.begin_s * rate) : int((third.begin_s + 0.1) * rate)]
+    assert np.abs(begun).max() > 0.05 and third.end_s == pytest.approx(seconds - 0.3, abs=0.05)
+    settings = sound.read_settings(file)
+    assert settings is not None and from_json(settings).words == SCRIPT, "the cues are no setting"
+
+
+def test_a_file_without_room_keeps_its_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sound, "has_room_for", lambda settings, _: sound.CUES not in settings)
+    file, _ = speak(tmp_path, SpeechRequest(SCRIPT, seed=1, format="opus"))
+    assert subtitles.read_cues(file) == [] and sound.read_settings(file) is not None
+
+
+def test_both_formats() -> None:
+    cues = [Cue(0.0, 1.2345, "One & <two>."), Cue(3661.5, 3662.0, "[S2] Three.")]
+    assert subtitles.write(cues, "srt") == "1\n00:00:00,000 --> 00:00:01,234\nOne & <two>.\n\n2\n01:01:01,500 --> 01:01:02,000\nThree.\n\n"
+    assert subtitles.write(cues, "vtt") == (
+        "WEBVTT\n\n00:00:00.000 --> 00:00:01.234\nOne &amp; &lt;two&gt;.\n\n01:01:01.500 --> 01:01:02.000\nThree.\n\n"
+    )
+
+
+def test_a_long_sentence_is_shown_bit_by_bit() -> None:
+    text = " ".join(f"word{place}" for place in range(40))
+    pieces = subtitles.split_long(Cue(2.0, 12.0, text))
+    assert len(pieces) > 2 and " ".join(piece.text.replace("\n", " ") for piece in pieces) == text
+    assert pieces[0].begin_s == 2.0 and pieces[-1].end_s == pytest.approx(12.0)
+    assert all(before.end_s == after.begin_s for before, after in pairwise(pieces))
+    assert all(len(line) <= 1.6 * subtitles.LINE_MOST for piece in pieces for line in piece.text.split("\n"))
+    assert all(piece.text.count("\n") <= 1 for piece in pieces)
