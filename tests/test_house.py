@@ -18,7 +18,7 @@ from tests.support.source_trees import tree_of
 FILES = sorted(path for folder in ("app", "bench") for path in (TOP / folder).rglob("*.py") if "node_modules" not in path.parts)
 NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 COMPUTE = (
-    "app.compat.attention", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
+    "app.compat.attention", "app.compat.kernels", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
     "app.engine.session", "app.engine.hearing.ears", "app.engine.speech.run", *(family.package for family in FAMILIES.values()),
     "bench.cases", "bench.full_size", "bench.speech_rows",
 )  # fmt: skip
