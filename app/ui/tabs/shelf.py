@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +23,9 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.owners import is_guest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.kinds import is_heard
-from app.engine.models.catalog import name_model
+from app.engine.models.catalog import find_credit, name_model
 from app.engine.models.model_names import word_name
+from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.text.subtitles import read_cues
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
@@ -36,6 +37,8 @@ from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
 ZIP_MOST: Final = 500
+CHAPTER_LETTERS: Final = 80
+TAG: Final = re.compile(r"\[S\d\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
 OF_THE_MACHINE: Final = {"title": "", "speed": "", "highest": 0, "maker": ""}
 """What a guest is not told of their own creations."""
@@ -68,6 +71,7 @@ class ActAsked(Asked):
 
 class ExportAsked(Asked):
     ids: str = ""
+    audiobook: str | None = None
 
 
 def search_route(desk: Desk) -> Route:
@@ -124,12 +128,38 @@ def empty_bin(desk: Desk, request: Request) -> Response:
 
 
 def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
-    """Send the selected creations as one zip, deleted once it is sent."""
+    """Send the selected creations as one zip or, of speech, one audiobook; it is deleted once it is sent."""
     ids = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)]
-    target = desk.make_upload_folder() / "hearth.zip"
-    desk.keeper.shelf.export(ids, target)
+    target = desk.make_upload_folder() / ("hearth.zip" if asked.audiobook is None else "audiobook.m4b")
+    try:
+        if asked.audiobook is None:
+            desk.keeper.shelf.export(ids, target)
+        else:
+            export_audiobook(desk, ids, target)
+    except BaseException:
+        shutil.rmtree(target.parent, ignore_errors=True)
+        raise
     clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
-    return FileResponse(target, filename="hearth.zip", background=clean_up)
+    return FileResponse(target, filename=target.name, background=clean_up)
+
+
+def export_audiobook(desk: Desk, ids: Iterable[int], target: Path) -> None:
+    """Join spoken creations in the order they were made, each a chapter; the open book lends its title, author and cover."""
+    spoken = sorted(
+        (each for each in map(desk.keeper.shelf.get, ids) if is_heard(each.kind) and each.path.is_file()), key=lambda each: each.id
+    )
+    if not spoken:
+        raise Trouble(say("shelf.no-chapters", "Nothing spoken is selected. Select the chapters of the audiobook."))
+    chapters = [Spoken(name_chapter(each.text), each.path) for each in spoken]
+    book = desk.book.book
+    credit = ", ".join(dict.fromkeys(filter(None, (find_credit(each.model) for each in spoken))))
+    labels = Labels(book.title, book.author, credit, book.cover) if book else Labels(chapters[0].title, credit=credit)
+    write_audiobook(chapters, labels, target)
+
+
+def name_chapter(script: str) -> str:
+    """Name a chapter by the first line of its script."""
+    return TAG.sub("", script.strip().partition("\n")[0]).strip()[:CHAPTER_LETTERS]
 
 
 def machine_text(creation: Creation, spoken: Language) -> str:

@@ -35,6 +35,8 @@ class Book:
     author: str = ""
     language: str = ""
     """As the book itself says, "en-GB" say."""
+    cover: bytes = b""
+    """A picture as it lies in the file, not looked at yet."""
 
 
 def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:

@@ -16,7 +16,7 @@ from app.engine.speech.book.book import Book, Chapter, finish_book
 from app.engine.speech.book.flowing_text import Page, read_page
 from app.engine.speech.book.markup import Tag, decode_markup, list_tokens
 
-PAGE_MOST_BYTES: Final = 20_000_000
+PAGE_MOST_BYTES, COVER_MOST_BYTES = 20_000_000, 10_000_000
 _RIGHTS: Final = ("META-INF/rights.xml", "META-INF/sinf.xml", "META-INF/license.lcpl")
 """Of Adobe, Apple and Readium."""
 _FONTS_ONLY: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
@@ -34,6 +34,8 @@ class _Package:
     """Paths in the archive by their ids."""
     contents: tuple[str, bool] = ("", False)
     """Path of the table of contents, and whether it is of EPUB 3."""
+    cover: str = ""
+    """A path; of EPUB 2 an id."""
     spine: list[str] = field(default_factory=list)
     """Paths in their order."""
 
@@ -43,7 +45,7 @@ def read_epub(archive: Archive, name: str) -> Book:
     package = _read_package(archive)
     labels = _read_contents(archive, *package.contents) if package.contents[0] in archive.names else {}
     words = package.words
-    book = Book((), words.get("title", ""), words.get("creator", ""), words.get("language", ""))
+    book = Book((), words.get("title", ""), words.get("creator", ""), words.get("language", ""), _read_cover(archive, package))
     return finish_book(book, _list_chapters(archive, package.spine, labels))
 
 
@@ -82,8 +84,13 @@ def _read_package(archive: Archive) -> _Package:
         if token.name == "item" and token.opens:
             place = _join(package.folder, token.get("href"))
             package.files[token.get("id")] = place
-            if "nav" in token.get("properties").split():
+            properties = token.get("properties").split()
+            if "nav" in properties:
                 package.contents = place, True
+            elif "cover-image" in properties:
+                package.cover = place
+        elif token.name == "meta" and token.get("name") == "cover":
+            package.cover = package.cover or token.get("content")
         elif token.name == "spine" and token.opens:
             listed = token.get("toc")
         elif token.name == "itemref" and token.opens and token.get("linear") != "no":
@@ -92,6 +99,15 @@ def _read_package(archive: Archive) -> _Package:
         package.contents = package.files.get(listed, ""), False
     package.spine = [package.files[each] for each in dict.fromkeys(ids) if each in package.files]
     return package
+
+
+def _read_cover(archive: Archive, package: _Package) -> bytes:
+    """Return the cover's picture; nothing where there is none, or one that is damaged or large: the words are what counts."""
+    path = package.files.get(package.cover, package.cover)
+    try:
+        return archive.read(path, COVER_MOST_BYTES) if path in archive.names else b""
+    except OSError:
+        return b""
 
 
 def _join(folder: str, href: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,17 @@ def test_a_page_elsewhere_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret.xhtml").write_text("<p>secret</p>")
     book = read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE, "../../secret.xhtml": "<p>inside the archive</p>"}, None), "x")
     assert "secret" not in "".join(each.script for each in book.chapters)
+
+
+@pytest.mark.parametrize(
+    "mark", ['<item id="c" href="c.png" properties="cover-image"/>', '<meta name="cover" content="c"/><item id="c" href="c.png"/>']
+)
+def test_a_cover_comes_along_however_it_is_marked(mark: str, tmp_path: Path) -> None:
+    path = save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, **{"OEBPS/c.png": "a picture"})
+    assert read_book(path, "x").cover == b""
+    package = "OEBPS/content.opf"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "y", "w") as new:
+        for each in old.namelist():
+            words = old.read(each)
+            new.writestr(each, words.replace(b"<manifest>", b"<manifest>" + mark.encode()) if each == package else words)
+    assert read_book(tmp_path / "y", "x").cover == b"a picture"

@@ -9,7 +9,7 @@ import { gb, size, t, time } from "./words.js";
 
 const WAIT_MS = 180;
 const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
-const picked = new Set();
+const picked = new Map(); // id -> kind
 let deleted = []; // ids since the tab was opened; Undo restores them all
 let timer = 0, /** @type {View} */ page = null, seen = "";
 
@@ -38,7 +38,7 @@ const later = () => {
 function frame(element) {
   element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
     <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
-    <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-empty-bin" hidden></button></div>
+    <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-empty-bin" hidden></button></div>
     <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
@@ -57,6 +57,7 @@ function frame(element) {
   favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
   bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
   for (const each of [models, favourite.parentElement, bin.parentElement]) each.hidden = !owner();
+  element.querySelector(".h-audiobook").addEventListener("click", saveAudiobook);
   const empty = element.querySelector(".h-empty-bin");
   empty.addEventListener("click", async () => {
     if (!(await sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
@@ -144,8 +145,27 @@ function draw() {
 function zip() {
   const link = document.querySelector("#h-shelf .h-zip");
   link.hidden = !picked.size;
-  link.href = `hearth/export?ids=${[...picked].join()}`;
+  link.href = `hearth/export?ids=${[...picked.keys()].join()}`;
   text(link, t("shelf.export", "Export {n} as a zip", { n: picked.size }));
+  const book = document.querySelector("#h-shelf .h-audiobook");
+  book.hidden = !picked.size || [...picked.values()].some((kind) => kind !== "speech");
+  text(book, t("shelf.audiobook", "Save as an audiobook"));
+}
+
+// Joining takes a while, and may need an extra: a link could say neither.
+async function saveAudiobook({ target }) {
+  target.disabled = true;
+  await tell({ ok: true, json: async () => ({}) });
+  text(target, t("shelf.joining", "Joining\u2026"));
+  const answer = await fetch(`hearth/export?audiobook=1&ids=${[...picked.keys()].join()}`, { credentials: "same-origin" });
+  if (answer.ok) {
+    const link = el(`<a download="audiobook.m4b"></a>`), url = URL.createObjectURL(await answer.blob());
+    link.href = url;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  } else await tell(answer);
+  target.disabled = false;
+  zip();
 }
 
 function make(each) {
@@ -156,7 +176,7 @@ function make(each) {
   pick.setAttribute("aria-label", t("shelf.pick", "Select for export"));
   pick.parentElement.hidden = !owner();
   pick.checked = picked.has(each.id);
-  pick.addEventListener("change", () => (pick.checked ? picked.add(each.id) : picked.delete(each.id), zip()));
+  pick.addEventListener("change", () => (pick.checked ? picked.set(each.id, each.kind) : picked.delete(each.id), zip()));
   const image = card.querySelector("img");
   if (image) {
     image.src = each.url;

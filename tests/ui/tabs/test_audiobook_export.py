@@ -1,0 +1,69 @@
+"""Chapters selected on the Shelf, joined in the order they were made, with the open book's title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.ui.state.desk import Desk
+from app.ui.state.person import KEY, OWNER
+from app.ui.tabs import shelf
+from app.ui.tabs.shelf import name_chapter
+from tests.support.books import save_epub
+from tests.support.both_servers import keep_creation
+from tests.support.guests import desk_at
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with desk_at(tmp_path / "home") as desk:
+        yield desk
+
+
+def page_of(desk: Desk) -> TestClient:
+    routes = Starlette(routes=shelf.routes(desk))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[KEY] = OWNER
+        await routes(scope, receive, send)
+
+    return TestClient(app)
+
+
+@pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+def test_what_is_selected_is_joined_in_the_order_it_was_made(desk: Desk, tmp_path: Path) -> None:
+    import av
+
+    made = [
+        keep_creation(desk, SpeechRequest(text), f"{place}.wav").id
+        for place, text in enumerate(("[S1] The Ferry\n\nIt rained.", "The Storm\n\nIt blew."))
+    ]
+    picture = keep_creation(desk, PictureRequest("a boat"), "b.png").id
+    with save_epub(tmp_path / "x", {"a.xhtml": "<p>It rained.</p>"}, None).open("rb") as file:
+        desk.book.open(file, "x.epub")
+    answer = page_of(desk).get("/hearth/export", params={"audiobook": "1", "ids": f"{made[1]},{picture},{made[0]}"})
+    assert answer.status_code == 200 and "audiobook.m4b" in answer.headers["content-disposition"]
+    (tmp_path / "y.m4b").write_bytes(answer.content)
+    with av.open(str(tmp_path / "y.m4b")) as opened:
+        assert [each["metadata"]["title"] for each in opened.chapters()] == ["The Ferry", "The Storm"]
+        assert opened.metadata["title"] == "The Ferry & the Fjord" and opened.metadata["artist"] == "A. Writer"
+    assert not any((desk.keeper.home.scratch / "uploads").glob("*/audiobook.m4b"))
+
+
+def test_pictures_alone_are_told_to_be_no_chapters(desk: Desk) -> None:
+    picture = keep_creation(desk, PictureRequest("a boat"), "b.png").id
+    answer = page_of(desk).get("/hearth/export", params={"audiobook": "1", "ids": str(picture)})
+    assert answer.status_code >= 400 and "Nothing spoken is selected" in answer.json()["trouble"]
+    assert not any((desk.keeper.home.scratch / "uploads").glob("*"))
+
+
+def test_a_chapter_is_named_by_its_first_line() -> None:
+    assert name_chapter("\n[S1] The Ferry \n\nIt rained.") == "The Ferry"
+    assert name_chapter("## " + "long " * 40) == ("long " * 40)[:80]
