@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -162,15 +162,16 @@ def narrow_to_kernels(situation: Situation, *paths: Path) -> Situation:
 
 
 def decide_attention(
-    everywhere: Situation, path: Path | None, dtype: Dtype, beside_bytes: int
+    everywhere: Situation, path: Path | None, dtype: Dtype, beside_bytes: int, computed: Collection[Dtype]
 ) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
     """Return the plan's fields for attention, and the decision for each. `path`: Metal's kernel for it; `beside_bytes`:
-    memory free once the model is loaded."""
+    memory free once the model is loaded; `computed`: dtypes of the parts that it is for."""
     situation = everywhere if path is None else narrow_to_kernels(everywhere, path)
     kernels, running = decide_kernels(situation, dtype)
     if path is not None and not kernels:
         situation = narrow_to_kernels(everywhere, path, "graph")  # own arithmetic is made of the same products
-    score = decide_score_dtype(situation, dtype)
+    scores = [decide_score_dtype(situation, each) for each in (dtype, *sorted(set(computed) & set(HALVES) - {dtype}))]
+    score = next((each for each in scores if each.option == "float32"), scores[0])
     score_dtype: Dtype | None = "float32" if score.option == "float32" else None
     widest = score_dtype or dtype
     budget, budget_decision = decide_budget(situation, dtype, widest, beside_bytes)

@@ -80,7 +80,8 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     paths = metal_paths(hardware)
     path = need_path(paths, situation.need)
     beside = {each: _beside(situation, weights, parts_on(paths, each, situation.need)) for each in (path, *paths)}
-    attention, attention_decisions = decide_attention(situation, path, dtype, beside[path])
+    computed = {each: _computed_in(situation, weights, parts_on(paths, each, situation.need)) for each in (path, *paths)}
+    attention, attention_decisions = decide_attention(situation, path, dtype, beside[path], computed[path])
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for quirk in situation.quirks for pair in quirk.sets))
     decisions |= (
         weight_decisions | attention_decisions | {"environment": _decide_environment(situation), "convolution": convolution, "row": row}
@@ -94,7 +95,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     elsewhere = replace(situation, chunk=AUTO)  # a size by hand reaches every call as it is made
     others = []
     for other in (each for each in paths if each != path):
-        attention, of_other = decide_attention(elsewhere, other, dtype, beside[other])
+        attention, of_other = decide_attention(elsewhere, other, dtype, beside[other], computed[other])
         others.append(replace(plan, path=other, **attention, **_explain(situation, decisions | of_other)))
     return replace(plan, others=tuple(others)), decisions
 
@@ -265,6 +266,11 @@ def _beside(situation: Situation, weights: Mapping[str, Any], parts: tuple[Model
         if part in parts
     )
     return usable_bytes(situation.hardware) - max(taken, default=0)
+
+
+def _computed_in(situation: Situation, weights: Mapping[str, Any], parts: tuple[ModelPart, ...]) -> frozenset[Dtype]:
+    """Return the dtypes that these parts compute in: what overflows in the plan's dtype has another."""
+    return frozenset(how.compute for part, how in zip(situation.need.parts, weights["precision"], strict=True) if part in parts)
 
 
 def _moved(where: FieldDecision) -> tuple[Reason, ...]:
