@@ -27,7 +27,7 @@ def table() -> str:
 def _row(machine: Hardware) -> tuple[str, ...]:
     plan = make_plan(home(), machine, itself=True)
     return (
-        f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB",
+        f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB, {round(machine.free_bytes / 2**30, 1):g} free",
         machine.torch,
         *(str(in_words(word_value(plan, field))) for field in ATTENTION_FIELDS),
         *(_fit(machine, BY_ID[each]) for each in SHOWN),

@@ -17,11 +17,12 @@ _CU126: Final = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")
 _CU130: Final = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 
 
-def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch: str) -> Hardware:
-    # Metal recommends two thirds of memory, three quarters from 64 GB on; other programs use some of it.
+def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch: str, free_gib: float | None = None) -> Hardware:
+    # Metal recommends two thirds of memory, three quarters from 64 GB on; other programs use some of it: half, if nothing else is said.
     limit_bytes = gib * _GIB * 3 // 4 if gib >= 64 else gib * _GIB * 2 // 3
+    free_bytes = gib * _GIB // 2 if free_gib is None else int(free_gib * _GIB)
     return Hardware(
-        kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=gib * _GIB // 2, unified=True, ram_bytes=gib * _GIB,
+        kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=free_bytes, unified=True, ram_bytes=gib * _GIB,
         system="macos", system_version=system_version, processor="arm64", cores=cores, torch=torch, pretended=name,
         limit_bytes=limit_bytes,
     )  # fmt: skip
@@ -42,6 +43,8 @@ def _card(
 MACHINES: Final[MappingProxyType[str, Hardware]] = MappingProxyType({
     each.pretended: each for each in (
         _mac("m1-8gb", "Apple M1", 8, 8, "14.5", "2.6.0"),
+        _mac("m1-8gb-browser", "Apple M1", 8, 8, "15.5", "2.13.0", free_gib=2.5),
+        _mac("m1-8gb-full", "Apple M1", 8, 8, "15.5", "2.13.0", free_gib=2.0),
         _mac("m2-16gb", "Apple M2", 16, 8, "15.0", "2.8.0"),
         _mac("m3-max-64gb", "Apple M3 Max", 64, 16, "26.0", "2.13.0"),
         _card("gtx-1060", "NVIDIA GeForce GTX 1060 6GB", (6, 1), 6144, "2.13.0+cu126", _CU126, "566.36"),

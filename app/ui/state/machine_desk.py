@@ -61,7 +61,8 @@ class MachineDesk:
 
     def list_pretended(self) -> dict[str, str]:
         """Return the names of the machines to look at, by their keys: those of the list, after the one whose file is in force."""
-        named = {key: each.name for key, each in MACHINES.items()}
+        names = [each.name for each in MACHINES.values()]
+        named = {key: each.name if names.count(each.name) == 1 else f"{each.name} ({key})" for key, each in MACHINES.items()}
         given = name_given(self.keeper.pretended)
         return {given: f"{find_machine(self.keeper.pretended).name} ({given})"} | named if given else named
 

@@ -67,7 +67,7 @@ def list_options(plan: Plan) -> Iterator[Subject]:
                 yield Subject.path(option, each.dtype, each.path or "")
 
 
-def test_the_eight_of_the_list_are_there() -> None:
+def test_those_of_the_list_are_there() -> None:
     assert {file.stem for file in LISTED} == set(MACHINES)
 
 
@@ -93,7 +93,7 @@ def test_every_model_gets_a_plan_or_a_plain_word_on_it(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", LISTED, ids=lambda file: file.stem)
-def test_the_eight_are_up_to_date(file: Path) -> None:
+def test_those_of_the_list_are_up_to_date(file: Path) -> None:
     from app.engine.session.machine_check import questions
 
     hardware, verdicts = read(file)
