@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.hearing.heard import Word, is_wide
+from app.engine.hearing.heard import Meant, Word, is_wide
 from app.engine.speech.sound.sound import Samples
 
 Weights = NDArray[np.float32]
+Said = TypeVar("Said", Word, Meant)
 SMOOTHED: Final = 7
 """Places of the encoder, over which a median smooths what was looked at."""
 HOP_S: Final = 0.02
@@ -97,10 +98,10 @@ def find_loud(samples: Samples, rate: int, per_s: float) -> NDArray[np.bool_]:
     return np.asarray(loudness > max(QUIET * voice, 2 * noise))
 
 
-def tighten(words: Sequence[Word], samples: Samples, rate: int) -> list[Word]:
+def tighten(words: Sequence[Said], samples: Samples, rate: int) -> list[Said]:
     """Take silence away from both ends of each word. No word goes over a pause: what is beyond is its neighbour's."""
     loud = find_loud(samples, rate, 1 / HOP_S)
-    made = list[Word]()
+    made = list[Said]()
     owed_s: float | None = None
     for word in words:
         begin_s = word.begin_s if owed_s is None else min(owed_s, word.begin_s)

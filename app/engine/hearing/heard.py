@@ -30,9 +30,24 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Meant:
+    """A word that was meant to be said. Logarithms of how likely the recogniser finds the whole text, compared with others."""
+
+    text: str
+    begin_s: float
+    end_s: float
+    likely: float
+    """Of the word itself, after those before it."""
+    without: float
+    """How much likelier the text is without it, or without it and others beside it."""
+    twice: float
+    """How much likelier it is with the word said twice."""
+
+
+@dataclass(frozen=True, slots=True)
 class Heard:
     words: tuple[Word, ...]
-    meant: tuple[Word, ...]
+    meant: tuple[Meant, ...]
     """The words of a text that was meant to be said, where there was one."""
     seconds: float
     model: str
@@ -49,9 +64,18 @@ class _StoredWord(TypedDict):
     sure: Annotated[float, Field(ge=0, le=1)]
 
 
+class _StoredMeant(TypedDict):
+    text: str
+    begin_s: Annotated[float, Field(ge=0)]
+    end_s: Annotated[float, Field(ge=0)]
+    likely: float
+    without: float
+    twice: float
+
+
 class _Stored(TypedDict):
     words: list[_StoredWord]
-    meant: list[_StoredWord]
+    meant: list[_StoredMeant]
     seconds: Annotated[float, Field(ge=0)]
     model: str
 
@@ -84,5 +108,5 @@ def find(path: Path) -> Heard | None:
         return None
     if not is_right(_STORED, values):
         return None
-    words, meant = (tuple(Word(**word) for word in values[name]) for name in ("words", "meant"))
+    words, meant = (tuple(kind(**each) for each in values[name]) for name, kind in (("words", Word), ("meant", Meant)))
     return Heard(words, meant, values["seconds"], values["model"])

@@ -1,4 +1,4 @@
-"""Answer OpenAI's API (/v1): speech, models, pictures."""
+"""Answer OpenAI's API (/v1): speech, models, pictures; transcriptions stand beside."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from app.engine.models.on_disk import locate
 from app.engine.speech.sound import sound, stream_encoding
 from app.ui.api.following import follow, work
 from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard
+from app.ui.api.transcriptions import answer_transcription
 from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -79,7 +80,7 @@ def routes(desk: Desk) -> list[Route]:
     return build_routes(desk, [
         ("/v1/audio/speech", "POST", answer_speech, SpeechAsked), ("/v1/models", "GET", list_models, None),
         ("/v1/models/{model:path}", "GET", show_model, ModelAsked), ("/v1/images/generations", "POST", answer_generation, PictureAsked),
-        ("/v1/images/edits", "POST", answer_edit, None),
+        ("/v1/images/edits", "POST", answer_edit, None), ("/v1/audio/transcriptions", "POST", answer_transcription, None),
     ])  # fmt: skip
 
 

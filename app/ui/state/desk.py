@@ -18,6 +18,7 @@ from app.engine.speech.text import script, voices
 from app.engine.speech.text.known_voices import list_known, name_voices
 from app.engine.speech.text.spoken_words import list_heard
 from app.ui.state.book_desk import BookDesk
+from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
@@ -38,6 +39,7 @@ class Desk:
     models: ModelsDesk = field(init=False)
     machine: MachineDesk = field(init=False)
     measuring: MeasuringDesk = field(init=False)
+    hearing: HearingDesk = field(init=False)
     jobs: JobsDesk = field(init=False)
     book: BookDesk = field(init=False)
     others: OtherMachines = field(init=False)
@@ -49,6 +51,7 @@ class Desk:
         self.models.look_at_start()
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
+        self.hearing = HearingDesk(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring)
         self.book = BookDesk(self.jobs)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)

@@ -15,9 +15,9 @@ from app.base.bounded_json import read_json
 from app.base.sentence import Sentence
 from app.compat.machine import meter
 from app.compat.planning.types import Plan
-from app.engine.hearing.alignment import tighten
+from app.engine.hearing.alignment import Said, tighten
 from app.engine.hearing.ears import encoder_decoder
-from app.engine.hearing.heard import Heard, Word, store
+from app.engine.hearing.heard import Heard, Meant, Word, store
 from app.engine.hearing.pieces import cut_pieces
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Step, Stopped
@@ -40,7 +40,7 @@ RATE: Final = 16_000
 class Listener(Protocol):
     """A loaded family of recognisers."""
 
-    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Word]]:
+    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Meant]]:
         """Return the words in a stretch of sound of less than half a minute, and those of a text that is meant to be said in it, each with how
         likely it is there; none of these where there is no text, nobody speaks, or it is too long."""
 
@@ -57,7 +57,7 @@ class Ear:
         total_s = sum(measure_seconds(Path(path)) for path in task.sounds)
         for path, text, target in zip(task.sounds, task.texts or [""] * len(task.sounds), task.stores, strict=True):
             samples, rate = read(Path(path))
-            words, meant = list[Word](), list[Word]()
+            words, meant = list[Word](), list[Meant]()
             for reached_s, more, known in self.hear(samples, rate, text):
                 words, meant = words + more, meant + known
                 elapsed_s = time.monotonic() - began_s
@@ -72,17 +72,14 @@ class Ear:
         elapsed_s = time.monotonic() - began_s
         yield Finished(task.stores, elapsed_s, done_s / max(elapsed_s, 1e-6), "seconds", meter.read().highest_bytes, done_s)
 
-    def hear(self, samples: Samples, rate: int, text: str = "") -> Iterator[tuple[float, list[Word], list[Word]]]:
+    def hear(self, samples: Samples, rate: int, text: str = "") -> Iterator[tuple[float, list[Word], list[Meant]]]:
         """Yield for each stretch how many seconds are heard, and its words; where all is one stretch, those of a text that is meant, too."""
         heard = resample(samples, rate, RATE)
         pieces = cut_pieces(heard, RATE)
         for begin, end in pieces:
             piece, after_s = heard[begin:end], begin / RATE
-            words, meant = (
-                [replace(each, begin_s=each.begin_s + after_s, end_s=each.end_s + after_s) for each in tighten(found, piece, RATE)]
-                for found in self._listener.hear(piece, text if len(pieces) == 1 else "")
-            )
-            yield end / RATE, words, meant
+            words, meant = self._listener.hear(piece, text if len(pieces) == 1 else "")
+            yield end / RATE, _move(tighten(words, piece, RATE), after_s), _move(tighten(meant, piece, RATE), after_s)
 
     def adapt(self, plan: Plan) -> bool:
         """Tell whether the weights need not be loaded again."""
@@ -90,6 +87,10 @@ class Ear:
 
     def close(self) -> None:
         del self._listener
+
+
+def _move(words: list[Said], after_s: float) -> list[Said]:
+    return [replace(each, begin_s=each.begin_s + after_s, end_s=each.end_s + after_s) for each in words]
 
 
 def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Ear:

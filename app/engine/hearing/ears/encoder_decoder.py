@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import MoonshineForConditionalGeneration, WhisperFeatureExtractor, WhisperForConditionalGeneration
 
 from app.base.bounded_json import read_json
 from app.engine.hearing.alignment import Weights, align, find_loud, make_words
-from app.engine.hearing.heard import Word
+from app.engine.hearing.heard import Meant, Word
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.speech.sound.sound import Samples
 
@@ -25,6 +27,14 @@ SEVERAL_LANGUAGES: Final = 51_865
 """Whisper's words, where they are not those of English alone."""
 SILENT: Final = 0.6
 """How likely Whisper must find it that nobody speaks; then it makes words up."""
+MISSING, SURPRISED = -2.0, -1.0
+"""A word that is less likely may not be there; one before a word that is less likely may be said twice."""
+NEVER: Final = -99.0
+"""What was not weighed: nothing spoke for it."""
+DOUBTS_MOST: Final = 12
+AT_ONCE: Final = 4
+"""Texts that are weighed at once: each token of each takes all the words there are in memory."""
+MARKS: Final = ".,;:!?\"')"
 PROMPT_MOST: Final = 4
 """Tokens with which Whisper begins: that it does, the language, what to write, and that it writes no times."""
 PAD_S: Final = 0.2
@@ -68,17 +78,18 @@ class EncoderDecoder:
         self._heads = _read_heads(folder, model)
         self._most = int(getattr(model.config, family.most)) - PROMPT_MOST - 1
 
-    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Word]]:
-        seconds = len(samples) / RATE
+    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Meant]]:
         with torch.inference_mode():
             encoded = self._encode(samples)
             prompt = self._choose_prompt(encoded)
             if not prompt:
                 return [], []
-            tokens, sure = self._write(encoded, prompt, seconds)
-            meant: list[int] = self._tokenizer.encode(f" {text.strip()}", add_special_tokens=False).ids if text.strip() else []
-            known = self._time(encoded, prompt, meant, [], samples) if len(meant) <= self._most else []
-            return self._time(encoded, prompt, tokens, sure, samples), known
+            tokens, sure = self._write(encoded, prompt, len(samples) / RATE)
+            words: list[Word] = []
+            if tokens:
+                times_s = self._time(encoded, prompt, tokens, samples)
+                words = make_words(tokens, lambda part: str(self._tokenizer.decode(list(part), skip_special_tokens=True)), times_s, sure)
+            return words, self._weigh(encoded, prompt, text.split(), samples)
 
     def _choose_prompt(self, encoded: Any) -> list[int]:
         """Return what the decoder begins with; nothing where Whisper finds that nobody speaks."""
@@ -121,21 +132,60 @@ class EncoderDecoder:
             given = [best]
         return tokens, sure
 
-    def _time(self, encoded: Any, prompt: list[int], tokens: Sequence[int], sure: Sequence[float], samples: Samples) -> list[Word]:
-        """Write the tokens once more, all at once, and see where the decoder looks."""
-        if not tokens:
-            return []
-        given = torch.tensor([[*prompt, *tokens]], device=self._device)
+    def _time(self, encoded: Any, prompt: list[int], tokens: Sequence[int], samples: Samples) -> list[float]:
+        """Write the tokens once more, all at once, and see where the decoder looks; return when each begins, and when the last one ends."""
         with self._watching() as looks:
-            told = self._model(encoder_outputs=encoded, decoder_input_ids=given, use_cache=False)
-        if not sure:
-            likely = told.logits[0, len(prompt) - 1 : -1].float().softmax(-1)
-            sure = likely.gather(1, torch.tensor(tokens, device=likely.device)[:, None])[:, 0].tolist()
+            self._model(encoder_outputs=encoded, decoder_input_ids=torch.tensor([[*prompt, *tokens]], device=self._device), use_cache=False)
         per_s = self._family.places_per_s
         pad, loud = round(self._family.pad_s * per_s), find_loud(samples, RATE, per_s)
         looked = self._gather(looks)[:, len(prompt) - 1 :, pad : pad + len(loud)]
-        times_s = [min(float(at) / per_s, len(samples) / RATE) for at in align(looked, loud[: looked.shape[2]])]
-        return make_words(tokens, lambda part: str(self._tokenizer.decode(list(part), skip_special_tokens=True)), times_s, sure)
+        return [min(float(at) / per_s, len(samples) / RATE) for at in align(looked, loud[: looked.shape[2]])]
+
+    def _weigh(self, encoded: Any, prompt: list[int], words: list[str], samples: Samples) -> list[Meant]:
+        """Weigh a text that is meant against the same without a word that seems missing, and with one twice that seems doubled."""
+        if not words:
+            return []
+        words = [*words[:-1], words[-1].rstrip(",;:.") + ("" if words[-1].endswith(("?", "!")) else ".")]
+        tokens = [self._tokenizer.encode(f" {word}", add_special_tokens=False).ids for word in words]
+        alone = [self._tokenizer.encode(f" {word.rstrip(MARKS)}", add_special_tokens=False).ids for word in words]
+        joined = [token for each in tokens for token in each]
+        if len(joined) + max(map(len, alone)) > self._most:
+            return []
+        (whole,) = self._score(encoded, prompt, [joined])
+        ends = np.cumsum([len(each) for each in tokens])
+        likely = [float(whole[end - len(each) : end].sum()) for end, each in zip(ends, tokens, strict=True)]
+        after = [*likely[1:], float(whole[-1])]
+        spans = list_doubted([each < MISSING for each in likely])
+        twice = [place for place, each in enumerate(after) if each < SURPRISED][:DOUBTS_MOST]
+        others = [[token for each in (*tokens[:first], *tokens[last:]) for token in each] for first, last in spans]
+        others += [[token for each in (*tokens[:place], alone[place], *tokens[place:]) for token in each] for place in twice]
+        gains = [float(each.sum() - whole.sum()) for each in self._score(encoded, prompt, others)]
+        without, doubled = [NEVER] * len(words), [NEVER] * len(words)
+        for (first, last), gain in zip(spans, gains, strict=False):
+            without[first:last] = [max(each, gain) for each in without[first:last]]
+        for place, gain in zip(twice, gains[len(spans) :], strict=True):
+            doubled[place] = gain
+        times_s = self._time(encoded, prompt, joined, samples)
+        begins = [times_s[end - len(each)] for end, each in zip(ends, tokens, strict=True)]
+        return [
+            Meant(word, begin_s, max(begin_s, times_s[end]), *weights)
+            for word, begin_s, end, *weights in zip(words, begins, ends, likely, without, doubled, strict=True)
+        ]
+
+    def _score(self, encoded: Any, prompt: list[int], texts: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """Return for each text how likely each of its tokens is after those before it, and its end after all, as logarithms."""
+        scores: list[NDArray[np.float32]] = []
+        for first in range(0, len(texts), AT_ONCE):
+            some = [[*text, self._end] for text in texts[first : first + AT_ONCE]]
+            longest = max(map(len, some))
+            given = torch.tensor([[*prompt, *text, *[self._end] * (longest - len(text))] for text in some], device=self._device)
+            many = type(encoded)(last_hidden_state=encoded.last_hidden_state.expand(len(some), -1, -1))
+            logits = (
+                self._model(encoder_outputs=many, decoder_input_ids=given[:, :-1], use_cache=False).logits[:, len(prompt) - 1 :].float()
+            )
+            likely = logits.gather(2, given[:, len(prompt) :, None])[..., 0] - logits.logsumexp(2)
+            scores += [row[: len(text)] for row, text in zip(likely.cpu().numpy(), some, strict=True)]
+        return scores
 
     @contextmanager
     def _watching(self) -> Iterator[dict[tuple[int, str], torch.Tensor]]:
@@ -166,6 +216,22 @@ class EncoderDecoder:
             )
             made.append((queries @ keys.T * attention.head_dim**-0.5).softmax(-1).cpu().numpy())
         return np.stack(made)
+
+
+def list_doubted(doubts: Sequence[bool]) -> list[tuple[int, int]]:
+    """List the words that may be missing, each by itself, and rows of several as a whole; not too many of a text that is another altogether."""
+    rows = [*_group(doubts)]
+    alone = [(place, place + 1) for first, last in rows for place in range(first, last)]
+    return [*alone, *(row for row in rows if row[1] - row[0] > 1)][:DOUBTS_MOST]
+
+
+def _group(doubts: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    place = 0
+    for doubted, row in groupby(doubts):
+        last = place + sum(1 for _ in row)
+        if doubted:
+            yield place, last
+        place = last
 
 
 @dataclass(frozen=True, slots=True)

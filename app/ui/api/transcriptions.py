@@ -1,0 +1,105 @@
+"""Answer OpenAI's API for what is said in a sound: /v1/audio/transcriptions."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from app.base.sentence import say
+from app.base.trouble import BadRequest
+from app.engine.hearing.heard import Heard, Word, join_words
+from app.engine.speech.text import subtitles
+from app.engine.speech.text.subtitles import Cue
+from app.ui.access import uploads
+from app.ui.api.following import work
+from app.ui.api.shared import wait_while_heard
+from app.ui.state.desk import Desk
+from app.ui.state.hearing_desk import require_heard
+from app.ui.state.person import Person
+
+FORMATS: Final = ("json", "text", "srt", "verbose_json", "vtt")
+GRANULARITIES: Final = ("segment", "word")
+STILL_S: Final = 0.6
+SEGMENT_MOST_S: Final = 12.0
+"""A segment ends with a sentence, in a pause as long, or where it would be longer."""
+
+
+async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Response:
+    try:
+        async with asked.form(max_files=2, max_part_size=1 << 20) as form:
+            sent, data = form.get("file"), b""
+            if isinstance(sent, UploadFile):
+                data = await sent.read()
+            wanted = str(form.get("response_format") or "json")
+            wishes = [str(each) for name in ("timestamp_granularities[]", "timestamp_granularities") for each in form.getlist(name)]
+            streams = str(form.get("stream") or "false").lower()
+    except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
+        said = fault.detail if isinstance(fault, HTTPException) else str(fault)
+        raise BadRequest(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=said)) from fault
+    check(wanted, wishes, streams)
+    if not isinstance(sent, UploadFile) or not data:
+        raise BadRequest(say("api.no-sound", "There is no sound to hear. Send it as file."), field="file")
+    path = (await work(desk.make_upload_folder)) / "sound"
+    await work(path.write_bytes, data)
+    if not await work(uploads.is_sound, path, True):
+        raise BadRequest(say("api.sound", "The file is not a sound that Hearth can read. Send WAV, FLAC, MP3, OGG or Opus."), field="file")
+    task = await work(desk.hearing.begin, [path])
+    heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, path)
+    return write(heard, wanted, wishes)
+
+
+def check(wanted: str, wishes: list[str], streams: str) -> None:
+    """Raise a Trouble for what this API does not have."""
+    if wanted not in FORMATS:
+        words = say("api.format", "response_format {wanted} is not supported. Use one of: {known}.", wanted=wanted, known=FORMATS)
+        raise BadRequest(words, field="response_format")
+    if strange := [each for each in wishes if each not in GRANULARITIES]:
+        words = say("api.granularity", "timestamp_granularities {wanted} is not supported. Use word or segment.", wanted=strange[0])
+        raise BadRequest(words, field="timestamp_granularities")
+    if wishes and wanted != "verbose_json":
+        words = say("api.granularity-format", "timestamp_granularities need response_format verbose_json.")
+        raise BadRequest(words, field="timestamp_granularities")
+    if streams not in ("false", "0"):
+        raise BadRequest(say("api.no-stream", "Transcriptions are not streamed. Leave stream out."), field="stream")
+
+
+def write(heard: Heard, wanted: str, wishes: list[str]) -> Response:
+    segments = list_segments(heard.words)
+    if wanted == "text":
+        return PlainTextResponse(f"{heard.text}\n")
+    if wanted == "srt" or wanted == "vtt":
+        cues = [Cue(each[0].begin_s, each[-1].end_s, say_segment(each)) for each in segments]
+        return Response(subtitles.write(cues, "srt" if wanted == "srt" else "vtt"), media_type=f"{subtitles.MEDIA[wanted]}; charset=utf-8")
+    usage = {"type": "duration", "seconds": round(heard.seconds)}
+    if wanted == "json":
+        return JSONResponse({"text": heard.text, "usage": usage})
+    told: dict[str, Any] = {"task": "transcribe", "duration": heard.seconds, "text": heard.text, "usage": usage}
+    if "word" in wishes:
+        told["words"] = [{"word": each.text, "start": each.begin_s, "end": each.end_s} for each in heard.words]
+    if "segment" in wishes or not wishes:
+        told["segments"] = [
+            {"id": number, "start": each[0].begin_s, "end": each[-1].end_s, "text": f" {say_segment(each)}"}
+            for number, each in enumerate(segments)
+        ]
+    return JSONResponse(told)
+
+
+def say_segment(words: list[Word]) -> str:
+    return join_words([each.text for each in words])
+
+
+def list_segments(words: tuple[Word, ...]) -> list[list[Word]]:
+    """Gather words to what is shown at once."""
+    made: list[list[Word]] = []
+    for word in words:
+        last = made[-1] if made else None
+        ends = last is None or last[-1].text.endswith((".", "?", "!", "\u3002", "\uff1f", "\uff01"))
+        if last is None or ends or word.begin_s - last[-1].end_s > STILL_S or word.end_s - last[0].begin_s > SEGMENT_MOST_S:
+            made.append([word])
+        else:
+            last.append(word)
+    return made

@@ -1,0 +1,62 @@
+"""What is heard for the window and for programs: which recogniser, the tasks that hear, and what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.base.sentence import say, say_to_all
+from app.base.trouble import Trouble
+from app.engine.hearing import heard
+from app.engine.hearing.heard import Heard
+from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.tasks import Hear
+from app.engine.keeper.keeper import Keeper
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import Model
+from app.engine.models.on_disk import locate
+from app.engine.models.recognisers import BEST, OFFERED
+
+STORED: str = ".heard.json"
+"""Ends the name of what was heard, beside the sound."""
+
+
+@dataclass(slots=True)
+class HearingDesk:
+    keeper: Keeper
+
+    def find_recogniser(self) -> Model | None:
+        """Return the best installed one."""
+        return next((BY_ID[each] for each in BEST if locate(self.keeper.home, BY_ID[each]) is not None), None)
+
+    def begin(self, sounds: Sequence[Path], texts: Sequence[str] = ()) -> str:
+        """Queue a task that hears these sounds, ahead of the jobs that wait; raise a Trouble that offers a recogniser where there is none."""
+        model = self.find_recogniser()
+        if model is None:
+            advice = say("owner.recogniser", "Download one in Models: {model} is enough.", model=BY_ID[OFFERED].words)
+            raise Trouble(
+                say_to_all(
+                    "hearing.none", "To hear what is said, Hearth needs a recogniser, and none is installed. {advice}", advice=advice
+                ),
+                cure=f"get:{OFFERED}",
+            )
+        stores = tuple(str(name_store(each)) for each in sounds)
+        return self.keeper.start_task(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts)))
+
+    def read_end(self, task: str, sound: Path) -> Heard:
+        """Return what a task that has ended heard in a sound; raise a Trouble if it failed or was stopped."""
+        return require_heard(self.keeper.get_progress(task).end, sound)
+
+
+def name_store(sound: Path) -> Path:
+    return sound.with_suffix(STORED)
+
+
+def require_heard(end: Finished | Stopped | Failed | None, sound: Path) -> Heard:
+    if isinstance(end, Failed):
+        raise end.trouble
+    found = heard.find(name_store(sound))
+    if found is None:
+        raise Trouble(say_to_all("hearing.stopped", "Hearing was stopped before its end. Try again."))
+    return found

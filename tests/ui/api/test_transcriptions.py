@@ -1,0 +1,113 @@
+"""What is said in a sound, for OpenAI's own client: every format, and errors in that API's shape. A real engine with a recogniser of random weights."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+import httpx
+import numpy as np
+import openai
+import pytest
+import soundfile
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
+
+from app.base.paths import home
+from app.engine.hearing.heard import Heard, Word
+from app.engine.keeper.keeper import Keeper
+from app.ui.api import openai as api_openai
+from app.ui.api import transcriptions
+from app.ui.state import person
+from app.ui.state.desk import Desk
+from app.ui.state.settings import Settings
+from tests.support.tiny_ears import complete, place_for, save_whisper
+
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
+
+MODEL = "whisper-tiny-en"
+
+
+def make_sound(seconds: float = 2.0) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.random.default_rng(0).normal(0, 0.1, int(seconds * 16_000)), 16_000, format="WAV")
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    place = home(tmp_path_factory.mktemp("home")).create()
+    keeper = Keeper(place)
+    yield Desk(keeper, Settings(place.settings))
+    keeper.close()
+
+
+@pytest.fixture
+def client(desk: Desk) -> openai.AsyncOpenAI:
+    app = Starlette(routes=api_openai.routes(desk))
+
+    async def as_owner(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, person.KEY: person.OWNER}, receive, send)
+
+    transport = httpx.ASGITransport(as_owner)  # type: ignore[arg-type] - starlette's types for the same calls
+    return openai.AsyncOpenAI(api_key="none", base_url="http://test/v1", max_retries=0, http_client=httpx.AsyncClient(transport=transport))
+
+
+async def test_without_a_recogniser_it_says_which(client: openai.AsyncOpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match="recogniser"):
+        await client.audio.transcriptions.create(file=("a.wav", make_sound()), model="whisper-1")
+
+
+async def test_every_format(desk: Desk, client: openai.AsyncOpenAI) -> None:
+    complete(save_whisper(place_for(desk.keeper.home, MODEL)))
+    assert MODEL in [each.id async for each in client.models.list()]
+    create, sound = client.audio.transcriptions.create, ("a.wav", make_sound())
+    plain = await create(file=sound, model=MODEL)
+    assert plain.text.strip()
+    assert (await create(file=sound, model=MODEL, response_format="text")) == f"{plain.text}\n"
+    whole = await create(file=sound, model=MODEL, response_format="verbose_json", timestamp_granularities=["word", "segment"])
+    assert whole.text == plain.text and float(whole.duration) == pytest.approx(2.0)
+    assert whole.words and whole.segments and whole.words[0].start == whole.segments[0].start
+    assert "".join(each.word for each in whole.words) == re.sub(r"\s", "", plain.text)
+    alone = await create(file=sound, model=MODEL, response_format="verbose_json", timestamp_granularities=["word"])
+    assert alone.words and alone.segments is None
+    srt, vtt = [str(await create(file=sound, model=MODEL, response_format=each)) for each in ("srt", "vtt")]
+    assert srt.startswith("1\n00:00:0") and " --> " in srt and vtt.startswith("WEBVTT\n\n00:00:0")
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"response_format": "diarized_json"}, "response_format"), ({"timestamp_granularities[]": "word"}, "timestamp_granularities"),
+        ({"timestamp_granularities[]": "letter", "response_format": "verbose_json"}, "timestamp_granularities"), ({"stream": "true"}, "stream"),
+    ],
+)  # fmt: skip
+async def test_what_is_not_there_is_told_with_its_field(more: dict[str, str], field: str, client: openai.AsyncOpenAI) -> None:
+    told = await client._client.post(
+        "http://test/v1/audio/transcriptions", files={"file": ("a.wav", make_sound())}, data={"model": "x", **more}
+    )
+    assert told.status_code == 400
+    error = told.json()["error"]
+    assert error["param"] == field and error["type"] == "invalid_request_error" and error["message"]
+
+
+async def test_what_is_no_sound_is_refused(client: openai.AsyncOpenAI) -> None:
+    for files, data in (({"file": ("a.wav", b"no sound at all")}, {}), ({}, {"model": "x"})):
+        told = await client._client.post("http://test/v1/audio/transcriptions", files=files or {"other": ("a", b"b")}, data=data)
+        assert told.status_code == 400 and told.json()["error"]["param"] == "file"
+
+
+def test_segments_end_with_sentences_and_in_pauses() -> None:
+    at = [("One", 0.0, 0.4), ("two.", 0.4, 0.8), ("Three", 0.9, 1.2), ("four", 2.5, 3.0)]
+    words = tuple(Word(text, begin_s, end_s, 0.9) for text, begin_s, end_s in at)
+    assert [[word.text for word in each] for each in transcriptions.list_segments(words)] == [["One", "two."], ["Three"], ["four"]]
+    long = tuple(Word("a", float(second), second + 1.0, 0.9) for second in range(30))
+    assert all(len(each) <= transcriptions.SEGMENT_MOST_S for each in transcriptions.list_segments(long))
+    answer = transcriptions.write(Heard(words, (), 3.0, MODEL), "vtt", [])
+    assert b"00:00:00.000 --> 00:00:00.800\nOne two." in bytes(answer.body)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
