@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,17 @@ from safetensors.numpy import save_file
 from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.cli.speak import find_voice
-from app.compat.planning.types import Choice
+from app.compat.machine.pretended import MACHINES
+from app.compat.planning.types import Choice, Quantised
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Failed, Finished, Note
 from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
-from app.engine.kinds import check
+from app.engine.kinds import check, kind_of
 from app.engine.models.catalog import BY_ID
+from app.engine.models.forecast import make_forecast
 from app.engine.models.on_disk import find_limits, locate
+from app.engine.models.planned import Setup, make_plan
 from app.engine.session.session import Session
 from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
@@ -209,3 +213,29 @@ def test_another_computer_knows_which_voice_is_meant(session: Session, phonon: P
     said = {"here": VoicePrompt(str(limits.brought["Max"]), ""), "there": request.voice}
     here, there = (read_result(speak(session, tmp_path / name, "phonon-31m", voice=voice)) for name, voice in said.items())
     assert np.array_equal(here, there)
+
+
+def test_it_is_forecast_and_its_parts_are_made_anywhere(session: Session, phonon: Path, pocket: str) -> None:
+    """Where no voice is given to Pocket TTS, a speaker's next part goes on from the last."""
+    request = SpeechRequest("[S1] " + TEXT * 4, "phonon-31m", seed=3)
+    forecast = make_forecast(Setup(session.home, session.hardware), request, BY_ID["phonon-31m"])
+    assert forecast.fit == "fits" and forecast.plan is not None and forecast.plan.of("speech") is not None
+    kind = kind_of(request)
+    assert kind.measure_work(session.home, request) == pytest.approx(12.5 * len(TEXT) * 4 / 14.5, rel=0.1)
+    chained = {
+        model: [part.chained for part in kind.plan_parts(session.home, replace(request, model=model))] for model in ("phonon-31m", pocket)
+    }
+    assert set(chained["phonon-31m"]) == {False} and True in chained[pocket] and len(chained[pocket]) > 1
+    clip = VoicePrompt(str(session.home.voices / "clip.wav"), "")
+    assert not any(part.chained for part in kind.plan_parts(session.home, replace(request, model=pocket, voice=clip)))
+
+
+@pytest.mark.parametrize("quantised", ["none", "int8"])
+@pytest.mark.parametrize("id_", MODELS.values())
+def test_every_machine_has_a_plan_for_it(session: Session, id_: str, quantised: Quantised) -> None:
+    here = {name: machine for name, machine in MACHINES.items() if quantised == "none" or machine.kind in ("cpu", "mps")}
+    for name, machine in here.items():
+        plan = make_plan(session.home, machine, BY_ID[id_], Choice(quantised=quantised), {}, itself=True)
+        speech = plan.of("speech")
+        assert speech is not None and speech.storage == speech.compute and plan.offload in ("none", "model"), name
+        assert plan.quantised == quantised and plan.row == "calls", name
