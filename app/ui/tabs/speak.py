@@ -163,7 +163,7 @@ class SpeakTab:
     def fill(self) -> list[Any]:
         """Fill in the saved settings, and the voices: one that is gone makes way for a random one."""
         values = dict(zip(self.fields.saved, self.shared.saved_values(self.fields.saved), strict=True))
-        choices = voice_choices(self.desk, values["model"])
+        choices = voice_choices(self.desk, values["model"]["value"])
         chosen = values["voice"] if values["voice"] in [name for _, name in choices] else FRESH
         return [gr.update(choices=choices, value=chosen) if name == "voice" else value for name, value in values.items()]
 

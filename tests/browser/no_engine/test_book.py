@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,16 @@ def test_what_is_no_book_is_told_of_and_the_open_one_stays(page: Page, epub: Pat
     open_book(page, tmp_path / "scan.pdf")
     expect(page.get_by_role("alert").filter(has_text="scan.pdf is a PDF file")).to_be_visible()
     expect(page.get_by_role("checkbox", name="The Storm")).to_be_visible()
+
+
+@pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+def test_what_is_selected_on_the_shelf_is_saved_as_an_audiobook(page: Page) -> None:
+    go(page, "shelf")
+    save = page.get_by_role("button", name="Save as an audiobook")
+    expect(page.locator("#h-shelf .h-creation")).to_have_count(2)
+    expect(save).to_be_hidden()
+    page.locator("#h-shelf .h-creation").last.locator(".h-pick input").check()  # the first one made: a sound
+    with page.expect_download() as came:
+        save.click()
+    assert came.value.suggested_filename == "audiobook.m4b"
+    assert b"M4B " in came.value.path().read_bytes()[:16]

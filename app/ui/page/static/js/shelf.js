@@ -161,7 +161,9 @@ async function saveAudiobook({ target }) {
   if (answer.ok) {
     const link = el(`<a download="audiobook.m4b"></a>`), url = URL.createObjectURL(await answer.blob());
     link.href = url;
+    document.body.append(link); // one that is nowhere takes no click
     link.click();
+    link.remove();
     setTimeout(() => URL.revokeObjectURL(url), 60_000);
   } else await tell(answer);
   target.disabled = false;
