@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from app.engine.speech.book.book import Book
 from app.engine.speech.book.read_book import read_book as read_book_file
@@ -43,7 +45,9 @@ def package(pages: list[str], contents: str) -> str:
     )
 
 
-def save_epub(path: Path, pages: dict[str, str], contents: dict[str, str] | None, newer: bool = True, **more: str) -> Path:
+def save_epub(
+    path: Path, pages: dict[str, str], contents: dict[str, str] | None, newer: bool = True, more: Mapping[str, str] = MappingProxyType({})
+) -> Path:
     """Write an EPUB. `pages`: bodies by name; `contents`: titles by where they lead, None for a book without a table; `more`: other files."""
     name = "" if contents is None else "nav.xhtml" if newer else "toc.ncx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -59,12 +59,12 @@ def test_notes_page_numbers_and_code_are_not_read(tmp_path: Path) -> None:
 )
 def test_a_book_locked_by_its_shop_is_told_of(more: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(BadRequest, match="DRM"):
-        read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, **more), "x.epub")
+        read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, more=more), "x.epub")
 
 
 def test_hidden_fonts_lock_nothing(tmp_path: Path) -> None:
     fonts = "<EncryptionMethod Algorithm='http://www.idpf.org/2008/embedding'/>"
-    assert read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, **{"META-INF/encryption.xml": fonts}), "x").chapters
+    assert read_book(save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, more={"META-INF/encryption.xml": fonts}), "x").chapters
 
 
 def test_pictures_alone_are_no_words(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_page_elsewhere_is_not_read(tmp_path: Path) -> None:
     "mark", ['<item id="c" href="c.png" properties="cover-image"/>', '<meta name="cover" content="c"/><item id="c" href="c.png"/>']
 )
 def test_a_cover_comes_along_however_it_is_marked(mark: str, tmp_path: Path) -> None:
-    path = save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, **{"OEBPS/c.png": "a picture"})
+    path = save_epub(tmp_path / "x", {"one.xhtml": ONE}, None, more={"OEBPS/c.png": "a picture"})
     assert read_book(path, "x").cover == b""
     package = "OEBPS/content.opf"
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "y", "w") as new:

@@ -43,10 +43,10 @@ def test_each_chapter_begins_at_its_mark_and_is_heard_whole(tmp_path: Path) -> N
             "composer": "Voices: Somebody",
             "major_brand": "M4B ",
         }.items() <= file.metadata.items()
-        marks = [(each["start"] * each["time_base"], each["metadata"]["title"]) for each in file.chapters()]
+        marks = [(each["start"] * (each["time_base"] or 0), each["metadata"]["title"]) for each in file.chapters()]
         assert [title for _, title in marks] == ["One", "Two", "Three"]
         assert [float(each) for each, _ in marks] == pytest.approx([0, 2 + PAUSE_S, 3 + 2 * PAUSE_S], abs=0.01)
-        (picture,) = [each for each in file.streams if each.type == "video"]
+        (picture,) = file.streams.video
         assert (picture.width, picture.height) == (933, 1400)
         heard = np.concatenate([frame.to_ndarray()[0] for frame in file.decode(audio=0)])
     for begin_s, lasts_s in ((0.0, 2.0), (2 + PAUSE_S, 1.0), (3 + 2 * PAUSE_S, 1.5)):
