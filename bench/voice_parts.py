@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +30,16 @@ VOICE_FRAMES: Final = 125
 """Ten seconds."""
 
 
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def time_parts(speak: Callable[[], None], times: int) -> list[float]:
     took = []
     for _ in range(times):
@@ -45,8 +56,8 @@ def make_voice(width: int) -> torch.Tensor:
 class HearthPart:
     """A part of a script: its voice was read for an earlier one, and its sound is made each second, beside the loop where the engine would."""
 
-    def __init__(self, folder: Path, plan: Plan, frames: int, scratch: Path) -> None:
-        self.made_of = (folder, plan, frames, scratch)
+    def __init__(self, folder: Path, plan: Plan, frames: int, threads: int, scratch: Path) -> None:
+        self.made_of = (folder, plan, frames, threads, scratch)
         self.first_s = 0.0
         """Until the last part's first frame, and its first sound."""
         self._voice: Any = None
@@ -55,11 +66,12 @@ class HearthPart:
         if self._voice is None:
             folder, plan, *_ = self.made_of
             self._voice = loader.load(folder, plan).voice
-            self.speak()  # the first warms up
-        return time_parts(self.speak, times)
+            self.time_parts(1)  # the first warms up
+        with threads(self.made_of[3]):
+            return time_parts(self.speak, times)
 
     def speak(self) -> None:
-        _, plan, frames, scratch = self.made_of
+        _, plan, frames, _, scratch = self.made_of
         voice, config = self._voice, self._voice.model.config
         context = VoiceContext(make_voice(getattr(config, "audio_prompt_dim", config.latent_dim)), ())
         task = PartTask(0, ScriptPart((Turn(1, TEXT),), 8.0), context, 0.3, 1, None, (), "")
@@ -112,9 +124,8 @@ class PlainPart:
         self.first_s = time.perf_counter() - began_s
 
 
-def measure_peak(part: HearthPart | PlainPart, threads: int) -> int:
+def measure_peak(part: HearthPart | PlainPart) -> int:
     """Return the most memory that loading and speaking take, beyond the libraries'; in a process of its own."""
-    torch.set_num_threads(threads)
     peak = Peak("cpu")
-    part.time_parts(1)
+    part.time_parts(0)
     return peak.extra()

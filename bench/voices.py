@@ -49,13 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--frames", type=count, default=FRAMES, metavar="N", help=f"frames of a part (default: {FRAMES}, 8 s)")
     parser.add_argument("--layers", type=count, metavar="N", help="so many layers only, for a quick trial")
-    parser.add_argument("--threads", type=count, metavar="N", help="threads of torch; by default as many as the engine has for it")
+    parser.add_argument(
+        "--threads", type=count, metavar="N", help="threads of Hearth's ways; by default as many as the engine has for the model"
+    )
     parser.add_argument("--rounds", type=count, default=3, metavar="N", help="turns of each way (default: 3)")
 
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
-    import torch
-
     from app.engine.session.loaded_models import count_threads
     from bench.full_size import write_pocket
     from bench.voice_parts import HearthPart, PlainPart, measure_peak
@@ -70,20 +70,20 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
             def plan_voice(dtype: Dtype | None, quantised: Quantised = "none", id_: str = model.id) -> Plan:
                 return use_real_device(make_plan(home, hardware, catalog.find(id_), Choice(dtype=dtype, quantised=quantised), verdicts))
 
-            torch.set_num_threads(args.threads or count_threads(model))
+            threads = args.threads or count_threads(model)
             ways: dict[str, PlainPart | HearthPart] = {}
             for dtype in args.dtype or [find_voice(plan_voice(None)).compute]:
                 ways |= {f"{way}, {dtype}": PlainPart(folder, dtype, args.frames) for way in (PLAIN, AGAIN)}
-                ways[f"Hearth, {dtype}"] = HearthPart(folder, plan_voice(dtype), args.frames, Path(scratch))
+                ways[f"Hearth, {dtype}"] = HearthPart(folder, plan_voice(dtype), args.frames, threads, Path(scratch))
             for quantised in args.quantised:
                 ways[f"Hearth, {quantised}"] = HearthPart(
-                    folder, plan_voice(args.dtype[0] if args.dtype else None, quantised), args.frames, Path(scratch)
+                    folder, plan_voice(args.dtype[0] if args.dtype else None, quantised), args.frames, threads, Path(scratch)
                 )
             took = time_in_turn({name: way.time_parts for name, way in ways.items()}, args.rounds, 1)
             peaks = dict[str, int]()
             for name, way in ways.items():
                 with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
-                    peaks[name] = alone.submit(measure_peak, type(way)(*way.made_of), torch.get_num_threads()).result()
+                    peaks[name] = alone.submit(measure_peak, type(way)(*way.made_of)).result()
             first = median(next(iter(took.values())))
             for name, way in ways.items():
                 seconds = median(took[name])

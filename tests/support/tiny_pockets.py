@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.decoders import ByteFallback, Fuse, Sequence
 from tokenizers.decoders import Metaspace as Joined
@@ -79,8 +79,20 @@ def save_pocket(folder: Path, kind: Kind = "pocket", *, codec: Path | None = Non
 
 def save_as_on_the_hub(folder: Path, kind: Kind, beside: Path) -> Path:
     """Save one whose codec is another repository, with two tokenizers, of which the usual one is the makers' own, and with a template that must
-    not run."""
+    not run. What the makers' own program reads lies beside: settings, and weights of a codec."""
     save_pocket(folder, kind, codec=beside)
+    if kind == "phonon":
+        weights = load_file(folder / "model.safetensors")
+        learnt = "flow_lm.condition_provider.conditioners.speaker_wavs.learnt_padding"
+        save_file({**weights, "mimi.decoder.weight": torch.ones(3, 3), learnt: torch.ones(1, 1, 4)}, folder / "model.safetensors")
+        about = json.loads((folder / "config.json").read_text("utf-8"))
+        about |= {
+            "flow_lm": {"d_model": 32, "ldim": 8},
+            "mimi": {"sample_rate": 24_000, "ratios": [6, 5, 4]},
+            "fuser": None,
+            "conditioners": [],
+        }
+        (folder / "config.json").write_text(json.dumps(about), "utf-8")
     shutil.move(folder / "tokenizer.json", folder / "tokenizer.5.0.0.json")
     (folder / "tokenizer.json").write_text("{}", "utf-8")
     (folder / "chat_template.jinja").write_text("{% for a in range(9999999999) %}{% endfor %}", "utf-8")

@@ -168,6 +168,7 @@ def test_it_is_the_same_in_the_layout_of_the_hub(loaded: dict[Kind, loader.Speak
     with pytest.raises(Trouble, match="has no codec"):
         loader.load(folder, plan)
     found = pocket_of(loader.load(folder, plan, {"codec": tmp_path / "codec"}))
+    assert not found.notes
     here, there = (make(voice, make_task("Hello there.", make_frames(kind))) for voice in (pocket_of(loaded[kind]), found))
     assert torch.equal(here.get_codes(0, here.made), there.get_codes(0, there.made))
     assert np.array_equal(pocket_of(loaded[kind]).codec.decode(here.get_codes(0, 9)), found.codec.decode(here.get_codes(0, 9)))
