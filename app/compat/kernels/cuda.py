@@ -25,7 +25,7 @@ class Launch:
         _check("cuModuleLoadData", _load_driver().cuModuleLoadData(ctypes.byref(module), code))
         _check("cuModuleGetFunction", _load_driver().cuModuleGetFunction(ctypes.byref(self._function), module, name.encode()))
         self._launch = _load_driver().cuLaunchKernel
-        self._given = (*(ctypes.c_void_p() for _ in range(4)), ctypes.c_uint(), ctypes.c_uint())
+        self._given: tuple[Any, ...] = (*(ctypes.c_void_p() for _ in range(4)), ctypes.c_uint(), ctypes.c_uint())
         self._places = (ctypes.c_void_p * len(self._given))(*map(ctypes.addressof, self._given))
 
     def __call__(self, *given: Tensor | int) -> None:

@@ -25,4 +25,4 @@ class Launch:
 
 def compile_kernel(source: str, name: str) -> Launch:
     """Raise AttributeError, RuntimeError or SyntaxError where it cannot be compiled here."""
-    return Launch(getattr(torch.mps.compile_shader(source), name))  # type: ignore[no-untyped-call]
+    return Launch(getattr(torch.mps.compile_shader(source), name))

@@ -17,6 +17,7 @@ from app.compat.planning.metal import metal_paths, need_path, parts_on
 from app.compat.planning.options import LEARNED_HERE, MEASURED_HERE, FieldDecision, Option, Situation, decide_field, retired_sentence
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.precision_fields import decide_dtype, list_dtypes
+from app.compat.planning.product_field import decide_product
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
 from app.compat.planning.row_field import decide_row
@@ -77,6 +78,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     unfolds = hardware.kind in CARDS and convolution.option == "torch"
     weights, weight_decisions = decide_weights(situation, dtype, device, unfolds)
     row = decide_row(situation, dtype, weights["quantised"], weights["offload"])
+    product = decide_product(situation, dtype, weights["precision"], weights["quantised"])
     paths = metal_paths(hardware)
     path = need_path(paths, situation.need)
     beside = {each: _beside(situation, weights, parts_on(paths, each, situation.need)) for each in (path, *paths)}
@@ -84,10 +86,12 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     attention, attention_decisions = decide_attention(situation, path, dtype, beside[path], computed[path])
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for quirk in situation.quirks for pair in quirk.sets))
     decisions |= (
-        weight_decisions | attention_decisions | {"environment": _decide_environment(situation), "convolution": convolution, "row": row}
+        weight_decisions
+        | attention_decisions
+        | {"environment": _decide_environment(situation), "convolution": convolution, "product": product, "row": row}
     )
     plan = Plan(
-        device=device, dtype=dtype, **attention, **weights, row=row.option, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
+        device=device, dtype=dtype, **attention, **weights, product=product.option, row=row.option, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
         environment=environment, **_explain(situation, decisions),
         retired=tuple(Reason(quirk.id, retired_sentence(quirk), MEASURED_HERE) for quirk in situation.retired),
         runs_on="cpu" if hardware.pretended else device, path=path,

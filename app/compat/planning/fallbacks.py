@@ -35,6 +35,10 @@ FALLBACKS: Final[tuple[Fallback, ...]] = (
         say("fallback.row-by-calls", "Each operation of a row of speech is started by itself, not by a captured graph."),
     ),
     Fallback(
+        "products-by-torch", frozenset({"numbers", "crash"}), ("product/kernel", "product/lines"),
+        say("fallback.products-by-torch", "torch multiplies each row's lines by the weights, not a kernel of Hearth's."),
+    ),
+    Fallback(
         "whole-weights", frozenset({"numbers", "crash"}), ("quantised/int8", "quantised/int4"),
         say("fallback.whole-weights", "Weights are not packed in 8 or 4 bits."),
     ),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from app.base.sentence import say
-from app.compat.machine.hardware import Kind
+from app.compat.machine.hardware import Hardware, Kind
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, gib, needed_bytes, part_bytes, too_much, usable_bytes
 from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, failed_sentence
 from app.compat.planning.precision_fields import SMALL_MODEL
+from app.compat.planning.product_field import find_share, is_admitted, list_objections, right_subject
 from app.compat.planning.types import Dtype, Need, Offload, Precision, Quantised, Reason, Vae
 
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 _PICTURE_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group")
 PACKED: Final[tuple[Quantised, ...]] = ("int8", "int4")
 """Packed by Hearth for torch's own kernels."""
+QUICKER: Final = 0.8
+"""At most this share of the plain time counts as quicker: noise must not decide how a voice computes."""
 PACKED_KINDS: Final[tuple[Kind, ...]] = ("cpu", "mps")
 """Kinds of device on which torch has quick kernels for them."""
 _NAMES: Final[tuple[Quantised, ...]] = (*PACKED, "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf")
@@ -24,9 +28,14 @@ _PACKAGE: Final = {"awq": "gptqmodel", "bnb-nf4": "bitsandbytes", "bnb-int8": "b
 _AMPERE: Final = (8, 0)
 
 
-def preferred_ways(situation: Situation) -> tuple[Quantised, ...]:
-    """Return the formats to prefer, by device and by speech or picture."""
+def preferred_ways(situation: Situation, dtype: Dtype) -> tuple[Quantised, ...]:
+    """Return the formats to prefer, by device and by speech or picture; first what a card multiplies by Hearth's kernel."""
     hardware, speech = situation.hardware, situation.need.kind != "picture"
+    own = tuple(each for each in PACKED if speech and hardware.kind == "cuda" and is_admitted(situation, "kernel", each, dtype))  # type: ignore[arg-type]
+    return (*own, *_preferred(hardware, speech))
+
+
+def _preferred(hardware: Hardware, speech: bool) -> tuple[Quantised, ...]:
     if hardware.kind in ("cuda", "rocm"):
         capability = hardware.capability or _AMPERE
         if capability >= _AMPERE:
@@ -40,7 +49,7 @@ def preferred_ways(situation: Situation) -> tuple[Quantised, ...]:
 
 
 def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldDecision:
-    first = preferred_ways(situation)
+    first = preferred_ways(situation, _find_dtype(how))
     order = [*first, *(name for name in _NAMES if name not in first)]
     why = {name: say("quantised.smaller", "{kind} weights fit here and run correctly.", kind=name) for name in order}
     options = [Option(name, why[name], "a judgement, by device") for name in order]
@@ -68,13 +77,18 @@ def _find_dtype(how: tuple[Precision, ...]) -> Dtype:
 def _find_quicker(situation: Situation, dtype: Dtype) -> Option | None:
     """Return 8-bit weights as what comes before unquantised ones, where the self-test found them right and quicker."""
     need, verdicts = situation.need, situation.verdicts
-    pace, right = verdicts.get(Subject.quicker("int8", dtype)), verdicts.get(Subject.path("quantised/int8", dtype))
+    pace, own = verdicts.get(Subject.quicker("int8", dtype)), situation.hardware.kind == "cuda"
+    right = verdicts.get(right_subject("kernel", "int8", dtype) if own else Subject.path("quantised/int8", dtype))
     small = sum(part.parameters for part in need.parts) < SMALL_MODEL
-    if need.kind != "speech" or small or situation.choice.dtype is not None or not (pace and right and pace.passed and right.passed):
+    if need.kind != "speech" or small or situation.choice.dtype is not None or not (pace and right and right.passed):
+        return None
+    # Both were measured by torch's own way of multiplying them; the better ways of each count.
+    share = pace.error * find_share(situation, "int8", dtype) / find_share(situation, "half", dtype)
+    if share > QUICKER:
         return None
     words = say("quantised.quicker",
         "8-bit weights multiply in {percent}% of the time here, and each row of speech reads all weights. Little is lost: in the starter "
-        "voice, where it was measured, 99 of 100 choices stay the same.", percent=round(100 * pace.error))  # fmt: skip
+        "voice, where it was measured, 99 of 100 choices stay the same.", percent=round(100 * share))  # fmt: skip
     return Option("int8", words, MEASURED_HERE)
 
 
@@ -104,8 +118,7 @@ def _without_packing(situation: Situation, name: Quantised, how: tuple[Precision
         words = say("quantised.packed-speech", "These weights are packed for a voice, which multiplies few lines at a time.")
         yield Reason("quantised", words, fatal=True)
     if situation.hardware.kind not in PACKED_KINDS:
-        words = say("quantised.packed-cards", "torch's kernels for these weights are quick on processors and Macs only.")
-        yield Reason("quantised", words, "torch's int8mm.cu", fatal=True)
+        yield from _without_kernel(situation, name, how)
     verdict = situation.verdicts.get(Subject.path(f"quantised/{name}", _find_dtype(how)))
     if verdict is not None and not verdict.passed:
         yield Reason("quantised", failed_sentence(name, verdict), MEASURED_HERE, fatal=True)
@@ -116,6 +129,22 @@ def _without_packing(situation: Situation, name: Quantised, how: tuple[Precision
             **too_much(needed, situation.hardware),
         )  # fmt: skip
         yield Reason("quantised", words)
+
+
+def _without_kernel(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> Iterator[Reason]:
+    """Object to packed weights on a card, where torch has no quick kernel for them."""
+    own = list_objections(situation, "kernel", name, _find_dtype(how)) if situation.hardware.kind == "cuda" else []  # type: ignore[arg-type]
+    if own or situation.hardware.kind != "cuda":
+        words = say("quantised.packed-cards", "torch's kernels for these weights are quick on processors and Macs only.")
+        yield Reason("quantised", words, "torch's int8mm.cu", fatal=True)
+    yield from (replace(each, field="quantised", fatal=True) for each in own)
+    sent = situation.choice.offload in ("group", "sequential") or any(
+        "offload/group" in each.fallback.against for each in situation.learned
+    )
+    needed = needed_bytes(situation.need, how, name, "none", _SMALLEST)
+    if sent or needed > usable_bytes(situation.hardware):
+        words = say("quantised.packed-stays", "Packed weights stay on the card as a whole: they are not sent to it layer by layer.")
+        yield Reason("quantised", words, fatal=True)
 
 
 def _without_awq(situation: Situation) -> Iterator[Reason]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from app.base.sentence import say
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field
+from app.compat.planning.quantisation_field import PACKED
 from app.compat.planning.types import Dtype, Offload, Quantised, Reason
 
 
@@ -31,8 +32,8 @@ def _object_to_graph(situation: Situation, dtype: Dtype, quantised: Quantised, o
     pace, right = situation.verdicts.get(Subject.quicker("graph", dtype)), situation.verdicts.get(Subject.path("row/graph", dtype))
     if offload != "none":
         yield Reason("row", say("row.offload", "Weights are moved to the card while it speaks, which a captured graph cannot do."))
-    if quantised != "none":
-        yield Reason("row", say("row.quantised", "A captured graph was only tried with weights that are not quantised."))
+    if quantised not in ("none", *PACKED):  # what is packed is multiplied by one launch of Hearth's kernel on a card
+        yield Reason("row", say("row.quantised", "A captured graph was only tried with whole weights and those that Hearth packs."))
     if pace is None or right is None:
         yield Reason("row", say("row.unseen", "Whether a captured graph is right and quicker here is measured while Hearth is idle."))
     elif not pace.passed and right.passed:

@@ -17,6 +17,8 @@ Path = Literal["vector", "prefill", "graph"]
 Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "int8", "int4", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
 """Weights of fewer bits: packed for torch's own kernels, or by another library."""
+Product = Literal["torch", "kernel", "lines"]
+"""How few lines are multiplied by weights: as torch does, by a kernel of Hearth's, or line by line."""
 Row = Literal["calls", "graph"]
 """How a card is given a row of speech: call by call, or as one captured CUDA graph."""
 Convolution = Literal["library", "torch"]
@@ -180,6 +182,7 @@ class Plan:
     offload: Offload
     vae: Vae
     quantised: Quantised
+    product: Product
     row: Row
     attention: str
     """Attention for from_pretrained: sdpa."""

@@ -20,7 +20,14 @@ def use_real_device(plan: Plan) -> Plan:
     if plan.runs_on == plan.device:
         return plan
     precision = tuple(replace(part, device=plan.runs_on) for part in plan.precision)
-    return replace(plan, device=plan.runs_on, row="calls", precision=precision, others=tuple(use_real_device(each) for each in plan.others))
+    return replace(
+        plan,
+        device=plan.runs_on,
+        product="torch",
+        row="calls",
+        precision=precision,
+        others=tuple(use_real_device(each) for each in plan.others),
+    )
 
 
 def list_impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple[Quantised, Sentence], ...]:

@@ -18,7 +18,7 @@ from app.compat.attention import measure
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.precision_fields import list_dtypes
-from app.compat.planning.quantisation_field import PACKED, PACKED_KINDS
+from app.compat.planning.quantisation_field import PACKED, PACKED_KINDS, QUICKER
 from app.compat.planning.types import Dtype, Quantised
 from app.compat.selftest.operations import Measured
 from app.compat.selftest.probes import TOLERANCE, Probe
@@ -30,8 +30,6 @@ LINES: Final = (2, 80)
 """Of a row of speech with guidance, and of a prompt."""
 COMPARED: Final = ((128, 160), (256, 8192))
 """Weights that are compared: a small one whose sides differ, and one of Dia's longest sums; with more of them, float64 would take much memory."""
-QUICKER: Final = 0.8
-"""At most this share of the plain time counts as quicker: noise must not decide how a voice computes."""
 ROUNDS: Final = 7
 SHAPE: Final = (8192, 2048)
 """Of Dia's layers, one of the larger ones."""

@@ -11,7 +11,7 @@ from app.compat.planning.types import Plan, Reason
 from app.ui.page.translate import Language, translate
 from app.ui.page.views import View
 
-SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised", "row")
+SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised", "product", "row")
 
 
 def plan_view(plan: Plan, spoken: Language) -> View:
@@ -42,8 +42,9 @@ def plan_view(plan: Plan, spoken: Language) -> View:
 
 
 def _comes_first(plan: Plan, reason: Reason) -> bool:
-    """Tell whether a person should see it at once; a device only where it is not used, rows of speech only where a graph makes them."""
-    unusual = {"device": reason.slower, "row": plan.row == "graph"}
+    """Tell whether a person should see it at once; a device only where it is not used, rows of speech and their products
+    only where torch alone does not make them."""
+    unusual = {"device": reason.slower, "product": plan.product != "torch", "row": plan.row == "graph"}
     return reason.field in SHOWN_FIRST and unusual.get(reason.field, True)
 
 

@@ -17,6 +17,7 @@ from app.compat.machine.hardware import probe
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
+from app.compat.planning.quantisation_field import QUICKER
 from app.compat.planning.types import Choice
 from app.compat.selftest import run
 from app.engine.models.catalog import BY_ID
@@ -90,7 +91,7 @@ def test_quicker_is_what_takes_less_time(packed_s: float, quicker: bool, monkeyp
     monkeypatch.setattr(measure, "turns", take_turns)
     monkeypatch.setattr(packed_weights_check, "pack_linear", lambda *_: None)
     verdict = answer(Subject.quicker("int8", "float32"))
-    assert verdict.passed == quicker == (verdict.error < packed_weights_check.QUICKER) and not verdict.subject.matters
+    assert verdict.passed == quicker == (verdict.error < QUICKER) and not verdict.subject.matters
     right = Subject.path("quantised/int8", "float32")
     voice, seen = describe_need(BY_ID["dia-1.6b"]), {verdict.subject: verdict, right: Verdict(right, True)}
     slow = replace(HERE, fast_bf16=False, free_bytes=16 << 30, memory_bytes=16 << 30)

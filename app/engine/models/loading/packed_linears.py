@@ -16,8 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.base.sentence import say
+from app.compat.kernels.few_lines import choose_way
 from app.compat.machine.processor import OperatorRefused, call_private, give_up
-from app.compat.planning.types import Quantised
+from app.compat.planning.quantisation_field import PACKED_KINDS
+from app.compat.planning.types import Product, Quantised
 
 Bits = Literal[8, 4]
 BITS: Final[dict[Quantised, Bits]] = {"int8": 8, "int4": 4}
@@ -29,6 +31,8 @@ METAL_FOLD: Final = 32
 """torch's kernel for Metal takes weights whose sides are multiples of this."""
 FEW_LINES: Final = 32
 """Most lines of an input that a processor's kernel for 8 bits multiplies sooner than widened weights are."""
+_MOST_LINES: Final = {"cpu": FEW_LINES, "cuda": 0}
+"""By torch's kernel. On cards it takes longer than widening does."""
 _BLOCK: Final = 1 << 20
 """Numbers taken at a time: 4 MiB in float32, which a processor's caches hold."""
 _SLAB: Final = 64
@@ -38,15 +42,19 @@ _SLAB: Final = 64
 class Int8Linear(torch.nn.Module):
     """A linear layer: whole numbers of 8 bits, and a scale for each row of weights."""
 
-    def __init__(self, weight: Tensor, device: str, lines: torch.dtype, bias: Tensor | None = None) -> None:
+    def __init__(self, weight: Tensor, device: str, lines: torch.dtype, product: Product = "torch", bias: Tensor | None = None) -> None:
         super().__init__()
         self.bias = None if bias is None else torch.nn.Buffer(bias)
-        self._lines, self._most_lines = lines, FEW_LINES if device == "cpu" else sys.maxsize
-        numbers, scales = round_to_8_bits(weight, lines)
+        self._lines, self._most_lines = lines, _MOST_LINES.get(device, sys.maxsize)
+        self._few = choose_way(product, "int8")
+        numbers, scales = round_to_8_bits(weight, scales_dtype(device, lines))
         self.numbers = torch.nn.Buffer(numbers.to(device))
         self.scales = torch.nn.Buffer(scales.to(device))
 
     def forward(self, given: Tensor) -> Tensor:
+        few = self._few(given, self.numbers, self.scales)
+        if few is not None:
+            return _add(few, self.bias)
         lines = given.reshape(-1, given.shape[-1]).to(self._lines).contiguous()
         made: Tensor | None = None
         if len(lines) <= self._most_lines:
@@ -67,22 +75,27 @@ class Int8Linear(torch.nn.Module):
 class Int4Linear(torch.nn.Module):
     """A linear layer: whole numbers of 4 bits; each group of a row has its scale and its zero."""
 
-    def __init__(self, weight: Tensor, device: str, lines: torch.dtype, bias: Tensor | None = None) -> None:
+    def __init__(self, weight: Tensor, device: str, lines: torch.dtype, product: Product = "torch", bias: Tensor | None = None) -> None:
         super().__init__()
         self.bias = None if bias is None else torch.nn.Buffer(bias)
-        self._lines, self._width = lines, len(weight)
+        self._lines, self._width, self._few = lines, len(weight), choose_way(product, "int4")
         self._multiply = f"ops.aten._weight_int4pack_mm{'_for_cpu' if device == 'cpu' else ''}"
-        self._in_pairs = False
+        self._in_pairs = product == "kernel" or device not in PACKED_KINDS
         """Whether the numbers lie in pairs, row by row, and not as torch's kernel reads them."""
-        numbers, scales = round_to_4_bits(weight, lines)
+        numbers, scales = round_to_4_bits(weight, scales_dtype(device, lines))
         self.scales = torch.nn.Buffer(scales.to(device))
-        try:
-            self.numbers = torch.nn.Buffer(_pack(numbers, device))
-        except OperatorRefused as fault:
-            _tell_refused(4, fault)
-            self.numbers, self._in_pairs = torch.nn.Buffer(pair_up(numbers).to(device)), True
+        if not self._in_pairs:
+            try:
+                self.numbers = torch.nn.Buffer(_pack(numbers, device))
+                return
+            except OperatorRefused as fault:
+                _tell_refused(4, fault)
+        self.numbers, self._in_pairs = torch.nn.Buffer(pair_up(numbers).to(device)), True
 
     def forward(self, given: Tensor) -> Tensor:
+        few = self._few(given, self.numbers, self.scales) if self._in_pairs else None
+        if few is not None:
+            return _add(few, self.bias)
         lines = given.reshape(-1, given.shape[-1]).to(self._lines).contiguous()
         made: Tensor | None = None
         if not self._in_pairs:
@@ -120,16 +133,36 @@ def lines_dtype(device: str, compute: torch.dtype) -> torch.dtype:
     return torch.bfloat16 if device == "cpu" else compute
 
 
-def pack_linear(weight: Tensor, bits: Bits, device: str, compute: torch.dtype, bias: Tensor | None = None) -> torch.nn.Module:
-    """Return a layer that multiplies this weight, packed; with 8 bits, or whole on Metal, where the kernel does not take its shape. A bias
-    stays whole."""
+def scales_dtype(device: str, lines: torch.dtype) -> torch.dtype:
+    """Return the dtype of scales: a card that computes in float32 reads them in float16, as the kernel does."""
+    return torch.float16 if device == "cuda" and lines == torch.float32 else lines
+
+
+def pack_linear(
+    weight: Tensor, bits: Bits, device: str, compute: torch.dtype, product: Product = "torch", bias: Tensor | None = None
+) -> torch.nn.Module:
+    """Return a layer that multiplies this weight, packed; with 8 bits, or whole on a graphics device, where the kernel does not take its
+    shape. A bias stays whole."""
     lines, (rows, columns) = lines_dtype(device, compute), weight.shape
     bias = None if bias is None else bias.to(device, compute)
     if device != "cpu" and (rows % METAL_FOLD or columns % METAL_FOLD):
         return make_linear(weight.to(device, compute), bias)
     if bits == 4 and rows % FOLD == 0 and columns % GROUP == 0:
-        return Int4Linear(weight, device, lines, bias)
-    return Int8Linear(weight, device, lines, bias)
+        return Int4Linear(weight, device, lines, product, bias)
+    return Int8Linear(weight, device, lines, product, bias)
+
+
+class FewLinesLinear(torch.nn.Module):
+    """A linear layer without bias, whose weight is in half precision, whatever its input is."""
+
+    def __init__(self, weight: Tensor, product: Product) -> None:
+        super().__init__()
+        self._few = choose_way(product, "half")
+        self.weight = torch.nn.Buffer(weight)  # no parameter, which would get the dtype of the others
+
+    def forward(self, given: Tensor) -> Tensor:
+        few = self._few(given, self.weight, None)
+        return F.linear(given.to(self.weight.dtype), self.weight).to(given.dtype) if few is None else few
 
 
 def make_linear(weight: Tensor, bias: Tensor | None = None) -> torch.nn.Linear:

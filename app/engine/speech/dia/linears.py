@@ -10,6 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from app.compat.kernels.few_lines import choose_way
+from app.compat.planning.types import Product
+
 _BLOCK: Final = 1 << 20
 """Numbers that a processor widens at a time: 4 MiB in float32, which its caches hold. A card widens a whole layer."""
 PINNED_AT_MOST: Final = 0.25
@@ -32,9 +35,11 @@ class Scratch:
 class StoredLinear(torch.nn.Module):
     """A linear layer without bias, whose weight may lie on the processor and in another dtype than its input."""
 
-    def __init__(self, weight: torch.nn.Parameter, device: torch.device, linear: torch.dtype, scratch: Scratch) -> None:
+    def __init__(
+        self, weight: torch.nn.Parameter, device: torch.device, linear: torch.dtype, scratch: Scratch, product: Product = "torch"
+    ) -> None:
         super().__init__()
-        self.weight = weight
+        self.weight, self._few = weight, choose_way(product, "half")
         self._device, self._linear, self._scratch = device, linear, scratch
         self._kept: Tensor | None = None
         self._pinned = False
@@ -62,6 +67,9 @@ class StoredLinear(torch.nn.Module):
     def forward(self, given: Tensor) -> Tensor:
         # Without waiting: the product comes after it in the same stream, and nobody changes the weight.
         weight = self.weight.to(self._device, non_blocking=self._pinned) if self._kept is None else self._kept
+        few = self._few(given, weight, None)
+        if few is not None:
+            return few
         if weight.dtype == self._linear:
             return F.linear(given.to(self._linear), weight).to(given.dtype)
         if weight.device.type != "cpu":
@@ -73,14 +81,16 @@ class StoredLinear(torch.nn.Module):
 class StoredLinears:
     """All linear layers of a model, and which of them stay on the device."""
 
-    def __init__(self, model: torch.nn.Module, device_name: str, linear: torch.dtype, compute: torch.dtype) -> None:
+    def __init__(
+        self, model: torch.nn.Module, device_name: str, linear: torch.dtype, compute: torch.dtype, product: Product = "torch"
+    ) -> None:
         """Replace the linear layers; move the rest to the device, where all but embeddings get the compute dtype."""
         device, scratch = torch.device(device_name), Scratch(compute)
         self._layers: dict[str, StoredLinear] = {}
         for name, module in list(model.named_modules()):
             if isinstance(module, torch.nn.Linear):
                 assert module.bias is None, name
-                layer = self._layers[name] = StoredLinear(module.weight, device, linear, scratch)
+                layer = self._layers[name] = StoredLinear(module.weight, device, linear, scratch, product)
                 model.set_submodule(name, layer)
         move_others(model, device, compute)
 

@@ -11,16 +11,16 @@ import torch
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.base.sentence import Sentence
-from app.compat.planning.types import Dtype, Plan, Precision, Row
+from app.compat.planning.types import Dtype, Plan, Precision, Product, Row
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models import safetensors
-from app.engine.models.loading.packed_linears import BITS, make_linear
+from app.engine.models.loading.packed_linears import BITS, FewLinesLinear, make_linear
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.loading.voice_parts import device_for, explaining, find_codec, load_part, split_plan
 from app.engine.models.voice_limits import VoiceLimits, read_limits
 from app.engine.speech.dia.codec import Codec
 from app.engine.speech.dia.decoder import Decoding, PartInput, is_code_of, read_state
-from app.engine.speech.dia.linears import StoredLinears
+from app.engine.speech.dia.linears import StoredLinears, runs_once
 from app.engine.speech.dia.packed_voice import pack_voice
 from app.engine.speech.dia.reordered_linears import is_quicker_here, reorder_weights
 from app.engine.speech.dia.sampling import Sampling
@@ -97,17 +97,19 @@ def load(folder: Path, plan: Plan, beside: Mapping[str, Path], name: str) -> Voi
     device = device_for(plan, speech)
     linears = None
     if bits:
-        pack_voice(model, bits, device, getattr(torch, speech.storage), getattr(torch, speech.compute))
+        pack_voice(model, bits, device, getattr(torch, speech.storage), getattr(torch, speech.compute), plan.product)
     elif plan.quantised != "none":
         model = _send_packed(model, device) if streams else model
     elif streams or speech.storage != speech.compute:
         linear = getattr(torch, speech.linear or speech.compute)
-        linears = StoredLinears(model, device, linear, getattr(torch, speech.compute))
+        linears = StoredLinears(model, device, linear, getattr(torch, speech.compute), plan.product)
         linears.keep(_kept_bytes(plan))
     else:
         _fuse_projections(model)
         if device == "cpu" and is_quicker_here(speech.compute):
             reorder_weights(model)
+        if plan.product != "torch":
+            _multiply_few_lines(model, plan.product)
     codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
     dac = load_part(DacModel, sound, codec_plan, codec_precision, notes)
     with explaining(folder):
@@ -137,6 +139,12 @@ def _fuse_projections(model: Any) -> None:
         for part, view in zip(parts, torch.split(weight, [len(part.weight) for part in parts]), strict=True):
             part.weight.data = view
         attention.qkv_proj = make_linear(weight)
+
+
+def _multiply_few_lines(model: Any, product: Product) -> None:
+    """Replace the layers that every row runs, after _fuse_projections; the three views of its matrix stay for whoever asks them."""
+    for name in [name for name, each in model.named_modules() if isinstance(each, torch.nn.Linear) and not runs_once(name)]:
+        model.set_submodule(name, FewLinesLinear(model.get_submodule(name).weight.detach(), product))
 
 
 def _send_packed(model: Any, device: str) -> Any:

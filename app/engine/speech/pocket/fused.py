@@ -31,7 +31,7 @@ def pack(model: Any, bits: Bits, device: str, compute: torch.dtype) -> None:
     frames, and says where a part ends."""
 
     def make(weight: Tensor, bias: Tensor | None) -> torch.nn.Module:
-        return pack_linear(weight, bits, device, compute, bias)
+        return pack_linear(weight, bits, device, compute, bias=bias)
 
     fuse(model, make)
     for block in (*model.model.layers, *model.flow_head.layers):

@@ -50,7 +50,7 @@ def test_a_product_is_that_of_what_the_numbers_stand_for(kind: Quantised, dtype:
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_a_bias_is_added_whole(bits: Bits, dtype: torch.dtype, device: str) -> None:
     weight, bias, given = draw(48, 64), draw(48), draw(3, 2, 64).to(dtype)
-    biased, bare = (pack_linear(weight, bits, device, dtype, *more) for more in ((bias,), ()))
+    biased, bare = (pack_linear(weight, bits, device, dtype, bias=each) for each in (bias, None))
     if device == "cpu":
         assert torch.equal(biased(given), bare(given) + bias.to(dtype)) and biased(given).dtype == dtype
     else:  # as on Metal, which does not take this shape
