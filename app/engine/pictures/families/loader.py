@@ -89,6 +89,7 @@ class _PipelineLoader:
         index, kinds = find_kinds(self.folder, self.family)
         loaded: dict[str, Any] = {}
         for name, kind in sorted(kinds.items()):
+            part = companions["vae"] if name == "vae" and "vae" in companions else self.folder / name
             if name == "vae" and "vae" in companions:
                 loaded[name] = self._load_part("vae", companions["vae"], companions["vae"], diffusers.AutoencoderKL)
             elif name == self.family.denoiser and self.plan.quantised == "gguf" and "gguf" in companions:
@@ -98,7 +99,7 @@ class _PipelineLoader:
             else:
                 loaded[name] = self._load_part(name, self.folder / name, self.folder, kind)
             if isinstance(loaded[name], torch.nn.Module):
-                placement.place_part(name, loaded[name], self.plan, self.disk_parts)
+                placement.place_part(name, loaded[name], self.plan, self.disk_parts, sorted(part.glob("*.safetensors")))
         pipeline = getattr(diffusers, self.family.text_class)
         taken = inspect.signature(pipeline.__init__).parameters
         switches = {name: value for name, value in index.items() if name in taken and isinstance(value, bool)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,15 +37,15 @@ def make_disk_parts(plan: Plan, scratch: Path) -> DiskParts | None:
     return DiskParts(scratch / "waiting") if plan.offload == "model" and plan.device in SHARED_MEMORY else None
 
 
-def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | None) -> None:
-    """Cast, move and register one part as soon as it is loaded."""
+def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | None, files: Iterable[Path] = ()) -> None:
+    """Cast, move and register one part as soon as it is loaded. `files`: its own."""
     how = find_precision(plan, name)
     if how.storage != how.compute and not quantise.has_quantised_weights(part):
         _store_narrow(part, getattr(torch, how.storage), getattr(torch, how.compute))
     if plan.offload == "none" or turns is not None:
         _move(part, "cpu" if plan.runs_on == "cpu" else how.device)
     if turns is not None:
-        turns.add(name, part)
+        turns.add(name, part, files)
 
 
 def place_pipeline(pipe: Any, plan: Plan) -> None:

@@ -18,19 +18,20 @@ import torch
 from diffusers import DiffusionPipeline
 from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from safetensors import SafetensorError
+from safetensors.torch import save_file
 
 from app.base.paths import home
 from app.base.trouble import Trouble
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, ModelPart, Need, Plan, Precision
+from app.compat.planning.types import Choice, Dtype, ModelPart, Need, Plan, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.models.loading import quantise, save_tensors
-from app.engine.pictures.families import placement
+from app.engine.pictures.families import parts_on_disk, placement
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.session.session import Session
 from tests.support import tiny_pictures as tiny
@@ -198,6 +199,50 @@ def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}-mine"]
 
 
+@pytest.mark.parametrize(("dtype", "written"), [("float32", False), ("bfloat16", True)])
+def test_what_the_models_own_files_hold_is_not_written_anew(
+    dtype: Dtype, written: bool, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another dtype than theirs it is."""
+    folder = folders["sd15"]
+    sizes: list[int] = []
+    save = parts_on_disk.save_tensors
+
+    def note(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
+        sizes.append(sum(each.nbytes for each in tensors.values()))
+        save(tensors, path, about)
+
+    monkeypatch.setattr(parts_on_disk, "save_tensors", note)
+    row = catalog.find(str(folder))
+    paints = picture_painter.load(folder, row, tiny.make_plan(row, dtype, offload="model"), {}, tmp_path / "scratch")
+    held = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+    assert sum(sizes) > held // 3 if written else sum(sizes) < held // 100, (sizes, held)
+    there = picture_painter.load(folder, row, tiny.make_plan(row, dtype), {}, tmp_path / "other")
+    one, other = (read_pixels(list_parts(painted(each, tmp_path / name))[0].path) for name, each in (("one", paints), ("other", there)))
+    assert abs(one - other).max() < 1.5 / 255
+    paints.close()
+    assert not [path for path in (tmp_path / "scratch").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in folder.rglob("*.safetensors")) == held
+
+
+def test_a_part_comes_back_where_its_model_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, part = tmp_path / "model.safetensors", torch.nn.Linear(8, 4)
+    weight, bias = part.weight.detach().clone(), part.bias.detach().clone()
+    save_file({"weight": weight, "bias": bias + 1}, file)  # the bias is not what was loaded from it
+    turns = parts_on_disk.DiskParts(tmp_path / "waiting")
+    turns.add("one", part, [file])
+    file.unlink()
+    assert part.weight.numel() == part.bias.numel() == 0
+    assert torch.equal(part(torch.ones(2, 8)), torch.nn.functional.linear(torch.ones(2, 8), weight, bias))
+    turns.close()
+    save_file({"weight": weight, "bias": bias}, file)
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EXDEV, "Invalid cross-device link")))
+    turns = parts_on_disk.DiskParts(tmp_path / "waiting")
+    turns.add("one", part, [file])
+    assert torch.equal(part(torch.ones(2, 8)), torch.nn.functional.linear(torch.ones(2, 8), weight, bias))
+    turns.close()
+
+
 def test_a_part_that_leaves_a_mac_leaves_its_cache_too(tmp_path: Path) -> None:
     from app.engine.pictures.families.parts_on_disk import DiskParts
 
@@ -223,7 +268,7 @@ def test_a_disk_without_room_for_what_waits_is_told_as_that(
     monkeypatch.setattr(save_tensors, "save_file", full)
     row = catalog.find(str(folders["sd15"]))
     with pytest.raises(OSError, match="No space") as told:
-        picture_painter.load(folders["sd15"], row, tiny.make_plan(row, offload="model"), {}, tmp_path)
+        picture_painter.load(folders["sd15"], row, tiny.make_plan(row, "bfloat16", offload="model"), {}, tmp_path)
     assert told.value.errno == errno.ENOSPC and not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
