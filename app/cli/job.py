@@ -112,8 +112,9 @@ def run_job(request: Request, args: argparse.Namespace, use: Callable[[Path], No
         end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), show)
     finally:
         keeper.close()
-    for file in end.files if use is not None else ():
-        use(Path(file))
+    if use is not None:
+        for file in end.files:
+            use(Path(file))
     outputs = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
     written = [write_result(Path(file), path) for file, path in zip(end.files, outputs, strict=True)]
     for path in written:

@@ -35,7 +35,8 @@ from app.ui import start_failure
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
-from app.ui.page.translate import language, translate
+from app.ui.page.translate import join, language, translate
+from app.ui.state import listening
 from app.ui.state.asked import TEXT_MOST, Asked, Id, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
@@ -139,6 +140,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"], NoticeAsked),
         owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/report", send_report),
         owner_route(desk, "/hearth/book", book.open_or_send, ["GET", "POST"]), owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
+        owner_route(desk, "/hearth/listen/{act}", listen, ["POST"], ActAsked),
         owner_route(desk, "/hearth/voices", keep_voice, ["POST"], VoiceAsked),
         owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"], ActAsked),
         owner_route(desk, "/hearth/chunk", set_chunk, ["POST"], ChunkAsked),
@@ -225,6 +227,17 @@ def retry_smaller(desk: Desk, request: Request, asked: KindAsked) -> Response:
     retried, change = desk.jobs.retry_smaller(asked.kind, who(request))
     fields = {name: value for name, value in to_json(retried).items() if name in SHOWN_SMALLER}
     return JSONResponse({"text": translate(change, language(request)), "request": fields})
+
+
+def listen(desk: Desk, request: Request, asked: ActAsked) -> Response:
+    """Have the parts of the last script heard, or those that went wrong spoken again, or end that; answer with what prevents it."""
+    if (deed := listening.ACTIONS.get(asked.act)) is None:
+        return Response(status_code=404)
+    try:
+        deed(desk.listening, who(request))
+    except Trouble as trouble:
+        return JSONResponse({"trouble": join(language(request), trouble.sentence, *trouble.objections), "cure": trouble.cure})
+    return JSONResponse({})
 
 
 def act_on_job(desk: Desk, request: Request, asked: JobActAsked) -> Response:

@@ -108,5 +108,5 @@ def find(path: Path) -> Heard | None:
         return None
     if not is_right(_STORED, values):
         return None
-    words, meant = (tuple(kind(**each) for each in values[name]) for name, kind in (("words", Word), ("meant", Meant)))
+    words, meant = tuple(Word(**each) for each in values["words"]), tuple(Meant(**each) for each in values["meant"])
     return Heard(words, meant, values["seconds"], values["model"])

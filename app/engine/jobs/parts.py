@@ -25,6 +25,8 @@ LENT_OUT: Final = "lent-out"
 ELSEWHERE: Final = ".elsewhere"
 """Ends the name of a mark beside a begun file in which another machine had a hand, also once this one goes on with it, and beside the file to
 show of a part that another machine made."""
+HEARD: Final = ".heard.json"
+"""Ends the name of what a recogniser heard in a sound, in place of the sound's own ending."""
 LESSONS: Final = "verdicts"
 """A folder; there once a part that another machine made has served this one as a voice: what breaks from then on is learned in it alone."""
 DIGITS_MOST: Final = 4

@@ -55,7 +55,9 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
 def check(wanted: str, wishes: list[str], streams: str) -> None:
     """Raise a Trouble for what this API does not have."""
     if wanted not in FORMATS:
-        words = say("api.format", "response_format {wanted} is not supported. Use one of: {known}.", wanted=wanted, known=FORMATS)
+        words = say(
+            "api.transcript-format", "response_format {wanted} is not supported. Use one of: {known}.", wanted=wanted, known=FORMATS
+        )
         raise BadRequest(words, field="response_format")
     if strange := [each for each in wishes if each not in GRANULARITIES]:
         words = say("api.granularity", "timestamp_granularities {wanted} is not supported. Use word or segment.", wanted=strange[0])

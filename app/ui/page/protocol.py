@@ -81,6 +81,7 @@ ROUTES: Final = (
     Address("hearth/sheet"),
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
+    Address("hearth/listen/{act}", "POST"),
     Address("hearth/voices", "POST", ("id", "name")),
     Address("hearth/book"),
     Address("hearth/book", "POST"),
@@ -112,6 +113,7 @@ ROUTES: Final = (
 
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
+    "hearth/listen/{act}": ("listen", "mend", "stop"),
     "hearth/engine/{act}": ("again", "repair"),
     "hearth/book/{act}": ("tick", "script", "close"),
     "hearth/window/{act}": ("stay", "background", "quit"),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from app.base.foreign_formats import open_sound
+from app.base.path_checks import is_file
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.base.unknown_words import Unknown
@@ -25,6 +26,7 @@ from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.keeper.state import EngineState, Sample
 from app.engine.pictures.files.foreign_settings import ADD_IMAGE
+from app.engine.speech.text.subtitles import read_cues
 from app.ui.page.translate import Language, join, text, translate
 
 View = dict[str, Any]
@@ -279,6 +281,12 @@ def shorten_text(request: Request, most: int = 80) -> str:
 
 def job_file_url(job: str, path: str) -> str:
     return f"hearth/made/{job}/{Path(path).name}"
+
+
+@lru_cache(maxsize=1000)
+def has_cues(path: str) -> bool:
+    """Tell whether a result says when each sentence is said; one of an earlier Hearth does not."""
+    return is_file(Path(path)) and bool(read_cues(Path(path)))
 
 
 def read_peaks(path: str, bars: int = 96) -> tuple[float, ...]:

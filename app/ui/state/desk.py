@@ -20,6 +20,7 @@ from app.engine.speech.text.spoken_words import list_heard
 from app.ui.state.book_desk import BookDesk
 from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.jobs_desk import JobsDesk
+from app.ui.state.listening import Listening
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
 from app.ui.state.models_desk import ModelsDesk
@@ -42,6 +43,7 @@ class Desk:
     hearing: HearingDesk = field(init=False)
     jobs: JobsDesk = field(init=False)
     book: BookDesk = field(init=False)
+    listening: Listening = field(init=False)
     others: OtherMachines = field(init=False)
     downloads: Downloads = field(init=False)
 
@@ -52,7 +54,8 @@ class Desk:
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
         self.hearing = HearingDesk(self.keeper)
-        self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring)
+        self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring, self.hearing)
+        self.listening = Listening(self.hearing, self.jobs)
         self.book = BookDesk(self.jobs)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.others = OtherMachines(self.keeper, self.settings, self.downloads)

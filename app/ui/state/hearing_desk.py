@@ -11,6 +11,7 @@ from app.base.trouble import Trouble
 from app.engine.hearing import heard
 from app.engine.hearing.heard import Heard
 from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.parts import HEARD
 from app.engine.jobs.tasks import Hear
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID
@@ -18,13 +19,12 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.recognisers import BEST, OFFERED
 
-STORED: str = ".heard.json"
-"""Ends the name of what was heard, beside the sound."""
-
 
 @dataclass(slots=True)
 class HearingDesk:
     keeper: Keeper
+    parts_task: str = ""
+    """The latest that hears the parts of a script."""
 
     def find_recogniser(self) -> Model | None:
         """Return the best installed one."""
@@ -44,13 +44,14 @@ class HearingDesk:
         stores = tuple(str(name_store(each)) for each in sounds)
         return self.keeper.start_task(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts)))
 
-    def read_end(self, task: str, sound: Path) -> Heard:
-        """Return what a task that has ended heard in a sound; raise a Trouble if it failed or was stopped."""
-        return require_heard(self.keeper.get_progress(task).end, sound)
+    def give_way(self) -> None:
+        """End what hears the parts of a script, which may take long, because somebody's job waits. What it heard is kept."""
+        if self.parts_task and self.keeper.get_progress(self.parts_task).end is None:
+            self.keeper.stop(self.parts_task)
 
 
 def name_store(sound: Path) -> Path:
-    return sound.with_suffix(STORED)
+    return sound.with_suffix(HEARD)
 
 
 def require_heard(end: Finished | Stopped | Failed | None, sound: Path) -> Heard:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -32,6 +32,7 @@ from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
+from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
 from app.ui.state.models_desk import ModelsDesk
@@ -74,6 +75,7 @@ class JobsDesk:
     models: ModelsDesk
     machine: MachineDesk
     measuring: MeasuringDesk
+    hearing: HearingDesk
     latest: dict[tuple[str, str], str] = field(default_factory=dict)
     """(person, kind) -> the job that tab shows; a tab opened later picks it up."""
     grids: dict[str, Grid] = field(default_factory=dict)
@@ -107,6 +109,7 @@ class JobsDesk:
                 (told := copy(trouble)).cure = self.models.resolve_cure(trouble.cure)
                 raise told from trouble
         self.measuring.give_way()
+        self.hearing.give_way()
         self.latest[person.name, request.kind] = job.id
         return job.id
 
@@ -184,14 +187,18 @@ class JobsDesk:
                 self.keeper.stop(each)
 
     def redo_part(self, index: int, person: Person) -> str:
-        """Speak one part of the last script again, and whole what a stop cut off; the other parts are kept."""
-        spoken = self._find_ended_script(person)
-        if spoken is None or index not in {part.index for part in spoken.parts}:
+        """Speak one part of the last script again."""
+        return self.redo_parts([index], person)
+
+    def redo_parts(self, places: Collection[int], person: Person) -> str:
+        """Speak some parts of the last script again, and whole what a stop cut off; the other parts are kept."""
+        spoken = self.find_ended_script(person)
+        if spoken is None or not {part.index for part in spoken.parts}.issuperset(places):
             raise Trouble(say_to_all("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
         require_own(self.keeper.home, spoken.request)
         takes = {part.index: part.path for part in spoken.parts}  # what is not there is spoken where the script is gone on with
         keep = tuple(takes.get(place, "") for place in range(spoken.parts[0].total))
-        fresh = sorted({index, *(part.index for part in spoken.parts if not part.whole)})
+        fresh = sorted({*places, *(part.index for part in spoken.parts if not part.whole)})
         return self.begin(dataclasses.replace(spoken.request, only_parts=tuple(fresh), keep=keep, seed=None), person)
 
     def speak_changed(self, text: str, person: Person) -> str:
@@ -205,7 +212,7 @@ class JobsDesk:
     def match_script(self, text: str, person: Person) -> SpeechRequest | None:
         """Return the request that takes over what the last script's parts say, with the voice and settings they were spoken with;
         None if nothing can be, or nothing has changed. A voice known by name hangs on who speaks first."""
-        spoken = self._find_ended_script(person)
+        spoken = self.find_ended_script(person)
         if spoken is None:
             return None
         before = self.split_script(spoken.job, spoken.request)
@@ -219,7 +226,7 @@ class JobsDesk:
         fresh = tuple(place for place, path in enumerate(keep) if not path)
         return dataclasses.replace(spoken.request, text=text, seed=seed, only_parts=fresh, keep=keep)
 
-    def _find_ended_script(self, person: Person) -> EndedScript | None:
+    def find_ended_script(self, person: Person) -> EndedScript | None:
         """Find the last script of this person with its parts, once it has ended. Where an earlier version stored no model, it is
         the one that spoke it."""
         job = self.find_current("speech", person)
@@ -316,6 +323,7 @@ class JobsDesk:
         known = self.keeper.journal.get(job)
         self.keeper.resume(job)
         self.measuring.give_way()
+        self.hearing.give_way()
         self.latest[known.owner, known.request.kind] = job
 
     def is_waiting(self, job: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shutil
@@ -26,7 +25,6 @@ from app.engine.kinds import is_heard
 from app.engine.models.catalog import find_credit, name_model
 from app.engine.models.model_names import word_name
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
-from app.engine.speech.text.subtitles import read_cues
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.state.asked import Asked, Id, Word
@@ -171,12 +169,6 @@ def machine_text(creation: Creation, spoken: Language) -> str:
     return translate(say("shelf.made-on", "made on {machine}", machine=str(machine)), spoken)
 
 
-@functools.lru_cache(maxsize=1000)
-def has_cues(path: str) -> bool:
-    """Tell whether a result says when each sentence is said; one of an earlier Hearth does not."""
-    return bool(read_cues(Path(path)))
-
-
 def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str, Any]:
     conditions = {
         "missing": text("shelf.missing", "file missing", spoken),
@@ -191,6 +183,6 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "highest": creation.highest_bytes, "created_s": creation.created_s,
         "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "", "machine": machine_text(creation, spoken),
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
-        "subtitles": heard and creation.condition != "missing" and has_cues(str(creation.path)),
+        "subtitles": heard and creation.condition != "missing" and views.has_cues(str(creation.path)),
         "parts": heard and desk.keeper.has_parts(creation.job), "peaks": views.read_peaks(str(creation.path)) if heard and not creation.condition else (),
     }  # fmt: skip

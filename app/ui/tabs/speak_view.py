@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say_to_all
 from app.base.trouble import Trouble
 from app.base.unknown_words import Unknown
 from app.compat.planning.types import Plan
+from app.engine.hearing.compare import Mark
+from app.engine.jobs.events import PartDone
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.shelf import Search
@@ -23,12 +26,14 @@ from app.engine.speech.text import script
 from app.engine.speech.text.named_speakers import NamedSpeakers, find_named
 from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_characters import is_strange
+from app.engine.speech.text.subtitles import strip_tags
 from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.unknown import find_in_script
 from app.ui.page.translate import Language, join, translate
-from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
+from app.ui.page.views import View, end_view, has_cues, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences
+from app.ui.state.listening import find_marks
 from app.ui.state.person import Person
 
 
@@ -51,6 +56,7 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
                 "doubt": part.doubt,
                 "url": job_file_url(job, part.path),
                 "peaks": read_peaks(part.path),
+                "marks": marks_view(part, spoken) if progress.end is not None else None,
             }
         elif step is not None and progress.end is None and step.part == index:
             sounds = [sound for sound in progress.sounds if sound.part == index]
@@ -66,6 +72,36 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
         "job": job, "parts": parts, "share": progress.share, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
         "doing": loading_text(progress, spoken),
     }  # fmt: skip
+
+
+def marks_view(part: PartDone, spoken: Language) -> list[View] | None:
+    """Return what a recogniser found wrong in a part; None if it was not heard yet."""
+    marks = find_marks(Path(part.path))
+    if marks is None:
+        return None
+    words = strip_tags(part.text).split()
+    return [{"place": each.first, "text": translate(word_mark(each, " ".join(words[each.first : each.last])), spoken)} for each in marks]
+
+
+def word_mark(mark: Mark, words: str) -> Sentence:
+    match mark.kind:
+        case "lost":
+            return say_to_all("mark.lost", "Not heard: {words}", words=words)
+        case "doubled":
+            return say_to_all("mark.doubled", "Heard twice: {words}", words=words or mark.heard)
+        case "added":
+            return say_to_all("mark.added", "Heard besides: {heard}", heard=mark.heard)
+        case "wrong":
+            return say_to_all("mark.wrong", "In place of {words}, heard: {heard}", words=words, heard=mark.heard or "?")
+
+
+def listening_view(desk: Desk, job: str) -> View:
+    """Return whether a script's parts are heard, or spoken again, and how far that is."""
+    task = desk.listening.tasks.get(job, "")
+    progress = desk.keeper.get_progress(task) if task else None
+    hears = progress is not None and progress.end is None
+    state = "mending" if desk.listening.mending else "hearing" if hears else ""
+    return {"state": state, "share": progress.share if progress is not None and hears else 0.0}
 
 
 def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, speed: float, person: Person, spoken: Language) -> View:
@@ -92,7 +128,8 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
     script_asked = as_script(request)
     results = [
-        {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
+        {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds,
+         "subtitles": has_cues(str(each.path))}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
     return {
@@ -100,6 +137,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
         "pace": script_asked.speed if script_asked is not None else 1.0,
         "place": desk.jobs.find_place(job),
         "results": results,
+        "listening": listening_view(desk, job),
         "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",
     }
 

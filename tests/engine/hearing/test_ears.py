@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import torch
 
 from app.compat.planning.types import Choice
 from app.engine.hearing import heard
-from app.engine.hearing.heard import Heard, Word
+from app.engine.hearing.heard import Heard, Meant, Word
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Step, Stopped, Unloaded
 from app.engine.jobs.request import SpeechRequest
@@ -57,8 +57,10 @@ def test_words_have_times_in_order_and_those_meant_too(model: str, session: Sess
     made = heard.find(noise.with_suffix(".heard"))
     assert made is not None and made.model == model and made.seconds == pytest.approx(SECONDS)
     assert [word.text for word in made.meant] == ["What", "was", "meant"]
-    for words in (made.words, made.meant):
-        assert all(0 <= word.begin_s <= word.end_s <= SECONDS and 0 <= word.sure <= 1 for word in words)
+    assert all(0 <= word.sure <= 1 for word in made.words) and all(word.likely <= 0 for word in made.meant)
+    both: tuple[Sequence[Word | Meant], ...] = (made.words, made.meant)
+    for words in both:
+        assert all(0 <= word.begin_s <= word.end_s <= SECONDS for word in words)
         begins = [word.begin_s for word in words]
         assert begins == sorted(begins) and begins
 
@@ -95,7 +97,7 @@ def test_a_lack_of_memory_leads_to_a_safer_plan(session: Session, noise: Path, m
 
     real, faults = EncoderDecoder.hear, [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")]
 
-    def breaking(self: EncoderDecoder, samples: sound.Samples, text: str) -> tuple[list[Word], list[Word]]:
+    def breaking(self: EncoderDecoder, samples: sound.Samples, text: str) -> tuple[list[Word], list[Meant]]:
         if faults:
             raise faults.pop()
         return real(self, samples, text)
@@ -116,7 +118,7 @@ def test_a_tokenizer_of_another_family_is_told(session: Session, noise: Path) ->
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"words": [{"text": 1}], "meant": [], "seconds": 1, "model": ""}', '{"words": []}'])
 def test_damaged_files_are_heard_again(damage: str, tmp_path: Path) -> None:
-    whole = Heard((Word("Hi", 0.0, 0.5, 0.9),), (), 1.0, "whisper-tiny-en")
+    whole = Heard((Word("Hi", 0.0, 0.5, 0.9),), (Meant("Hi", 0.0, 0.5, -0.1, -99.0, -99.0),), 1.0, "whisper-tiny-en")
     heard.store(whole, tmp_path / "one")
     assert heard.find(tmp_path / "one") == whole and heard.find(tmp_path / "none") is None
     (tmp_path / "one").write_text(damage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.engine.hearing.ears import ear
+from app.engine.hearing.heard import Meant, Word
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 from tests.support import trained_ears
@@ -34,10 +36,11 @@ def test_words_and_their_times(trained_whisper: Path, tmp_path: Path) -> None:
     with applied(plan) as seam:
         ((_, words, meant),) = listens.hear(np.concatenate(pieces), 16_000, " ".join(SENTENCES))
     assert seam.calls
-    for found in (words, meant):
+    both: tuple[Sequence[Word | Meant], ...] = (words, meant)
+    for found in both:
         assert [word.text.strip(".,").lower() for word in found] == " ".join(SENTENCES).lower().replace(".", "").split()
         sentence = iter(found)
         for text, (begin_s, end_s) in zip(SENTENCES, starts_s, strict=True):
             own = [next(sentence) for _ in text.split()]
             assert own[0].begin_s == pytest.approx(begin_s, abs=NEAR_S) and own[-1].end_s == pytest.approx(end_s, abs=NEAR_S)
-    assert np.mean([word.sure for word in meant]) > 0.5
+    assert np.mean([word.likely for word in meant]) > np.log(0.5)

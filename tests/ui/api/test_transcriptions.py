@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import numpy as np
 import openai
 import pytest
@@ -50,8 +50,8 @@ def client(desk: Desk) -> openai.AsyncOpenAI:
     async def as_owner(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, person.KEY: person.OWNER}, receive, send)
 
-    transport = httpx.ASGITransport(as_owner)  # type: ignore[arg-type] - starlette's types for the same calls
-    return openai.AsyncOpenAI(api_key="none", base_url="http://test/v1", max_retries=0, http_client=httpx.AsyncClient(transport=transport))
+    transport = httpx2.ASGITransport(as_owner)
+    return openai.AsyncOpenAI(api_key="none", base_url="http://test/v1", max_retries=0, http_client=httpx2.AsyncClient(transport=transport))
 
 
 async def test_without_a_recogniser_it_says_which(client: openai.AsyncOpenAI) -> None:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from app.ui import own_window, routes, share
 from app.ui.page import protocol
 from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
-from app.ui.state import presets
+from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 from app.ui.tabs import models, other_machines, shelf, welcome
@@ -216,9 +216,10 @@ def test_routes_are_the_servers_with_their_fields() -> None:
 
 
 def test_deeds_are_the_servers_and_the_scripts() -> None:
-    queue, engine, book, leaving, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
+    queue, listens, engine, book, leaving, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
-    assert (leaving, shelved, models_, machines) == (
+    assert (listens, leaving, shelved, models_, machines) == (
+        set(listening.ACTIONS),
         set(own_window.ACTS),
         set(shelf.ACTIONS),
         set(models.ACTIONS),
@@ -229,11 +230,22 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
         ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared,
-        ("machines.js",): machines, ("leave.js",): leaving, ("book.js",): book,
+        ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("book.js",): book,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
-    assert used == {"book.js", "cures.js", "leave.js", "machines.js", "models.js", "paint.js", "queue.js", "shelf.js", "share.js"}
+    assert used == {
+        "book.js",
+        "cures.js",
+        "leave.js",
+        "listen.js",
+        "machines.js",
+        "models.js",
+        "paint.js",
+        "queue.js",
+        "shelf.js",
+        "share.js",
+    }
 
 
 def test_routes_are_asked_for_by_scripts_or_in_what_the_server_sends() -> None:

@@ -20,7 +20,7 @@ from app.base.bounded_json import Bounds, read_json
 from app.base.stored_json import is_right
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Doubt
-from app.engine.jobs.parts import SPOKEN, is_elsewhere, mark_elsewhere, name_mark
+from app.engine.jobs.parts import HEARD, SPOKEN, is_elsewhere, mark_elsewhere, name_mark
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
@@ -137,6 +137,9 @@ def adopt(path: Path, job: Path, index: int) -> SpokenPart:
         if take is not None:
             with sound.replacing(target.with_suffix(".json")) as unfinished:
                 shutil.copyfile(path.with_suffix(".json"), unfinished)
+            if path.with_suffix(HEARD).is_file():
+                with sound.replacing(target.with_suffix(HEARD)) as unfinished:
+                    shutil.copyfile(path.with_suffix(HEARD), unfinished)
     if take is not None:
         return replace(take, path=target)
     return SpokenPart("", 0, "", sound.measure_seconds(target), True, None, target)

@@ -70,7 +70,7 @@ def add_to(settings: dict[str, Any], cues: Sequence[Cue], coding: str) -> dict[s
 
 def read_cues(path: Path) -> list[Cue]:
     """Read the cues that a result's file holds; none if it is an earlier Hearth's or another program's."""
-    stored = (sound.read_tag(path) or {}).get(sound.CUES)
+    stored: Any = (sound.read_tag(path) or {}).get(sound.CUES)
     return [Cue(each["begin"], each["end"], each["text"]) for each in stored] if is_right(_STORED, stored) else []
 
 
@@ -88,9 +88,14 @@ def write(cues: Sequence[Cue], wanted: Format) -> str:
     return "WEBVTT\n\n" + "".join(written)
 
 
+def strip_tags(text: str) -> str:
+    """Return what is said of a part: its words without the speakers' tags."""
+    return " ".join(_TAGGED.sub("", text).split())
+
+
 def split_long(cue: Cue) -> list[Cue]:
     """Split what two lines do not hold, at blanks; each piece lasts as long as its letters take."""
-    text = " ".join(_TAGGED.sub("", cue.text).split())
+    text = strip_tags(cue.text)
     pieces, most = [""], -(-len(text) // -(-len(text) // (2 * LINE_MOST) or 1))
     for word in text.split():
         if pieces[-1] and len(pieces[-1]) + len(word) + 1 > max(most, LINE_MOST) + LINE_MOST // 2:

@@ -3,6 +3,7 @@ import { checked, drawProblems } from "./check.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live, post, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
+import { drawListening, drawMarks, listenFrame } from "./listen.js";
 import { drawScript, makePlayer, speakerLook } from "./player.js";
 import { offerSamples } from "./rewrite.js";
 import { scripts } from "./samples.js";
@@ -11,6 +12,7 @@ import { t, time } from "./words.js";
 
 const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
 const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
+const SUBTITLES = ["srt", "vtt"];
 let /** @type {View} */ player = null;
 
 // The script box.
@@ -168,7 +170,7 @@ function refocus(rows, { job, end }) {
 }
 area("#h-parts", (element, { speech }) => {
   // Remarks and failures stand above the rows: a long script has hundreds.
-  jobCard(element, speech?.job, `${jobFrame}${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p><ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
+  jobCard(element, speech?.job, `${jobFrame}${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
   text(element.querySelector("h2"), t("parts.title", "Parts"));
   text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
   // What of the script is spoken already is known once a job has ended.
@@ -189,6 +191,7 @@ area("#h-parts", (element, { speech }) => {
   folded.parentElement.hidden = !left.length;
   text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
   refocus(rows, speech);
+  drawListening(element, speech);
   drawAll();
 });
 
@@ -220,7 +223,7 @@ function drawRows(rows, parts, { job, end, pace }) {
 function drawPart(row, part, end, pace) {
   row.spoken = part;
   const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && DOUBTS[part.doubt]?.();
-  row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt ? "careful" : done ? "right" : ""}`;
+  row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt || part.marks?.length ? "careful" : done ? "right" : ""}`;
   if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
   if (done && !row.querySelector(".h-player")) {
     const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
@@ -231,6 +234,7 @@ function drawPart(row, part, end, pace) {
   words.classList.toggle("h-soft", !done);
   const before = cut ? t("part.cut", "cut off by the stop") : done ? (doubt ? `⚠ ${doubt}` : "") : under_way;
   drawScript(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")));
+  drawMarks(row, part.marks);
   drawLive(row);
   const again = row.querySelector(".h-again");
   again.hidden = !done || !end;
@@ -263,7 +267,7 @@ area("#h-sound", (element, { speech }) => {
   const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
   const own = picked || result.name.split(".").pop();
   formats.setAttribute("aria-label", t("sound.format", "Download format"));
-  for (const format of FORMATS) formats.append(new Option(format, format, false, format === own));
+  for (const format of [...FORMATS, ...(result.subtitles ? SUBTITLES : [])]) formats.append(new Option(format, format, false, format === own));
   const aim = () => {
     download.href = `${result.url}?download=1&format=${formats.value}`;
     download.title = result.name.replace(/[^.]+$/, formats.value);

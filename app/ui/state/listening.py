@@ -1,0 +1,131 @@
+"""Listening back: the parts of the last script heard against their text, and those that went wrong spoken again, the better take kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.base.sentence import say_to_all
+from app.base.trouble import Trouble
+from app.engine.hearing import heard
+from app.engine.hearing.compare import Mark, mark
+from app.engine.hearing.spelling import spell
+from app.engine.jobs.events import END, Finished, PartDone
+from app.engine.speech.text.subtitles import strip_tags
+from app.ui.state.hearing_desk import HearingDesk, name_store
+from app.ui.state.jobs_desk import EndedScript, JobsDesk
+from app.ui.state.person import Person
+
+TRIES: Final = 3
+"""How often a part is spoken again at most."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Listening:
+    """`tasks`: the task that hears a job's parts. `mending`: the persons whose parts are spoken again, each with what ends that."""
+
+    hearing: HearingDesk
+    jobs: JobsDesk
+    tasks: dict[str, str] = field(default_factory=dict)
+    mending: dict[str, threading.Event] = field(default_factory=dict)
+
+    def listen(self, person: Person) -> str:
+        """Hear those parts of the last script that were not heard yet; return the task, empty where there is nothing to hear."""
+        spoken = self._require_ended(person)
+        fresh = [part for part in spoken.parts if part.whole and find_marks(Path(part.path)) is None]
+        if not fresh:
+            return ""
+        self.hearing.give_way()
+        task = self.hearing.begin([Path(part.path) for part in fresh], [strip_tags(part.text) for part in fresh])
+        self.hearing.parts_task = self.tasks[spoken.job] = task
+        return task
+
+    def stop(self, person: Person) -> None:
+        if person.name in self.mending:
+            self.mending[person.name].set()
+        spoken = self.jobs.find_ended_script(person)
+        if spoken is not None and spoken.job in self.tasks:
+            self.hearing.keeper.stop(self.tasks[spoken.job])
+
+    def mend(self, person: Person) -> None:
+        """Speak the marked parts again with other seeds, hear them, and keep the better take of each; in the background, TRIES times at most."""
+        spoken = self._require_ended(person)
+        if not list_wrong(spoken.parts):
+            raise Trouble(say_to_all("listening.nothing", "No part is marked. Listen to the parts first."))
+        if person.name not in self.mending:
+            self.mending[person.name] = threading.Event()
+            threading.Thread(target=self._mend, args=(person,), name="mending", daemon=True).start()
+
+    def _mend(self, person: Person) -> None:
+        try:
+            for _ in range(TRIES):
+                if not self._try_again(person) or self.mending[person.name].is_set():
+                    return
+        except Trouble as trouble:
+            _log.warning("%s", trouble)
+        finally:
+            del self.mending[person.name]
+
+    def _try_again(self, person: Person) -> bool:
+        """Speak the marked parts once more; tell whether any is still marked."""
+        spoken = self._require_ended(person)
+        wrong = list_wrong(spoken.parts)
+        if not wrong or not self._wait(self.jobs.redo_parts([part.index for part in wrong], person)):
+            return False
+        task = self.listen(person)
+        if task and not self._wait(task):
+            return False
+        now = self._require_ended(person)
+        before = {part.index: part for part in wrong}
+        worse = {part.index for part in now.parts if part.index in before and count_wrong(part) >= count_wrong(before[part.index])}
+        if worse:
+            keep = tuple(before[part.index].path if part.index in worse else part.path for part in now.parts)
+            self._wait(self.jobs.begin(dataclasses.replace(now.request, only_parts=(), keep=keep), person))
+        return True
+
+    def _wait(self, job: str) -> bool:
+        """Wait for the end of a job or task; tell whether it was finished."""
+        end = next((event for event in self.hearing.keeper.follow(job) if isinstance(event, END)), None)
+        return isinstance(end, Finished)
+
+    def _require_ended(self, person: Person) -> EndedScript:
+        spoken = self.jobs.find_ended_script(person)
+        if spoken is None:
+            raise Trouble(say_to_all("listening.no-parts", "There are no finished parts to listen to. Speak the script first."))
+        return spoken
+
+
+ACTIONS: Final[dict[str, Callable[[Listening, Person], object]]] = {
+    "listen": Listening.listen, "mend": Listening.mend, "stop": Listening.stop,
+}  # fmt: skip
+
+
+def list_wrong(parts: Sequence[PartDone]) -> list[PartDone]:
+    return [part for part in parts if count_wrong(part)]
+
+
+def count_wrong(part: PartDone) -> int:
+    """Count the words of a part that went wrong, as far as it was heard."""
+    return sum(max(1, each.last - each.first) for each in find_marks(Path(part.path)) or ())
+
+
+def find_marks(sound: Path) -> tuple[Mark, ...] | None:
+    """Return what went wrong in a part; None if this take was not heard yet."""
+    try:
+        taken_ns, heard_ns = sound.stat().st_mtime_ns, name_store(sound).stat().st_mtime_ns
+    except OSError:
+        return None
+    return _read_marks(str(name_store(sound)), heard_ns) if heard_ns >= taken_ns else None
+
+
+@functools.lru_cache(maxsize=10_000)
+def _read_marks(path: str, _changed_ns: int) -> tuple[Mark, ...] | None:
+    found = heard.find(Path(path))
+    return None if found is None else tuple(mark(found.meant, found.text, spell))

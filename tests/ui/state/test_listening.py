@@ -1,0 +1,137 @@
+"""Parts heard back: marked where they went wrong, heard once, and spoken again until a better take is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from app.base.trouble import Trouble
+from app.engine.hearing import heard
+from app.engine.hearing.heard import Heard, Meant, Word
+from app.engine.jobs.events import Event, Finished, PartDone
+from app.engine.jobs.request import SpeechRequest
+from app.ui.state.hearing_desk import name_store
+from app.ui.state.jobs_desk import EndedScript
+from app.ui.state.listening import Listening, count_wrong, find_marks
+from app.ui.state.person import OWNER
+from app.ui.tabs.speak_view import marks_view
+from tests.support.waiting import until
+
+TEXT = "[S1] Nobody asked for bread or cheese."
+WORDS = TEXT.split()[1:]
+
+
+def hear(part: PartDone, lost: int) -> None:
+    """Store that a recogniser finds so many words of a part missing."""
+    meant = tuple(Meant(word, 0.0, 0.1, -9.0, 5.0 if place < lost else -50.0, -99.0) for place, word in enumerate(WORDS))
+    said = tuple(Word(word, 0.0, 0.1, 0.9) for word in WORDS[lost:])
+    heard.store(Heard(said, meant, 1.0, "whisper-tiny-en"), name_store(Path(part.path)))
+
+
+@dataclass
+class Studio:
+    """Speaks and hears at once: each take of part 1 has the next number of words missing."""
+
+    folder: Path
+    takes: list[int]
+    jobs: int = 0
+    spoken: EndedScript | None = None
+    asked: list[SpeechRequest] = field(default_factory=list)
+
+    def make(self, request: SpeechRequest) -> str:
+        self.jobs += 1
+        self.asked.append(request)
+        parts = []
+        for place in range(2):
+            if request.keep and place not in request.only_parts:
+                part = PartDone(place, 2, request.keep[place], TEXT, 1)
+            else:
+                path = self.folder / f"{self.jobs}-{place}.wav"
+                path.write_bytes(b"sound")
+                part = PartDone(place, 2, str(path), TEXT, self.jobs)
+            parts.append(part)
+        self.spoken = EndedScript(str(self.jobs), request, tuple(parts))
+        return str(self.jobs)
+
+    # What Listening asks the desks for.
+
+    @property
+    def keeper(self) -> Studio:
+        return self
+
+    parts_task = ""
+
+    def give_way(self) -> None:
+        pass
+
+    def begin(self, *asked: object) -> str:
+        (first, *_) = asked
+        if isinstance(first, SpeechRequest):
+            return self.make(first)
+        for path in first:  # type: ignore[attr-defined]
+            hear(PartDone(0, 2, str(path), TEXT, 1), self.takes.pop(0) if path.name.endswith("-1.wav") else 0)
+        return "task"
+
+    def follow(self, job: str) -> Iterator[Event]:
+        yield Finished((), 1.0, 1.0, "", 0)
+
+    def find_ended_script(self, person: object) -> EndedScript | None:
+        return self.spoken
+
+    def redo_parts(self, places: list[int], person: object) -> str:
+        assert self.spoken is not None
+        keep = tuple("" if part.index in places else part.path for part in self.spoken.parts)
+        return self.make(SpeechRequest(TEXT, only_parts=tuple(places), keep=keep))
+
+
+def make_listening(studio: Studio) -> Listening:
+    return Listening(studio, studio)  # type: ignore[arg-type]
+
+
+def test_each_take_is_heard_once(tmp_path: Path) -> None:
+    studio = Studio(tmp_path, [2])
+    listening = make_listening(studio)
+    with pytest.raises(Trouble, match="no finished parts"):
+        listening.listen(OWNER)
+    studio.make(SpeechRequest(TEXT))
+    assert studio.spoken is not None
+    first, second = studio.spoken.parts
+    assert find_marks(Path(first.path)) is None and marks_view(first, "en") is None
+    assert listening.listen(OWNER) == "task" and listening.listen(OWNER) == ""
+    assert (count_wrong(first), count_wrong(second)) == (0, 2)
+    assert marks_view(first, "en") == [] and marks_view(second, "en") == [{"place": 0, "text": "Not heard: Nobody asked"}]
+    later_ns = Path(second.path).stat().st_mtime_ns + 10**10
+    os.utime(second.path, ns=(later_ns, later_ns))
+    assert find_marks(Path(second.path)) is None, "another take was put in its place"
+
+
+@pytest.mark.parametrize(
+    ("takes", "left", "jobs"),
+    [
+        ([3, 0], 0, 2),
+        ([3, 4, 1, 0], 0, 5),  # the second take is worse, so that the first is joined again
+        ([2, 3, 3, 3, 3], 2, 7),  # none is better
+    ],
+)
+def test_the_best_take_is_kept(takes: list[int], left: int, jobs: int, tmp_path: Path) -> None:
+    studio = Studio(tmp_path, takes)
+    studio.make(SpeechRequest(TEXT))
+    listening = make_listening(studio)
+    listening.listen(OWNER)
+    listening.mend(OWNER)
+    until(lambda: not listening.mending, 20)
+    assert studio.spoken is not None and [count_wrong(part) for part in studio.spoken.parts] == [0, left]
+    assert studio.jobs == jobs and all(0 not in request.only_parts for request in studio.asked[1:]), "the good part stayed"
+
+
+def test_nothing_is_spoken_again_without_a_mark(tmp_path: Path) -> None:
+    studio = Studio(tmp_path, [0])
+    studio.make(SpeechRequest(TEXT))
+    listening = make_listening(studio)
+    listening.listen(OWNER)
+    with pytest.raises(Trouble, match="No part is marked"):
+        listening.mend(OWNER)
