@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any, Final
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from transformers import DiaConfig, DiaForConditionalGeneration
@@ -34,6 +36,8 @@ from app.engine.speech.dia.row_graph import GraphedRows
 pytestmark = pytest.mark.card
 DEVICE: Final = "cuda"
 OFF: Final = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1.5e-2}
+OLD: Final = 10
+"""Processors of a GTX 1060; 19 GB/s of memory for each, an H100's 132 have 23."""
 BEHIND: Final = (100, 3000)
 """Rows before those that are measured."""
 SHAPES: Final = 12
@@ -76,6 +80,43 @@ def test_the_self_test_finds_them_right_and_the_plan_takes_what_is_quicker() -> 
     assert all(verdict.passed for subject, verdict in found.items() if subject.kind == "path")
     for weights in ALL:
         assert right_subject("kernel", weights, "float32") in found and quicker_subject("kernel", weights, "float32") in found
+
+
+@torch.inference_mode()
+def test_weights_come_as_fast_as_an_old_cards_memory_gives_them() -> None:
+    """With so many rows that each of this card's processors has what one of an OLD card's would have."""
+    grown = torch.cuda.get_device_properties().multi_processor_count // OLD
+    for rows, columns in few_lines_check.TIMED:
+        half = torch.empty(rows * grown, columns, dtype=torch.float16, device=DEVICE).normal_(0, 0.02)
+        numbers = torch.randint(-127, 128, half.shape, dtype=torch.int8, device=DEVICE)
+        pairs = numbers.view(torch.uint8)[:, ::2].contiguous()
+        scales = torch.ones(len(half), dtype=torch.float16, device=DEVICE)
+        groups = torch.ones(columns // GROUP, len(half), 2, dtype=torch.float16, device=DEVICE)
+        lines, weights = torch.ones(2, columns, device=DEVICE), {16: (half, None), 8: (numbers, scales), 4: (pairs, groups)}
+        found = {"torch, float16": half.nbytes / time_s(partial(F.linear, lines.half(), half))}
+        for bits, (weight, its) in weights.items():
+            size = weight.nbytes + (0 if its is None else its.nbytes)
+            found[f"kernel, {bits} bits"] = size / time_s(partial(multiply, bits, lines, weight, its))  # type: ignore[arg-type]
+        print(f"| {rows} x {columns}, rows times {grown} | " + " | ".join(f"{name}: {each / 1e9:.0f} GB/s" for name, each in found.items()))
+        assert found["kernel, 16 bits"] > 0.9 * found["torch, float16"], "one pass over the weights, for both lines"
+        assert found["kernel, 8 bits"] > 0.5 * found["torch, float16"]
+
+
+def time_s(call: Callable[[], object]) -> float:
+    """Return the card's seconds for a call: without a graph it would wait for the processor between calls."""
+    call()
+    graph, took = torch.cuda.CUDAGraph(), []
+    with torch.cuda.graph(graph):
+        for _ in range(3):
+            call()
+    for _ in range(9):
+        began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        began.record()
+        graph.replay()
+        ended.record()
+        ended.synchronize()
+        took.append(began.elapsed_time(ended) / 3e3)
+    return median(took)
 
 
 def make_dia() -> Any:

@@ -74,7 +74,7 @@ def list_objections(situation: Situation, product: Product, weights: Weights, dt
     if right is not None and not right.passed:
         found.append(Reason("product", failed_sentence(_WORDS[product], right), MEASURED_HERE, fatal=True))
     elif right is None or pace is None:
-        words = say("product.unseen", "Whether that is right and quicker here than torch's own way is measured while Hearth is idle.")
+        words = say("product.unseen", "Whether Hearth's own way is right here and quicker than torch's is measured while Hearth is idle.")
         found.append(Reason("product", words))
     elif not pace.passed:
         words = say("product.slower", "It takes {percent}% of torch's time here, so too little is gained.", percent=round(100 * pace.error))
@@ -100,7 +100,8 @@ def decide_product(situation: Situation, dtype: Dtype, how: Sequence[Precision],
     ranked = [(1.0, Option("torch", say("product.torch", "torch multiplies each row's lines by the weights.")))]
     against: dict[str, list[Reason]] = {}
     for way in () if weights is None else list_ways(situation.hardware, dtype, weights):
-        against[way] = list_objections(situation, way, weights, dtype)  # type: ignore[arg-type]
+        # What a run taught, decide_field() adds.
+        against[way] = [each for each in list_objections(situation, way, weights, dtype) if not each.overrules]  # type: ignore[arg-type]
         pace = situation.verdicts.get(quicker_subject(way, weights, dtype))  # type: ignore[arg-type]
         share = 0.99 if pace is None else min(pace.error, 0.99)
         words = say("product.quicker", "{way}, which takes {percent}% of torch's time here.", way=_WORDS[way], percent=round(100 * share))

@@ -53,8 +53,8 @@ def questions(hardware: Hardware) -> tuple[Probe, ...]:
                     asked.append(Probe(subject(way, weights, dtype), dtype, as_planned(hardware, partial(look, way, weights, dtype)), most))
         if hardware.kind not in PACKED_KINDS and candidates(hardware, dtype, "int8", COLUMNS):
             # Of what the time of the kernel above is a share; on other machines packed_weights_check.py asks it.
-            look = as_planned(hardware, partial(time_packed, dtype))
-            asked.append(Probe(Subject.quicker("int8", dtype), dtype, look, _QUICKER_WEIGHTS))
+            packed = as_planned(hardware, partial(time_packed, dtype))
+            asked.append(Probe(Subject.quicker("int8", dtype), dtype, packed, _QUICKER_WEIGHTS))
     return tuple(asked)
 
 

@@ -149,7 +149,7 @@ def test_what_breaks_a_run_is_given_up_before_the_weights_are(machine: Hardware)
     learned, _, after = taken
     assert learned.fallback.id == "products-by-torch" and after.product == "torch" and after.quantised == "none"
     gone = next(each for each in after.rejected if (each.field, each.option) == ("product", "kernel"))
-    assert "torch multiplies" in str(gone.objections[0].sentence)
+    assert [each.sentence.key for each in gone.objections] == ["learned"] and "torch multiplies" in str(gone.objections[0].sentence)
 
 
 def test_a_graph_holds_packed_weights_too() -> None:

@@ -23,7 +23,7 @@ from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.engine.session import machine_check, packed_weights_check, starter_parts
+from app.engine.session import few_lines_check, machine_check, packed_weights_check, starter_parts
 from app.engine.session.session import Session
 from tests.support.separate_memory import separate_memory
 
@@ -36,7 +36,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """As at a first start, where the questions are asked in this process: the pretended device is here."""
     monkeypatch.delenv(machine_check.SKIPPED)
     monkeypatch.setattr(run, "needs_child", lambda hardware: False)
-    for its in (run, packed_weights_check):  # they have their own tests
+    for its in (run, packed_weights_check, few_lines_check):  # they have their own tests
         monkeypatch.setattr(its, "questions", lambda hardware: ())
 
 
