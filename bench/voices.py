@@ -34,7 +34,7 @@ PARTS: Final = Table(
     "parts", "a part of speech", ("model", "way"),
     (
         Column("seconds", "s a part", compared=True), Column("beside_plain", "/plain", compared=True), Column("times", "x real", ".1f"),
-        Column("first_s", "s heard", compared=True), Column("peak_bytes", "peak MiB", ".0f", 1 / MIB),
+        Column("cpu_s", "cpu s", compared=True), Column("first_s", "s heard", compared=True), Column("peak_bytes", "peak MiB", ".0f", 1 / MIB),
     ), width=42,
 )  # fmt: skip
 
@@ -49,9 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--frames", type=count, default=FRAMES, metavar="N", help=f"frames of a part (default: {FRAMES}, 8 s)")
     parser.add_argument("--layers", type=count, metavar="N", help="so many layers only, for a quick trial")
-    parser.add_argument(
-        "--threads", type=count, metavar="N", help="threads of Hearth's ways; by default as many as the engine has for the model"
-    )
+    parser.add_argument("--threads", type=count, metavar="N", help="threads of torch; by default as many as the engine has for the model")
+    parser.add_argument("--times-only", action="store_true", help="without the peak memory, which takes a process each")
     parser.add_argument("--rounds", type=count, default=3, metavar="N", help="turns of each way (default: 3)")
 
 
@@ -73,7 +72,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
             threads = args.threads or count_threads(model)
             ways: dict[str, PlainPart | HearthPart] = {}
             for dtype in args.dtype or [find_voice(plan_voice(None)).compute]:
-                ways |= {f"{way}, {dtype}": PlainPart(folder, dtype, args.frames) for way in (PLAIN, AGAIN)}
+                ways |= {f"{way}, {dtype}": PlainPart(folder, dtype, args.frames, threads) for way in (PLAIN, AGAIN)}
                 ways[f"Hearth, {dtype}"] = HearthPart(folder, plan_voice(dtype), args.frames, threads, Path(scratch))
             for quantised in args.quantised:
                 ways[f"Hearth, {quantised}"] = HearthPart(
@@ -81,7 +80,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
                 )
             took = time_in_turn({name: way.time_parts for name, way in ways.items()}, args.rounds, 1)
             peaks = dict[str, int]()
-            for name, way in ways.items():
+            for name, way in () if args.times_only else ways.items():
                 with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
                     peaks[name] = alone.submit(measure_peak, type(way)(*way.made_of)).result()
             first = median(next(iter(took.values())))
@@ -91,7 +90,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
                     PARTS,
                     {
                         "model": kind, "way": name, "seconds": seconds, "beside_plain": seconds / first, "times": args.frames / FRAME_RATE / seconds,
-                        "first_s": way.first_s, "peak_bytes": peaks[name],
+                        "cpu_s": way.cpu_s, "first_s": way.first_s, "peak_bytes": peaks.get(name),
                     },
                 )  # fmt: skip
                 if name == "Hearth, float32" and PLAIN in next(iter(took)):
