@@ -84,8 +84,8 @@ class Endpoints:
         """
 
         def make_request() -> SpeechRequest:
-            found, prompt = find_model(self.desk, model, "speech"), find_voice(self.desk, voice)
-            return SpeechRequest(add_speaker_tag(text), found, prompt, seed, speed=speed, format=format)
+            found = find_model(self.desk, model, "speech")
+            return SpeechRequest(add_speaker_tag(text), found, find_voice(self.desk, voice, found), seed, speed=speed, format=format)
 
         async for seen in run(self.desk, make_request, request):
             yield seen
