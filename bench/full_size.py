@@ -47,13 +47,13 @@ def write_pocket(folder: Path, kind: str, layers: int | None = None) -> Path:
     model = _make(getattr(transformers, f"{name}ForConditionalGeneration"), torch.float32, config)
     model.latent_mean.zero_()
     model.latent_std.fill_(1)
-    model.generation_config = transformers.GenerationConfig(
+    model.generation_config = libraries.transformers.GenerationConfig(
         do_sample=True, temperature=0.3, num_flow_steps=1, eos_threshold=-4.0, min_frames_before_eos=10_000, return_dict_in_generate=True
     )
     model.save_pretrained(folder)
     pieces = [("<unk>", 0.0), *((letter, -8.0) for letter in ("▁", *LETTERS))]
     Tokenizer(Unigram(pieces, 0, False)).save(str(folder / "tokenizer.json"))
-    transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), unk_token="<unk>").save_pretrained(folder)
+    libraries.transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), unk_token="<unk>").save_pretrained(folder)
     sound = {"encoder_config": None} if kind == "phonon" else {}
     codec = _make(transformers.PocketTTSAudioTokenizerModel, torch.float32, transformers.PocketTTSAudioTokenizerConfig(**sound))
     codec.save_pretrained(folder / "codec")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from app.cli.machine_options import read_machine
 from app.compat.planning.types import Choice, Dtype, Plan, Quantised
 from app.engine.models import catalog
+from app.engine.models.model import describe_need
 from app.engine.models.planned import make_plan
 from app.engine.models.pretended_device import use_real_device
 from bench.numbers import count
@@ -69,7 +70,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
             def plan_voice(dtype: Dtype | None, quantised: Quantised = "none", id_: str = model.id) -> Plan:
                 return use_real_device(make_plan(home, hardware, catalog.find(id_), Choice(dtype=dtype, quantised=quantised), verdicts))
 
-            threads = args.threads or count_threads(model)
+            threads = args.threads or count_threads(describe_need(model))
             ways: dict[str, PlainPart | HearthPart] = {}
             for dtype in args.dtype or [find_voice(plan_voice(None)).compute]:
                 ways |= {f"{way}, {dtype}": PlainPart(folder, dtype, args.frames, threads) for way in (PLAIN, AGAIN)}

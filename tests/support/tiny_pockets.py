@@ -145,8 +145,8 @@ def _make_tokenizer(folder: Path) -> int:
     pieces = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256)), *LETTERS, *WORDS]
     scores = [0.0] * (len(SPECIAL) + 256) + [-8.0] * len(LETTERS) + [-4.0] * len(WORDS)
     tokenizer = Tokenizer(Unigram(list(zip(pieces, scores, strict=True)), 0, True))
-    tokenizer.pre_tokenizer = Metaspace()  # type: ignore[assignment]
-    tokenizer.decoder = Sequence([Joined(), ByteFallback(), Fuse()])  # type: ignore[assignment]
+    tokenizer.pre_tokenizer = Metaspace()
+    tokenizer.decoder = Sequence([Joined(), ByteFallback(), Fuse()])
     tokenizer.add_special_tokens([AddedToken(each, special=True) for each in SPECIAL])
     tokenizer.save(str(folder / "tokenizer.json"))
     named = {

@@ -15,13 +15,11 @@ from app.engine.models.config_facts import read_config, refuse_fact
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.model import Attention, Model
 from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits, clip_key
-from app.engine.speech.pocket.voices_brought import list_brought
+from app.engine.speech.pocket.voices_brought import FRAMES_MOST, list_brought
 
 PHONON: Final = "gradium_phonon_tts"
 NAMES: Final = {PHONON: "Phonon", "pocket_tts": "Pocket TTS"}
 SPEAKERS: Final = 4
-FRAMES_MOST: Final = 1000
-"""Of a part, or of a voice that it follows: 80 seconds."""
 KEYS: Final = 512
 """A voice of 10 seconds, a part of 16, and its text."""
 TOKENS: Final = 64
@@ -78,7 +76,7 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
         raise refuse_fact(folder, "config.json", "max_position_embeddings", rows_most)
     hears = config.get("model_type") != PHONON and bool(sound) and sound.get("encoder_config", {}) is not None
     languages = tuple(map(str, config.get("languages") or ["en"]))
-    brought = list_brought(folder, beside, languages)
+    brought = list_brought(folder, beside, languages, measure_voice(config))
     speakers = min(SPEAKERS, len(brought)) if brought else SPEAKERS if hears else 1
     return VoiceLimits(
         name=NAMES.get(str(config.get("model_type")), "Pocket TTS"),
@@ -101,6 +99,12 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
         needs_transcript=False,
         settings={"temperature": read_manner(folder).temperature},
     )
+
+
+def measure_voice(config: Mapping[str, Any]) -> int:
+    """Return how many numbers a frame of a voice has: of the codec's, or of another that hears for it."""
+    own = int(config.get("latent_dim", 32))
+    return int(config.get("audio_prompt_dim", 512)) if config.get("model_type") == PHONON else own
 
 
 def describe(path: Path, catalog: Mapping[str, Model]) -> Model:

@@ -27,7 +27,7 @@ from app.engine.models.voice_limits import VoiceLimits, read_limits
 from app.engine.speech.family import PartTask, Voice
 from app.engine.speech.pocket.backbone import Backbone, Remembered
 from app.engine.speech.pocket.codec import Codec
-from app.engine.speech.pocket.facts import PHONON, Manner, read_manner
+from app.engine.speech.pocket.facts import PHONON, Manner, measure_voice, read_manner
 from app.engine.speech.pocket.flow_head import FlowHead
 from app.engine.speech.pocket.fused import fuse, pack
 from app.engine.speech.pocket.part import Ending, Part
@@ -79,9 +79,7 @@ class Pocket:
         if not named:
             return None
         config = self.model.config
-        return read_voice(
-            self.limits.brought[named[speaker - 1]], getattr(config, "audio_prompt_dim", config.latent_dim), self.manner.made_for
-        )
+        return read_voice(self.limits.brought[named[speaker - 1]], measure_voice(config.to_dict()), self.manner.made_for)
 
     @torch.inference_mode()
     def _hear(self, frames: Tensor) -> Remembered:

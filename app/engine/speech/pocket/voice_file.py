@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final
 
 from safetensors import safe_open
 from torch import Tensor
@@ -12,10 +11,7 @@ from torch import Tensor
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.models import safetensors
-from app.engine.speech.pocket.facts import FRAMES_MOST
-
-SIDEWAYS: Final = "speaker_wavs"
-"""Such a tensor holds a number of each frame a row, the others a frame."""
+from app.engine.speech.pocket.voices_brought import SIDEWAYS, find_frames
 
 
 def read_voice(file: Path, width: int, made_for: Collection[str]) -> Tensor:
@@ -24,17 +20,14 @@ def read_voice(file: Path, width: int, made_for: Collection[str]) -> Tensor:
     maker = header.words.get("model_ext")
     if maker is not None and made_for and maker not in made_for:
         raise _refuse(file)
-    name, entry = next(iter(header.entries.items()), ("", safetensors.Entry("", ())))
-    sizes = [*entry.shape[-2:]] if entry.shape[:-2] in ((), (1,)) else []
-    if name == SIDEWAYS:
-        sizes.reverse()
-    if len(header.entries) != 1 or len(sizes) != 2 or sizes[1] != width or not 0 < sizes[0] <= FRAMES_MOST:
+    found = find_frames(header.entries, width)
+    if found is None:
         raise _refuse(file)
     with safe_open(file, "pt") as opened:
-        frames: Tensor = opened.get_tensor(name).float().flatten(0, -2)
+        frames: Tensor = opened.get_tensor(found[0]).float().flatten(0, -2)
     if not bool(frames.isfinite().all()):
         raise _refuse(file)
-    return frames.T.contiguous() if name == SIDEWAYS else frames
+    return frames.T.contiguous() if found[0] == SIDEWAYS else frames
 
 
 def _refuse(file: Path) -> Trouble:

@@ -17,7 +17,7 @@ from app.engine.models.loading.tokenizer import choose_file, load_tokenizer
 
 def write(path: Path, *words: str) -> None:
     tokenizer = Tokenizer(WordLevel({"<unk>": 0, **{word: 1 + place for place, word in enumerate(words)}}, "<unk>"))
-    tokenizer.pre_tokenizer = WhitespaceSplit()  # type: ignore[assignment]
+    tokenizer.pre_tokenizer = WhitespaceSplit()
     tokenizer.save(str(path))
 
 

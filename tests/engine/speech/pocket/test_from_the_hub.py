@@ -23,6 +23,7 @@ from app.engine.jobs.events import Event, Failed, Finished, Note
 from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.kinds import check, kind_of
+from app.engine.models import catalog
 from app.engine.models.catalog import BY_ID
 from app.engine.models.forecast import make_forecast
 from app.engine.models.on_disk import find_limits, locate
@@ -39,7 +40,7 @@ from app.ui.tabs.speak_view import script_view
 from tests.support import open_session
 from tests.support.guests import desk_at
 from tests.support.hub import cached
-from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_as_on_the_hub, save_brought, save_frames
+from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_as_on_the_hub, save_brought, save_frames, save_pocket
 
 session = open_session.session
 TEXT = "Hello there, how are you today? I am well, thank you, and it is a fine day."
@@ -102,6 +103,22 @@ def test_its_voices_are_those_of_its_language_that_lie_with_it(session: Session,
     assert limits.speakers == 4 and not limits.imitates and not limits.carries and limits.languages == ("en",)
 
 
+def test_files_that_are_no_frames_are_no_voices(session: Session, phonon: Path, tmp_path: Path) -> None:
+    """As caches of Kyutai's own program, a file that broke off, and one that leads elsewhere."""
+    folder = save_pocket(tmp_path / "local", "phonon")
+    save_frames(folder / "default-voice.safetensors", 1)
+    save_frames(folder / "voices" / "freya.safetensors", 2, None)
+    save_frames(folder / "voices" / "cache.safetensors", 3, None, cache=(2, 1, 9, 2, 16))
+    save_frames(folder / "voices" / "wide.safetensors", 3, None, speaker_wavs=(1, 9, VOICE_WIDTH["phonon"]))
+    (folder / "voices" / "broken.safetensors").write_bytes((folder / "voices" / "freya.safetensors").read_bytes()[:-5])
+    (folder / "voices" / "elsewhere.safetensors").symlink_to(phonon / "voices" / "Zoe.safetensors")
+    with pytest.raises(Trouble, match="leads out"):
+        catalog.find(str(folder))
+    (folder / "voices" / "elsewhere.safetensors").unlink()
+    limits = catalog.look(str(folder)).limits
+    assert limits is not None and [*limits.brought] == ["Default", "freya"] == [*limits.usual]
+
+
 def test_each_speaker_has_a_voice_and_the_first_the_chosen_one(session: Session, phonon: Path, tmp_path: Path) -> None:
     brought = find_limits(session.home, "phonon-31m").brought
     said = "[S{}] Hello there."
@@ -152,7 +169,7 @@ def test_pocket_speaks_as_a_recording_without_its_words(session: Session, pocket
     for clip, pitch in zip(clips, (110, 900), strict=True):
         sound.write(clip, (0.3 * np.sin(2 * np.pi * pitch * np.arange(6 * 24_000) / 24_000)).astype(np.float32), 24_000)
     said = [read_result(speak(session, tmp_path / clip.stem, pocket, voice=VoicePrompt(str(clip), ""))) for clip in clips]
-    assert not np.array_equal(*said)
+    assert not np.array_equal(said[0], said[1])
     plain, again = (read_result(speak(session, tmp_path / name, pocket)) for name in ("plain", "again"))
     assert np.array_equal(plain, again) and not any(np.array_equal(plain, each) for each in said)
     assert sound.read_settings(tmp_path / "plain" / "speech.wav") is not None

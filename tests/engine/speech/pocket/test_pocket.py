@@ -22,6 +22,7 @@ from transformers import (
 )
 
 from app.base.trouble import Trouble
+from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan, Quantised
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, PartDone, Sound, Stopped
@@ -237,7 +238,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(loaded: dict[Kind, loade
     control = Control()
 
     def stop_after(count: int) -> Iterator[Event]:
-        with speech_fixtures.applied(PLAIN) as seam:
+        with applied(PLAIN) as seam:
             for event in speaker.run(SpeechRequest(TEXT, seed=5, max_frames=40), control, seam, tmp_path / "job"):
                 yield event
                 count -= isinstance(event, Sound)
