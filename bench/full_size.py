@@ -54,7 +54,7 @@ def write_pocket(folder: Path, kind: str, layers: int | None = None) -> Path:
     pieces = [("<unk>", 0.0), *((letter, -8.0) for letter in ("▁", *LETTERS))]
     Tokenizer(Unigram(pieces, 0, False)).save(str(folder / "tokenizer.json"))
     libraries.transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), unk_token="<unk>").save_pretrained(folder)
-    sound = {"encoder_config": None} if kind == "phonon" else {}
+    sound: dict[str, Any] = {"encoder_config": None} if kind == "phonon" else {}
     codec = _make(transformers.PocketTTSAudioTokenizerModel, torch.float32, transformers.PocketTTSAudioTokenizerConfig(**sound))
     codec.save_pretrained(folder / "codec")
     return folder

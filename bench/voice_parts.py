@@ -105,7 +105,8 @@ class PlainPart:
             folder, dtype, *_ = self.made_of
             kind: Any = PocketTTSForConditionalGeneration if read_type(folder) == "pocket_tts" else GradiumPhononTTSForConditionalGeneration
             self._model = kind.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True).eval()
-            self._codec: Any = PocketTTSAudioTokenizerModel.from_pretrained(folder / "codec", local_files_only=True).eval()
+            codec: Any = PocketTTSAudioTokenizerModel.from_pretrained(folder / "codec", local_files_only=True)
+            self._codec = codec.eval()
             self._ids = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True).encode(TEXT, add_special_tokens=False)
             self.time_parts(1)
         with threads(self.made_of[3]):
