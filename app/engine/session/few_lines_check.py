@@ -32,10 +32,8 @@ COLUMNS: Final = 2048
 """Of Dia's layers."""
 COMPARED: Final = ((1, 32), (3, 224), (16, 256), (77, 2048), (1028, 512), (50, 8192))
 """Weights that are compared: rows that fill no group of threads, columns that fill no read of one, one of Dia's longest sums."""
-TIMED: Final = ((2048, 2048), (16384, 2048), (2048, 8192))
-"""A layer's products that are timed, small and large: they take nearly all the time of a row."""
-LINES: Final = 2
-"""Of a row with guidance."""
+TIMED: Final = ((2048, 2048, 1), (2048, 2048, 2), (16384, 2048, 2), (2048, 8192, 2))
+"""A layer's products that are timed, rows, columns and lines: one line hears the text, two with guidance everything else."""
 QUICKER: Final = 0.9
 """At most this share of torch's time counts as quicker."""
 ROUNDS: Final = 7
@@ -111,7 +109,7 @@ def _insist(way: Product, weights: Weights) -> Multiply:
 def time_beside_torch(way: Product, weights: Weights, dtype: Dtype, device: str) -> Measured:
     """Return the time of a layer's products as a share of torch's own, in turn, and its seconds."""
     compute = getattr(torch, dtype)
-    _insist(way, weights)(torch.ones(LINES, 32, dtype=compute, device=device), *hold(torch.ones(1, 32), weights, device, compute))
+    _insist(way, weights)(torch.ones(1, 32, dtype=compute, device=device), *hold(torch.ones(1, 32), weights, device, compute))
     return _time(_make_layers(way, weights, compute, device), _make_layers("torch", weights, compute, device), compute, device)
 
 
@@ -123,14 +121,14 @@ def time_packed(dtype: Dtype, device: str) -> Measured:
 
 def _make_layers(product: Product, weights: Weights, compute: torch.dtype, device: str) -> list[torch.nn.Module]:
     made = torch.Generator().manual_seed(0)
-    drawn = (torch.randn(shape, generator=made) / 50 for shape in TIMED)
+    drawn = (torch.randn(rows, columns, generator=made) / 50 for rows, columns, _ in TIMED)
     if weights == "half":
         return [FewLinesLinear(each.to(device, scales_dtype(device, compute)), product) for each in drawn]
     return [pack_linear(each, 8 if weights == "int8" else 4, device, compute, product) for each in drawn]
 
 
 def _time(own: list[torch.nn.Module], torchs: list[torch.nn.Module], compute: torch.dtype, device: str) -> Measured:
-    lines = [torch.ones(LINES, columns, dtype=compute, device=device) for _, columns in TIMED]
+    lines = [torch.ones(count, columns, dtype=compute, device=device) for _, columns, count in TIMED]
     ways: dict[str, Callable[..., Tensor]] = {"own": partial(_run, own), "torch": partial(_run, torchs)}
     times: dict[str, list[float]] = {name: [] for name in ways}
     for name, elapsed_s, _ in itertools.islice(measure.turns(ways, lines, device, always=ways), len(ways) * ROUNDS):
