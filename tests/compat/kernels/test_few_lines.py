@@ -153,6 +153,49 @@ def test_metal_gets_whole_groups_of_threads_and_numbers_of_four_bytes(forgotten:
         real("mps", Numbers("float16", "float16"), 2, 16)
 
 
+class Driver:
+    """The card's driver as ctypes gives it; notes what it is asked to launch."""
+
+    def __init__(self) -> None:
+        self.launched = list[tuple[Any, ...]]()
+        self.fault = 0
+
+    def cuModuleLoadData(self, module: Any, code: bytes) -> int:
+        return int(code != b"code")
+
+    def cuModuleGetFunction(self, function: Any, module: Any, name: bytes) -> int:
+        return int(name != b"multiply")
+
+    def cuLaunchKernel(self, function: Any, *given: Any) -> int:
+        *sizes, stream, places, _ = given
+        pointers = [ctypes.cast(places[at], ctypes.POINTER(ctypes.c_void_p))[0] for at in range(4)]
+        numbers = [ctypes.cast(places[at], ctypes.POINTER(ctypes.c_uint))[0] for at in (4, 5)]
+        self.launched.append((sizes, stream.value, pointers, numbers))
+        return self.fault
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_card_gets_places_and_sizes_in_torchs_stream(private: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream:
+        cuda_stream = 77
+
+        def synchronize(self) -> None: ...
+
+    driver = Driver()
+    monkeypatch.setattr(cuda, "_load_driver", lambda: driver)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: Stream())
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    if private:
+        monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 88 + device, raising=False)
+    launch, tensors = cuda.Launch(b"code", "multiply"), [draw(2, 64), draw(33, 64).to(HALF), draw(33).to(HALF), draw(2, 33)]
+    for given in (tensors, tensors[::-1]):
+        launch(*given, 33, 64)
+        assert driver.launched[-1] == ([3, 1, 1, 128, 1, 1, 0], 88 if private else 77, [each.data_ptr() for each in given], [33, 64])
+    driver.fault = 700
+    with pytest.raises(RuntimeError, match="CUDA error: cuLaunchKernel gave 700"):
+        launch(*tensors, 33, 64)
+
+
 class Nvrtc:
     """NVRTC's functions as ctypes gives them."""
 
