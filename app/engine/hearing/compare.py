@@ -30,12 +30,12 @@ NEAR: Final = 0.4
 """What it costs to take a sound for one of its kind."""
 STRICT: Final = 3.0
 """How much more a difference counts where several words are taken together: a small word would be lost in a long one."""
-SURE, WRITTEN = 2.0, 1.0
-"""Logarithms of how much likelier a text without a word has to be: by itself, and where the word was not written either."""
-TWICE, TWICE_WRITTEN = -2.0, -4.0
+OTHER: Final = 3.0
+"""Logarithm of how much likelier a text has to be with what was written in place of a word."""
+SURE, WRITTEN = 12.0, 1.0
+"""The same of a text without a word: by itself, as when the recogniser writes what it expects, and where the word was not written either."""
+TWICE, TWICE_WRITTEN = -4.5, -6.0
 """The same of a word said twice. Nobody expects it, so that it is never likely."""
-UNLIKELY, NEEDED = -7.0, -2.0
-"""Of a word that is taken for another one: how likely it is at most, and the text without it at least."""
 LONG: Final = 2
 """Words that were added; one alone may be the recogniser's."""
 APART: Final = 0.6
@@ -67,12 +67,14 @@ def mark(meant: Sequence[Meant], heard: str, spell: Spell) -> list[Mark]:
     kinds: list[Kind | None] = []
     for place, word in enumerate(meant):
         seen = other.get(place)
-        if word.without > SURE or (word.without > WRITTEN and seen is not None):
-            kinds.append("wrong" if seen is not None and seen.heard else "lost")
+        if seen is not None and (word.other > OTHER or word.without > WRITTEN):
+            kinds.append("wrong" if seen.heard else "lost")
+        elif word.without > SURE:
+            kinds.append("lost")
         elif word.twice > TWICE or (word.twice > TWICE_WRITTEN and {place, place + 1} & again):
             kinds.append("doubled")
         else:
-            kinds.append("wrong" if seen is not None and word.likely < UNLIKELY and word.without > NEEDED else None)
+            kinds.append(None)
     marks, place = list[Mark](), 0
     for kind, row in groupby(kinds):
         last = place + sum(1 for _ in row)

@@ -42,6 +42,8 @@ class Meant:
     """How much likelier the text is without it, or without it and others beside it."""
     twice: float
     """How much likelier it is with the word said twice."""
+    other: float
+    """How much likelier it is with what the recogniser wrote in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class _StoredMeant(TypedDict):
     likely: float
     without: float
     twice: float
+    other: float
 
 
 class _Stored(TypedDict):

@@ -47,12 +47,10 @@ def test_a_fault_is_marked_in_its_place(heard: str, mark: Mark) -> None:
     assert found(TEXT, heard)[0] == mark
 
 
-def weigh(likely: float = -0.1, without: float = -99.0, twice: float = -99.0) -> list[Meant]:
+def weigh(without: float = -99.0, twice: float = -99.0, other: float = -99.0) -> list[Meant]:
     """Return the words of TEXT, all but the fourteenth, "struck", said without doubt."""
-    return [
-        Meant(word, 0.0, 0.1, *((likely, without, twice) if place == 13 else (-0.1, -99.0, -99.0)))
-        for place, word in enumerate(TEXT.split())
-    ]
+    doubts = (without, twice, other)
+    return [Meant(word, 0.0, 0.1, -0.1, *(doubts if place == 13 else (-99.0,) * 3)) for place, word in enumerate(TEXT.split())]
 
 
 ANOTHER = TEXT.replace("struck", "window")
@@ -60,18 +58,22 @@ ANOTHER = TEXT.replace("struck", "window")
 
 def test_a_recognisers_spelling_alone_is_no_proof() -> None:
     assert mark(weigh(), ANOTHER, spell) == []
-    assert mark(weigh(likely=-9.0, without=-5.0), ANOTHER, spell) == [], "it cannot do without that word"
-    assert mark(weigh(likely=-9.0, without=0.0), ANOTHER, spell) == [Mark("wrong", 13, 14, "window")]
-    assert mark(weigh(likely=-9.0, without=0.0), TEXT, spell) == [], "it wrote the word"
+    assert mark(weigh(other=2.0), ANOTHER, spell) == [], "the word that is meant is nearly as likely"
+    assert mark(weigh(other=4.0), ANOTHER, spell) == [Mark("wrong", 13, 14, "window")]
+    assert mark(weigh(other=4.0), TEXT, spell) == [], "it wrote the word"
 
 
-def test_what_is_far_likelier_is_marked_whatever_was_written() -> None:
-    assert mark(weigh(likely=-9.0, without=3.0), TEXT, spell) == [Mark("lost", 13, 14, "")]
-    assert mark(weigh(likely=-9.0, without=1.5), TEXT, spell) == []
-    assert mark(weigh(likely=-9.0, without=1.5), TEXT.replace("struck ", ""), spell) == [Mark("lost", 13, 14, "")]
-    assert mark(weigh(twice=-1.0), TEXT, spell) == [Mark("doubled", 13, 14, "")]
-    assert mark(weigh(twice=-3.0), TEXT, spell) == []
-    assert mark(weigh(twice=-3.0), TEXT.replace("struck", "struck struck"), spell)[0].kind == "doubled"
+def test_what_is_likelier_without_a_word_is_marked() -> None:
+    assert mark(weigh(without=20.0), TEXT, spell) == [Mark("lost", 13, 14, "")], "whatever was written"
+    assert mark(weigh(without=3.0), TEXT, spell) == []
+    assert mark(weigh(without=3.0), TEXT.replace("struck ", ""), spell) == [Mark("lost", 13, 14, "")]
+    assert mark(weigh(without=0.0), TEXT.replace("struck ", ""), spell) == []
+
+
+def test_a_word_that_is_as_likely_twice_is_marked() -> None:
+    assert mark(weigh(twice=-4.0), TEXT, spell) == [Mark("doubled", 13, 14, "")]
+    assert mark(weigh(twice=-5.0), TEXT, spell) == []
+    assert mark(weigh(twice=-5.0), TEXT.replace("struck", "struck struck"), spell)[0].kind == "doubled"
 
 
 def test_several_words_that_were_added_are_marked() -> None:

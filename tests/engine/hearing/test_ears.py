@@ -118,7 +118,7 @@ def test_a_tokenizer_of_another_family_is_told(session: Session, noise: Path) ->
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"words": [{"text": 1}], "meant": [], "seconds": 1, "model": ""}', '{"words": []}'])
 def test_damaged_files_are_heard_again(damage: str, tmp_path: Path) -> None:
-    whole = Heard((Word("Hi", 0.0, 0.5, 0.9),), (Meant("Hi", 0.0, 0.5, -0.1, -99.0, -99.0),), 1.0, "whisper-tiny-en")
+    whole = Heard((Word("Hi", 0.0, 0.5, 0.9),), (Meant("Hi", 0.0, 0.5, -0.1, -99.0, -99.0, -99.0),), 1.0, "whisper-tiny-en")
     heard.store(whole, tmp_path / "one")
     assert heard.find(tmp_path / "one") == whole and heard.find(tmp_path / "none") is None
     (tmp_path / "one").write_text(damage)

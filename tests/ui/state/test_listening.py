@@ -27,7 +27,7 @@ WORDS = TEXT.split()[1:]
 
 def hear(part: PartDone, lost: int) -> None:
     """Store that a recogniser finds so many words of a part missing."""
-    meant = tuple(Meant(word, 0.0, 0.1, -9.0, 5.0 if place < lost else -50.0, -99.0) for place, word in enumerate(WORDS))
+    meant = tuple(Meant(word, 0.0, 0.1, -9.0, 5.0 if place < lost else -50.0, -99.0, -99.0) for place, word in enumerate(WORDS))
     said = tuple(Word(word, 0.0, 0.1, 0.9) for word in WORDS[lost:])
     heard.store(Heard(said, meant, 1.0, "whisper-tiny-en"), name_store(Path(part.path)))
 

@@ -16,7 +16,9 @@ from transformers import MoonshineForConditionalGeneration, WhisperFeatureExtrac
 
 from app.base.bounded_json import read_json
 from app.engine.hearing.alignment import Weights, align, find_loud, make_words
-from app.engine.hearing.heard import Meant, Word
+from app.engine.hearing.compare import compare
+from app.engine.hearing.heard import Meant, Word, join_words
+from app.engine.hearing.spelling import spell
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.speech.sound.sound import Samples
 
@@ -27,11 +29,12 @@ SEVERAL_LANGUAGES: Final = 51_865
 """Whisper's words, where they are not those of English alone."""
 SILENT: Final = 0.6
 """How likely Whisper must find it that nobody speaks; then it makes words up."""
-MISSING, SURPRISED = -2.0, -1.0
-"""A word that is less likely may not be there; one before a word that is less likely may be said twice."""
+MISSING, SURPRISED, SLOW = -2.0, -0.5, 1.6
+"""A word that is less likely may not be there; one before a word that is less likely may be said twice, or one that takes so many times as long
+for each letter."""
 NEVER: Final = -99.0
 """What was not weighed: nothing spoke for it."""
-DOUBTS_MOST: Final = 12
+DOUBTS_MOST: Final = 8
 AT_ONCE: Final = 4
 """Texts that are weighed at once: each token of each takes all the words there are in memory."""
 MARKS: Final = ".,;:!?\"')"
@@ -89,7 +92,7 @@ class EncoderDecoder:
             if tokens:
                 times_s = self._time(encoded, prompt, tokens, samples)
                 words = make_words(tokens, lambda part: str(self._tokenizer.decode(list(part), skip_special_tokens=True)), times_s, sure)
-            return words, self._weigh(encoded, prompt, text.split(), samples)
+            return words, self._weigh(encoded, prompt, text.split(), samples, join_words([word.text for word in words]))
 
     def _choose_prompt(self, encoded: Any) -> list[int]:
         """Return what the decoder begins with; nothing where Whisper finds that nobody speaks."""
@@ -141,36 +144,44 @@ class EncoderDecoder:
         looked = self._gather(looks)[:, len(prompt) - 1 :, pad : pad + len(loud)]
         return [min(float(at) / per_s, len(samples) / RATE) for at in align(looked, loud[: looked.shape[2]])]
 
-    def _weigh(self, encoded: Any, prompt: list[int], words: list[str], samples: Samples) -> list[Meant]:
-        """Weigh a text that is meant against the same without a word that seems missing, and with one twice that seems doubled."""
+    def _weigh(self, encoded: Any, prompt: list[int], words: list[str], samples: Samples, wrote: str) -> list[Meant]:
+        """Weigh a text that is meant against others: without a word that seems missing, with one twice that seems doubled, and with what was
+        written in place of some."""
         if not words:
             return []
-        words = [*words[:-1], words[-1].rstrip(",;:.") + ("" if words[-1].endswith(("?", "!")) else ".")]
-        tokens = [self._tokenizer.encode(f" {word}", add_special_tokens=False).ids for word in words]
-        alone = [self._tokenizer.encode(f" {word.rstrip(MARKS)}", add_special_tokens=False).ids for word in words]
+        closing = words[-1].rstrip(",;:.") + ("" if words[-1].endswith(("?", "!")) else ".")  # as a recogniser ends
+        tokens = [self._read(word) for word in (*words[:-1], closing)]
         joined = [token for each in tokens for token in each]
-        if len(joined) + max(map(len, alone)) > self._most:
+        if len(joined) > self._most:
             return []
         (whole,) = self._score(encoded, prompt, [joined])
         ends = np.cumsum([len(each) for each in tokens])
         likely = [float(whole[end - len(each) : end].sum()) for end, each in zip(ends, tokens, strict=True)]
-        after = [*likely[1:], float(whole[-1])]
-        spans = list_doubted([each < MISSING for each in likely])
-        twice = [place for place, each in enumerate(after) if each < SURPRISED][:DOUBTS_MOST]
-        others = [[token for each in (*tokens[:first], *tokens[last:]) for token in each] for first, last in spans]
-        others += [[token for each in (*tokens[:place], alone[place], *tokens[place:]) for token in each] for place in twice]
-        gains = [float(each.sum() - whole.sum()) for each in self._score(encoded, prompt, others)]
-        without, doubled = [NEVER] * len(words), [NEVER] * len(words)
-        for (first, last), gain in zip(spans, gains, strict=False):
-            without[first:last] = [max(each, gain) for each in without[first:last]]
-        for place, gain in zip(twice, gains[len(spans) :], strict=True):
-            doubled[place] = gain
         times_s = self._time(encoded, prompt, joined, samples)
-        begins = [times_s[end - len(each)] for end, each in zip(ends, tokens, strict=True)]
-        return [
-            Meant(word, begin_s, max(begin_s, times_s[end]), *weights)
-            for word, begin_s, end, *weights in zip(words, begins, ends, likely, without, doubled, strict=True)
-        ]
+        begins_s = [times_s[end - len(each)] for end, each in zip(ends, tokens, strict=True)]
+        ends_s = [max(begin_s, times_s[end]) for begin_s, end in zip(begins_s, ends, strict=True)]
+        pace = [(end_s - begin_s) / max(1, len(word)) for word, begin_s, end_s in zip(words, begins_s, ends_s, strict=True)]
+        slow, after = SLOW * float(np.median(pace)), [*likely[1:], float(whole[-1])]
+        missing = list_doubted([each < MISSING for each in likely])
+        twice = [place for place in range(len(words)) if after[place] < SURPRISED or pace[place] > slow][:DOUBTS_MOST]
+        other = [each for each in compare(words, wrote, spell) if each.kind == "wrong"][:DOUBTS_MOST]
+        texts = [[*tokens[:first], *tokens[last:]] for first, last in missing]
+        texts += [[*tokens[:place], self._read(words[place].rstrip(MARKS)), *tokens[place:]] for place in twice]
+        texts += [[*tokens[: each.first], self._read(each.heard), *tokens[each.last :]] for each in other]
+        rows = [[token for each in text for token in each][: self._most] for text in texts]
+        gains = [float(each.sum() - whole.sum()) for each in self._score(encoded, prompt, rows)]
+        found = [[NEVER] * len(words) for _ in range(3)]
+        for (first, last), gain in zip(missing, gains, strict=False):
+            found[0][first:last] = [max(each, gain) for each in found[0][first:last]]
+        for place, gain in zip(twice, gains[len(missing) :], strict=False):
+            found[1][place] = gain
+        for each, gain in zip(other, gains[len(missing) + len(twice) :], strict=True):
+            found[2][each.first : each.last] = [gain] * (each.last - each.first)
+        return [Meant(*each) for each in zip(words, begins_s, ends_s, likely, *found, strict=True)]
+
+    def _read(self, words: str) -> list[int]:
+        tokens: list[int] = self._tokenizer.encode(f" {words}", add_special_tokens=False).ids
+        return tokens
 
     def _score(self, encoded: Any, prompt: list[int], texts: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
         """Return for each text how likely each of its tokens is after those before it, and its end after all, as logarithms."""

@@ -1,0 +1,105 @@
+"""A trained recogniser finds a word that is cut, doubled or swapped in flite's and the starter voice's speech, and little else.
+
+Of the starter voice only sentences count that the recogniser hears without a mark as they are: it swallows words by itself now and then."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.compat.attention.seam import applied
+from app.compat.machine.hardware import probe
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Choice, Need
+from app.engine.hearing.compare import Mark, mark
+from app.engine.hearing.ears import ear
+from app.engine.hearing.spelling import spell
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import PartDone
+from app.engine.jobs.request import SpeechRequest, VoicePrompt
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import describe_need
+from app.engine.speech.run import loader
+from app.engine.speech.sound import sound
+from app.engine.speech.sound.sound import Samples
+from tests.support import trained_ears
+from tests.support.places import TOP
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+trained_whisper = trained_ears.trained_whisper
+STARTER = TOP / "assets" / "starter" / "voice"
+SENTENCES = (
+    "The captain opened the letter and laughed before the rain.", "My sister walked down to the harbour long after midnight.",
+    "Nobody asked for bread, cheese and a little ham that evening.", "The woman looked at the sea for a long time without a word.",
+    "Her uncle forgot the key and came home when the clock struck seven.", "The engine was repaired, painted and measured again.",
+    "They counted the lamps slowly, as if it were a game.", "The second trial was smaller than everybody had expected.",
+    "A wise woman opened the window and listened to the wind.", "We sold the house in the spring and moved to the city.",
+    "The doctor waited at the station with both hands in his pockets.", "I only wish that you had been here with us in the garden.",
+)  # fmt: skip
+OTHERS = ("table", "silver", "mountain", "tomorrow", "bottle", "purple")
+FOUND, WORDS_A_MARK = 0.95, 200
+
+
+def plant(text: str, fault: str, rng: random.Random) -> str:
+    words = text.split()
+    place = rng.randrange(1, len(words) - 1)
+    said = {"cut": [], "doubled": [words[place].rstrip(","), words[place]], "swapped": [rng.choice(OTHERS)]}[fault]
+    return " ".join([*words[:place], *said, *words[place + 1 :]])
+
+
+class Judge:
+    def __init__(self, folder: Path) -> None:
+        self._plan = decide(probe(), describe_need(BY_ID["whisper-tiny-en"]))
+        self._ear = ear.load(folder, self._plan, "whisper-tiny-en")
+
+    def mark(self, samples: Samples, text: str) -> list[Mark]:
+        with applied(self._plan):
+            ((_, words, meant),) = self._ear.hear(samples, 16_000, text)
+        return mark(meant, " ".join(word.text for word in words), spell)
+
+
+def test_flite(trained_whisper: Path, tmp_path: Path) -> None:
+    judge, rng = Judge(trained_whisper), random.Random(1)
+    clean = [(voice, text) for voice in ("slt", "rms") for text in SENTENCES]
+    false = [(text, marks) for voice, text in clean if (marks := judge.mark(trained_ears.say(text, tmp_path, voice), text))]
+    words = sum(len(text.split()) for _, text in clean)
+    assert sum(len(marks) for _, marks in false) <= -(-words // WORDS_A_MARK), false
+    missed, tried = Counter[str](), Counter[str]()
+    for voice, text in clean:
+        for fault in ("cut", "doubled", "swapped"):
+            tried[fault] += 1
+            missed[fault] += not judge.mark(trained_ears.say(plant(text, fault, rng), tmp_path, voice), text)
+    print(f"\nflite: {sum(tried.values())} faults, missed {dict(missed)}; {len(false)} false marks in {words} words")
+    assert sum(missed.values()) <= (1 - FOUND) * sum(tried.values()), missed
+
+
+def test_the_starter_voice(trained_whisper: Path, tmp_path: Path) -> None:
+    judge, rng = Judge(trained_whisper), random.Random(2)
+    tried = missed = marked = 0
+    for number, text in enumerate(SENTENCES):
+        whole, *spoken = speak([text, *(plant(text, fault, rng) for fault in ("cut", "doubled", "swapped"))], tmp_path, number)
+        if judge.mark(whole, text):
+            marked += 1
+            continue
+        tried += len(spoken)
+        missed += sum(not judge.mark(samples, text) for samples in spoken)
+    print(f"\nstarter voice: {tried} faults, {missed} missed; {marked} of {len(SENTENCES)} sentences marked as they are")
+    assert tried and missed <= 0.1 * tried and marked <= len(SENTENCES) // 3
+
+
+def speak(texts: Sequence[str], folder: Path, number: int) -> Iterator[Samples]:
+    plan = decide(probe(), Need(kind="speech"), Choice(dtype="float32"), {})
+    speaker, voice = loader.load(STARTER, plan), STARTER / "voices" / ("anna.ogg" if number % 2 else "brian.ogg")
+    known = VoicePrompt(str(voice), json.loads(voice.with_suffix(".json").read_text())["transcript"])
+    for place, text in enumerate(texts):
+        job = folder / f"{number}-{place}"
+        with applied(plan) as seam:
+            run = speaker.run(SpeechRequest(f"[S1] {text}", voice=known, seed=7), Control(), seam, job)
+            (part,) = [event for event in run if isinstance(event, PartDone)]
+        samples, rate = sound.read(Path(part.path))
+        yield sound.resample(samples, rate, 16_000)
