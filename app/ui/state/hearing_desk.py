@@ -9,8 +9,9 @@ from pathlib import Path
 from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.hearing import heard
+from app.engine.hearing.clip_choice import Clip, choose_clip
 from app.engine.hearing.heard import Heard
-from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.events import END, Failed, Finished, Stopped
 from app.engine.jobs.parts import HEARD
 from app.engine.jobs.tasks import Hear
 from app.engine.keeper.keeper import Keeper
@@ -18,6 +19,7 @@ from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.recognisers import BEST, OFFERED
+from app.engine.speech.sound.sound import read, write
 
 
 @dataclass(slots=True)
@@ -43,6 +45,22 @@ class HearingDesk:
             )
         stores = tuple(str(name_store(each)) for each in sounds)
         return self.keeper.start_task(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts)))
+
+    def hear(self, sound: Path) -> Heard:
+        """Hear one sound and wait for it."""
+        task = self.begin([sound])
+        end = next((event for event in self.keeper.follow(task) if isinstance(event, END)), None)
+        return require_heard(end, sound)
+
+    def choose_clip(self, sound: Path, folder: Path) -> Clip:
+        """Hear a recording; choose what becomes a voice, and write that into a folder as clip.wav."""
+        heard = self.hear(sound)
+        samples, rate = read(sound)
+        clip = choose_clip(heard.words, samples, rate)
+        if clip is None:
+            raise Trouble(say_to_all("clip.nobody", "Nobody is heard speaking in this recording. Choose another one."))
+        write(folder / "clip.wav", samples[int(clip.begin_s * rate) : int(clip.end_s * rate)], rate)
+        return clip
 
     def give_way(self) -> None:
         """End what hears the parts of a script, which may take long, because somebody's job waits. What it heard is kept."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,18 @@ class SpeakTab:
             return gr.skip(), explain(trouble, request)
         return gr.update(choices=voice_choices(self.desk, model), value=made.name), ""
 
+    def listen_to_clip(self, clip: str | None, request: gr.Request) -> tuple[Any, Any, str]:
+        """Have a recording heard: keep its best seconds, and show what is said in them, to be corrected."""
+        try:
+            if clip is None:
+                raise Trouble(say("speak.no-clip", "There is no recording yet. Upload one or record one."))
+            folder = self.desk.make_upload_folder()
+            chosen = self.desk.hearing.choose_clip(Path(clip), folder)
+        except Trouble as trouble:
+            (told := copy(trouble)).cure = self.desk.models.resolve_cure(trouble.cure)
+            return gr.skip(), gr.skip(), explain(told, request)
+        return str(folder / "clip.wav"), chosen.text, explain_restored(chosen.notes, request)
+
     def delete_voice(self, chosen: str | None, model: str, request: gr.Request) -> tuple[Any, str]:
         """Delete a saved voice; None where the question was answered with no."""
         gone = [each for each in voices.list_voices(self.desk.keeper.home) if each.name == chosen]
@@ -216,6 +229,7 @@ def connect_owner(tab: SpeakTab) -> None:
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
     model.change(tab.offer_voices, [model, voice.voice], voice.voice, **LATEST)
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name, model], [voice.voice, message], **QUICK)
+    voice.listen.click(tab.listen_to_clip, voice.clip, [voice.clip, voice.transcript, message], **LATEST)
     voice.voice.change(None, voice.voice, voice.delete, js=show_delete(tab.desk))
     sure = "async (voice, model) => [await Hearth.confirmVoice(voice), model]"
     voice.delete.click(tab.delete_voice, [voice.voice, model], [voice.voice, message], js=sure, **LATEST)

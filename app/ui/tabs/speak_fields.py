@@ -33,6 +33,7 @@ class VoiceCard:
     drawer: gr.Accordion
     clip: gr.Audio
     transcript: gr.Textbox
+    listen: gr.Button
     name: gr.Textbox
     save: gr.Button
 
@@ -128,10 +129,16 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
             transcript = gr.Textbox(
                 label=word("speak.transcript", "Exactly what is said in the recording"), lines=2, elem_id="speak-transcript"
             )
+            listen = gr.Button(
+                word("speak.listen-clip", "Choose the best seconds and write the words"),
+                size="sm",
+                visible=not guest,
+                elem_id="speak-listen-clip",
+            )
             with gr.Row(visible=not guest, elem_classes="h-inline"):
                 name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                 save = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
-    return VoiceCard(voice, delete, drawer, clip, transcript, name, save)
+    return VoiceCard(voice, delete, drawer, clip, transcript, listen, name, save)
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import numpy as np
@@ -15,8 +16,10 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from app.base.paths import home
+from app.base.trouble import Trouble
 from app.engine.hearing.heard import Heard, Word
 from app.engine.keeper.keeper import Keeper
+from app.engine.speech.sound.sound import measure_seconds
 from app.ui.api import openai as api_openai
 from app.ui.api import transcriptions
 from app.ui.state import person
@@ -29,9 +32,9 @@ pytestmark = [pytest.mark.long, pytest.mark.anyio]
 MODEL = "whisper-tiny-en"
 
 
-def make_sound(seconds: float = 2.0) -> bytes:
+def make_sound(seconds: float = 2.0, loud: float = 0.1) -> bytes:
     file = io.BytesIO()
-    soundfile.write(file, np.random.default_rng(0).normal(0, 0.1, int(seconds * 16_000)), 16_000, format="WAV")
+    soundfile.write(file, np.random.default_rng(0).normal(0, loud, int(seconds * 16_000)), 16_000, format="WAV")
     return file.getvalue()
 
 
@@ -74,6 +77,16 @@ async def test_every_format(desk: Desk, client: openai.AsyncOpenAI) -> None:
     assert alone.words and alone.segments is None
     srt, vtt = [str(await create(file=sound, model=MODEL, response_format=each)) for each in ("srt", "vtt")]
     assert srt.startswith("1\n00:00:0") and " --> " in srt and vtt.startswith("WEBVTT\n\n00:00:0")
+
+
+def test_a_recording_becomes_a_clip_with_its_words(desk: Desk, tmp_path: Path) -> None:
+    complete(save_whisper(place_for(desk.keeper.home, MODEL)))
+    (tmp_path / "long.wav").write_bytes(make_sound(14.0))
+    clip = desk.hearing.choose_clip(tmp_path / "long.wav", tmp_path)
+    assert clip.text.strip() and measure_seconds(tmp_path / "clip.wav") == pytest.approx(clip.end_s - clip.begin_s, abs=0.01)
+    (tmp_path / "still.wav").write_bytes(make_sound(2.0, loud=0.0))
+    with pytest.raises(Trouble, match="Nobody is heard"):
+        desk.hearing.choose_clip(tmp_path / "still.wav", tmp_path)
 
 
 @pytest.mark.parametrize(
