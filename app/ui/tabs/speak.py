@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,6 +131,16 @@ class SpeakTab:
             return gr.skip(), explain(trouble, request)
         return gr.update(choices=voice_choices(self.desk, model), value=made.name), ""
 
+    def dictate(self, spoken: str | None, text: str, request: gr.Request) -> tuple[Any, Any, str]:
+        """Add what is said in a recording to the script, and take the recording away."""
+        if spoken is None:
+            return gr.skip(), gr.skip(), ""
+        try:
+            said = self.desk.hearing.hear(Path(spoken)).text
+        except Trouble as trouble:
+            return gr.skip(), gr.skip(), explain(trouble, request)
+        return " ".join(each for each in (text.rstrip(), said) if each), None, ""
+
     def listen_to_clip(self, clip: str | None, request: gr.Request) -> tuple[Any, Any, str]:
         """Have a recording heard: keep its best seconds, and show what is said in them, to be corrected."""
         try:
@@ -140,8 +149,7 @@ class SpeakTab:
             folder = self.desk.make_upload_folder()
             chosen = self.desk.hearing.choose_clip(Path(clip), folder)
         except Trouble as trouble:
-            (told := copy(trouble)).cure = self.desk.models.resolve_cure(trouble.cure)
-            return gr.skip(), gr.skip(), explain(told, request)
+            return gr.skip(), gr.skip(), explain(trouble, request)
         return str(folder / "clip.wav"), chosen.text, explain_restored(chosen.notes, request)
 
     def delete_voice(self, chosen: str | None, model: str, request: gr.Request) -> tuple[Any, str]:
@@ -229,6 +237,8 @@ def connect_owner(tab: SpeakTab) -> None:
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
     model.change(tab.offer_voices, [model, voice.voice], voice.voice, **LATEST)
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name, model], [voice.voice, message], **QUICK)
+    said, heard = fields.dictation, [fields.script, fields.dictation, message]
+    gr.on([said.stop_recording, said.upload], tab.dictate, [said, fields.script], heard, **LATEST)
     voice.listen.click(tab.listen_to_clip, voice.clip, [voice.clip, voice.transcript, message], **LATEST)
     voice.voice.change(None, voice.voice, voice.delete, js=show_delete(tab.desk))
     sure = "async (voice, model) => [await Hearth.confirmVoice(voice), model]"

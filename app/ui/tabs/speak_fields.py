@@ -52,6 +52,7 @@ class SettingsCard:
 @dataclass(frozen=True, slots=True, eq=False)
 class SpeakFields:
     script: gr.Textbox
+    dictation: gr.Audio
     voice: VoiceCard
     settings: SettingsCard
     go: GoAndStop
@@ -85,6 +86,12 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
                 gr.HTML(
                     '<div id="h-scripts"></div><section id="h-book" hidden></section><div id="h-script"></div>', apply_default_css=False
                 )
+                with gr.Accordion(word("speak.dictate", "Dictate"), open=False, visible=not guest, elem_id="speak-dictate") as dictate:
+                    dictation = gr.Audio(
+                        sources=["microphone", "upload"], type="filepath", label=word("speak.dictation", "What you say is added to the script"),
+                        elem_id="speak-dictation", visible=False,
+                    )  # fmt: skip
+                    load_on_open(dictate, dictation)
             voice = _build_voice(desk, guest)
             settings = _build_settings(desk, saved, guest)
             go = build_go_and_stop("speak", word("speak.go", "Speak"))
@@ -94,6 +101,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
     own: tuple[Call, ...] = () if guest else ("speak.voices", "speak.use", "speak.book")
     return SpeakFields(
         script,
+        dictation,
         voice,
         settings,
         go,

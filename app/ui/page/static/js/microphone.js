@@ -36,11 +36,13 @@ if (devices) {
   addEventListener("unhandledrejection", (event) => trouble && /accessing the microphone/.test(event.reason) && event.preventDefault()); // it is told
 }
 
-area("#speak-clip", (clip) => {
+const tell = (clip) => {
   const told = Boolean(trouble && clip.querySelector(".microphone"));
   let note = clip.querySelector(".h-note");
   if (told && !note) clip.querySelector(".audio-container").before((note = el(`<p class="h-note" role="alert"></p>`)));
   if (!told) note?.remove();
   else text(note, WORDS[trouble]());
   clip.classList.toggle("h-no-microphone", told && trouble !== "blocked"); // what is allowed meanwhile, Record asks for again
-});
+};
+area("#speak-clip", tell);
+area("#speak-dictation", tell);
