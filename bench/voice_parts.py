@@ -78,7 +78,7 @@ class HearthPart:
         context = VoiceContext(make_voice(getattr(config, "audio_prompt_dim", config.latent_dim)), ())
         task = PartTask(0, ScriptPart((Turn(1, TEXT),), 8.0), context, 0.3, 1, None, (), "")
         began_s, second = time.perf_counter(), int(voice.codec.frame_rate)
-        with applied(plan), open_beside(voice.device) as beside:
+        with applied(plan), open_beside(voice.device, voice.codec.device) as beside:
             part, sounding = voice.begin(task, 1, frames / voice.codec.frame_rate, None), Sounding(voice.codec, scratch, 0, 0, beside)
             while not part.done:
                 part.step()

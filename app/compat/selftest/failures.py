@@ -11,6 +11,7 @@ from typing import Final
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch import dtype as TorchDtype
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat.attention.dispatch import HALVES
@@ -71,7 +72,7 @@ class DeviceFacts:
     def buffer_bytes(self) -> int:
         return self.hardware.free_bytes if self.limits.buffer_bytes is None else self.limits.buffer_bytes
 
-    def rounds_softmax(self, dtype: torch.dtype) -> bool:
+    def rounds_softmax(self, dtype: TorchDtype) -> bool:
         return dtype == torch.bfloat16 or (dtype == torch.float16 and self.torch < (2, 10))
 
     def shows(self, row: str) -> bool:

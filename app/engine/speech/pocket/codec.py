@@ -45,7 +45,7 @@ class Codec:
 
     def __init__(self, model: Any, device: str, dtype: torch.dtype) -> None:
         config = model.config
-        self._model, self._device, self._dtype = model, device, dtype
+        self._model, self.device, self._dtype = model, device, dtype
         self.rate, self.hop = int(config.sampling_rate), int(config.frame_size)
         self.frame_rate = self.rate / self.hop
         self._rows_a_frame, self._reach = int(config.latent_stride), count_rows_before(config)
@@ -56,7 +56,7 @@ class Codec:
         """Return latents (frames, width) of a voice; the last frame is padded with silence."""
         ended = end_on_pause(sound, self.rate)
         padded = np.pad(ended, (0, -len(ended) % self.hop))
-        values = torch.from_numpy(padded).to(self._device, self._dtype)
+        values = torch.from_numpy(padded).to(self.device, self._dtype)
         latents: Tensor = self._model.encode(values[None, None]).latents
         return latents[0].float().cpu()
 
@@ -81,7 +81,7 @@ class Codec:
         """Decode the frames from `start` on, after the block before."""
         model, decoder = self._model, self._model.decoder
         # A frame's rows come from itself and the one before.
-        seen = latents[max(0, start - 1) :].to(self._device, self._dtype)
+        seen = latents[max(0, start - 1) :].to(self.device, self._dtype)
         spread = decoder.upsample(model.latent_proj(seen.T[None]))[..., self._rows_a_frame * min(1, start) :].transpose(1, 2)
         cache = DynamicCache(config=decoder.config) if before is None else copy.deepcopy(before.cache)
         made = decoder.decoder_transformer(spread, past_key_values=cache).last_hidden_state

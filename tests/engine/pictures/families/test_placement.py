@@ -206,7 +206,7 @@ def test_what_the_models_own_files_hold_is_not_written_anew(
     """In another dtype than theirs it is."""
     folder = folders["sd15"]
     sizes: list[int] = []
-    save = parts_on_disk.save_tensors
+    save = save_tensors.save_tensors
 
     def note(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
         sizes.append(sum(each.nbytes for each in tensors.values()))
