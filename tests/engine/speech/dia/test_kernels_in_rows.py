@@ -15,6 +15,7 @@ from app.compat.kernels import few_lines
 from app.compat.planning.types import Dtype, Plan, Precision, Quantised
 from app.engine.models import catalog
 from app.engine.models.loading.packed_linears import FewLinesLinear, Int4Linear, Int8Linear
+from app.engine.models.pretended_device import use_real_device
 from app.engine.session.packed_weights_check import unpack
 from app.engine.speech.dia.decoder import Decoding, PartInput
 from app.engine.speech.dia.linears import StoredLinear, runs_once
@@ -147,3 +148,9 @@ def test_a_kernel_that_is_gone_when_a_voice_speaks_gives_way_to_torch(plan: Plan
         with separate_memory("cuda"):
             found, _ = decode_rows(dia_of(loader.load(STARTER, on_card(weights))).model, "cuda", rows)
         assert float((found - right).abs().max()) < 1e-2 * float(right.abs().max())
+
+
+def test_on_a_pretended_machine_torch_multiplies() -> None:
+    """This processor has no such kernel, whatever the machine's own report says."""
+    real = replace(on_card(), runs_on="cpu")
+    assert use_real_device(real).product == "torch" and use_real_device(on_card()).product == "kernel"
