@@ -20,7 +20,7 @@ NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 COMPUTE = (
     "app.compat.attention", "app.compat.kernels", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
     "app.engine.session", "app.engine.hearing.ears", "app.engine.speech.run", *(family.package for family in FAMILIES.values()),
-    "bench.cases", "bench.full_size", "bench.speech_rows",
+    "bench.cases", "bench.full_size", "bench.speech_rows", "bench.voice_parts",
 )  # fmt: skip
 """Where importing a module may bring torch; a contract in pyproject.toml says who may name it."""
 EXTRA = "app.machines.cluster"
