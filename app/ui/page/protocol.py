@@ -23,7 +23,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 """Elements that a script makes."""
 
 Field = Literal[
-    "speak-text", "speak-clip", "speak-new-voice", "speak-transcript",
+    "speak-text", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
     "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start", "paint-image",
     "paint-dropped",
     "machine-chunk", "machine-exact", "machine-more",

@@ -45,7 +45,7 @@ def test_its_ticked_chapters_are_begun_one_after_the_other(
     begun: list[Any] = []
     monkeypatch.setattr(type(opened[0].jobs), "begin_together", lambda self, requests, person: begun.extend(requests))
     open_book(page, epub)
-    group = page.get_by_role("group", name="The Ferry & the Fjord, A. Writer")
+    group = page.get_by_role("group", name="The Ferry & the Fjord by A. Writer")
     expect(group).to_contain_text(re.compile("3 chapters, about .* of speech"))
     expect(group.get_by_role("checkbox")).to_have_count(3)
     group.get_by_role("checkbox", name="The Storm").uncheck()

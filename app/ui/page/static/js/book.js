@@ -67,7 +67,8 @@ function draw() {
   if (!element.firstElementChild) frame(element);
   element.hidden = element.querySelector("fieldset").hidden = !book.chapters;
   if (element.hidden) return;
-  text(element.querySelector("legend"), [book.title || t("book.untitled", "Untitled"), book.author].filter(Boolean).join(", "));
+  const title = book.title || t("book.untitled", "Untitled");
+  text(element.querySelector("legend"), book.author ? t("book.by", "{title} by {author}", { title, author: book.author }) : title);
   element.querySelector("ol").innerHTML = "";
   list(element.querySelector("ol"), [...book.chapters.entries()], ([place]) => place, ([, chapter]) => {
     const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-soft"></span></li>`);
@@ -90,7 +91,7 @@ function count() {
   text(speaking, t("book.speak", "Speak {count} {count:chapter|chapters}", { count: places.length }));
   speaking.disabled = !places.length;
   script.disabled = !places.length || letters > book.most;
-  script.title = letters > book.most ? t("book.too-long", "The script takes {most} characters; these are {letters}.", { most: book.most, letters }) : "";
+  script.title = letters > book.most ? t("book.too-long", "The script takes {most} {most:character|characters}; these are {letters}.", { most: book.most, letters }) : "";
 }
 
 const act = (name, chapters = []) => post(`hearth/book/${name}`, { chapters });
