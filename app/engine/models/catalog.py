@@ -127,7 +127,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "sdxl", "picture", "sdxl", "Stable Diffusion XL",
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(),
-        source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
+        source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_773 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
         note=say("catalog.sdxl", "Large, detailed pictures. Thousands of LoRAs are available."),
     ),
@@ -136,8 +136,8 @@ CATALOG: Final[tuple[Model, ...]] = (
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL,
         settings=ModelSettings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
-        source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
-        companions=(_FIXED_VAE,), licence="Stability AI Community",
+        source=Source("stabilityai/sdxl-turbo", _HALF, 6_773 * _MB, (*_SAFE, "vae/*.safetensors")),
+        companions=(_FIXED_VAE,), licence="Stability AI Non-Commercial Community",
         note=say("catalog.sdxl-turbo", "Fast: 1 to 4 steps at 512 pixels. Its licence restricts commercial use."),
     ),
     Model(
@@ -145,14 +145,14 @@ CATALOG: Final[tuple[Model, ...]] = (
         # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision); its convolutions are about SDXL's.
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
-        source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
+        source=Source("segmind/SSD-1B", _HALF, 4_303 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Apache-2.0",
         note=say("catalog.ssd-1b", "Half the size of SDXL: faster, lighter and nearly as good."),
     ),
     Model(
         "pixart-sigma", "picture", "pixart-sigma", "PixArt-Sigma",
         parts=(
-            _T5, ModelPart("transformer", "denoiser", 610_856_096),
+            _T5, ModelPart("transformer", "denoiser", 615_574_688, linear=610_856_096),
             ModelPart("vae", "vae", 83_653_863, half_is_safe=False),
         ),
         attention=Attention(16, 16, 72, pixels_a_token=16, masked=True, causal=False),
@@ -166,7 +166,8 @@ CATALOG: Final[tuple[Model, ...]] = (
         "sd35-medium", "picture", "sd3", "Stable Diffusion 3.5 Medium",
         parts=(
             _CLIP_L_PROJECTED, _CLIP_G, replace(_T5, name="text_encoder_3"),
-            ModelPart("transformer", "denoiser", 2_243_171_520), _VAE_16,
+            # With its table of 384 x 384 places, which is held as its weights are.
+            ModelPart("transformer", "denoiser", 2_469_663_936, linear=2_243_171_520), _VAE_16,
         ),
         attention=Attention(24, 24, 64, pixels_a_token=16, text_tokens=333),
         settings=ModelSettings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
