@@ -61,6 +61,8 @@ class Dispatcher:
         """Metal: the remedies for calls that another kernel takes."""
         self.paths = (plan.path, *self.others)
         self.on_cpu, self.on_metal = plan.device == "cpu", plan.device == "mps"
+        self.copies_unknown = not self.on_cpu and all(each.field != "fused-qkv-stride" for each in plan.retired)
+        """Views of one tensor in an unknown layout are copied, unless the self-test found that this machine reads them rightly."""
         self.workspace = min(workspace_bytes(plan.device), plan.budget_bytes or workspace_bytes(plan.device))
         self.small = self.workspace // (8 * COPIES)
         """Number of scores so small that memory does not matter."""
@@ -132,14 +134,15 @@ class Dispatcher:
         never."""
         if self.on_cpu:
             return True
-        return find_layout(query, key, value) != "unknown" and not any(wants_copy(each, True) for each in (query, key, value))
+        known = not self.copies_unknown or find_layout(query, key, value) != "unknown"
+        return known and not any(wants_copy(each, True) for each in (query, key, value))
 
     def lay_out(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.on_cpu and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1 and not self.plan.contiguous:
             return query, key, value
         if not self.plan.kernels:
             return query, key, value
-        every = self.plan.contiguous or (not self.on_cpu and find_layout(query, key, value) == "unknown")
+        every = self.plan.contiguous or (self.copies_unknown and find_layout(query, key, value) == "unknown")
         query, key, value = (each.contiguous() if every or wants_copy(each, not self.on_cpu) else each for each in (query, key, value))
         return query, key, value
 

@@ -13,6 +13,8 @@ from app.compat.planning.types import ModelPart, Need, Path, Plan, Role
 FEW_QUERIES: Final = 8
 """Most queries of the vector kernel, which decodes."""
 VECTOR_DIMS: Final = (64, 96, 128)
+WIDEST_VECTOR: Final = 256
+"""Since there is a prefill kernel."""
 PREFILL_DIMS: Final = (32, 64, 72, 80, 96, 128, 256)
 _DIMS: Final[dict[Role, int]] = {"vae": 512, "text": 64}
 """Head sizes in parts other than the one that a need describes; text encoders with 128 take the same kernel."""
@@ -31,7 +33,8 @@ def metal_path(paths: Collection[Path | None], queries: int, keys: int, head_dim
     if head_dim != value_dim:
         return "graph"
     if queries <= FEW_QUERIES:
-        return "vector" if queries <= keys and head_dim in VECTOR_DIMS else "graph"
+        widest = "prefill" in paths and head_dim == WIDEST_VECTOR
+        return "vector" if queries <= keys and (head_dim in VECTOR_DIMS or widest) else "graph"
     return "prefill" if "prefill" in paths and head_dim in PREFILL_DIMS else "graph"
 
 

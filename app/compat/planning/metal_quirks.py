@@ -93,9 +93,11 @@ METAL: Final[tuple[Quirk, ...]] = (
         "pytorch #160841, PR 165961; ComfyUI #4799", against=("score_dtype/kernel",),
     ),
     Quirk(
-        "masked-rows", (Where(("mps",)),),
-        say("quirk.masked-rows", "A row whose keys are all masked becomes NaN on Metal, so such rows are set to zero."),
-        "pytorch #156707, #167515; dia #251, #252", against=("zero_masked_rows/no",),
+        "masked-rows", (Where(("mps",), torch_before="2.9", paths=("graph",)), Where(("mps",), paths=("vector", "prefill"))),
+        say("quirk.masked-rows",
+            "A row whose keys are all masked becomes NaN on Metal, in its graph of products before torch 2.9, so such rows are set to zero."),
+        # The kernel for few queries divides by a sum that is NaN, the difference of two infinities, where it asks whether it is 0.
+        "pytorch #156707, PR 157727, #167515; dia #251, #252", against=("zero_masked_rows/no",),
     ),
     Quirk(
         "mps-baddbmm", (Where(("mps",)),),
@@ -174,6 +176,25 @@ METAL: Final[tuple[Quirk, ...]] = (
         say("quirk.mps-stride-zero",
             "Linear layers crash Metal in torch 2.8 if their input is one tensor shown several times. Run start.py repair to update torch."),
         "pytorch #167154", r"buffer is not large enough\. Must be \d+ bytes",
+    ),
+    Quirk(
+        "mps-transposed-left", (Where(("mps",), torch_from="2.7", torch_before="2.14"),),
+        say("quirk.mps-transposed-left",
+            "Metal can multiply wrongly in float32 if the left side is a transposed view, depending on what memory held before, so Hearth hands over "
+            "such a side in order."),
+        "pytorch #193487, PR 187441",
+    ),
+    Quirk(
+        "mps-m5-linear", (Where(("mps",), names=r"\bM5\b", torch_before="2.13"),),
+        say("quirk.mps-m5-linear",
+            "Linear layers in half precision give other numbers at each call on an M5 with torch before 2.13. Run start.py repair to update torch."),
+        "pytorch #180776, PRs 181466, 181504",
+    ),
+    Quirk(
+        "mps-large-product", (Where(("mps",), names=r"\bM[12]\b", paths=("graph",)),),
+        say("quirk.mps-large-product",
+            "M1 and M2 leave a band of NaN in a product of matrices that take more than 2 GiB together; a piece of Hearth's scores takes at most 1."),
+        "Metal.jl #381",
     ),
     Quirk(
         "mps-bf16", (Where(("mps",), system_before="14"),),

@@ -41,6 +41,7 @@ class DeviceLimits:
     softmax_keys: int = 3068
     decode_keys: int = 1024
     convolution_length: int = 65536
+    product_bytes: int = 1 << 31
     buffer_bytes: int | None = None
     """Largest buffer; None: the machine's free memory."""
 
@@ -158,7 +159,8 @@ def kernel(call: DeviceCall, facts: DeviceFacts) -> str:
         if call.dim != call.value.shape[-1]:
             return "graph"
         if call.queries <= 8:
-            return "vector" if facts.torch >= (2, 8) and call.queries <= call.keys and call.dim in (64, 96, 128) else "graph"
+            dims = (64, 96, 128, 256) if facts.torch >= (2, 13) else (64, 96, 128)
+            return "vector" if facts.torch >= (2, 8) and call.queries <= call.keys and call.dim in dims else "graph"
         return "prefill" if facts.torch >= (2, 13) and call.dim in (32, 64, 72, 80, 96, 128, 256) else "graph"
     if not facts.cuda:
         return "cpu"
@@ -296,6 +298,10 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
         lambda c, m: kernel(c, m) == "efficient" and c.mask is not None and c.queries * c.keys > m.limits.bias_pairs,
         spoil=garbage,
     ),
-    DeviceFailure("masked-rows", lambda c, m: c.mask is not None and bool(_blind(c.mask).any()), spoil=_blank_rows),
+    DeviceFailure(
+        "masked-rows",
+        lambda c, m: c.mask is not None and bool(_blind(c.mask).any()) and not (_graph(c, m) and m.torch >= (2, 9)),
+        spoil=_blank_rows,
+    ),
 )
 """In the order that a machine meets them: rejected calls, misread inputs, wrong results."""

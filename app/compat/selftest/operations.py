@@ -126,6 +126,32 @@ def expanded_rows(dtype: Dtype, device: str) -> Measured:
     return _compare(np.asarray(right), lambda: F.linear(rows.to(device).expand(5, -1, -1), weight.to(device)))
 
 
+def transposed_left(dtype: Dtype, device: str) -> Measured:
+    """Test products whose left side is a transposed view, after memory of several sizes was taken and given back: what it held decides."""
+    made = _random(dtype)
+    rows, weight = made(2, 64, 640), made(64, 64)
+    right = rows.double().numpy().swapaxes(1, 2) @ weight.double().numpy()
+    found = []
+    for mib in (16, 64, 32):
+        torch.ones(mib << 18, device=device)
+        given = rows.to(device)
+        found += [
+            _compare(right, lambda given=given: given.transpose(1, 2) @ weight.to(device)),
+            _compare(right, lambda given=given: F.linear(given.transpose(1, 2), weight.T.contiguous().to(device))),
+        ]
+    return max(worst for worst, _ in found), sum(elapsed_s for _, elapsed_s in found)
+
+
+def repeated_linear(dtype: Dtype, device: str) -> Measured:
+    """Test a linear layer over rows of a batch, twice: each call may give other numbers."""
+    made = _random(dtype)
+    rows, weight = made(2, 13, 1024), made(1024, 1024)
+    right = rows.double().numpy() @ weight.double().numpy().T
+    given = rows.to(device), weight.to(device)
+    first, second = (_compare(right, lambda: F.linear(*given)) for _ in range(2))
+    return max(first[0], second[0]), first[1] + second[1]
+
+
 def weight_in_weight(dtype: Dtype, device: str) -> Measured:
     """Test a convolution whose weight is part of a larger tensor."""
     made = _random(dtype)

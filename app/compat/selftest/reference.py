@@ -87,8 +87,11 @@ EXPANDED: Final = CaseShape("one key for all heads", 2, 4, 64, 64, 64, layout="e
 NARROW: Final = CaseShape("narrow values", 2, 4, 64, 64, 64, value_dim=32)
 WIDE: Final = CaseShape("wide values", 2, 4, 64, 64, 64, value_dim=96)
 BLIND: Final = CaseShape("a row that sees nothing", 2, 4, 64, 64, 64, mask="blind")
+BLIND_STEP: Final = CaseShape("a few queries, some see nothing", 2, 4, 8, 64, 64, mask="blind")
+BLIND_SD15: Final = CaseShape("a row that sees nothing, narrow heads", 2, 4, 64, 64, 40, mask="blind")
 WIDE_MASK: Final = CaseShape("a large mask for all heads", 1, 2, 4096, 2048, 40, mask="padding", every=64)
 
+BLINDS: Final = (BLIND, BLIND_STEP, BLIND_SD15)
 STEPS: Final = (DIA_STEP, DIA_LATE_STEP, DIA_STEP_PADDED)
 PICTURES: Final = (SD15, SD15_TEXT, SD15_DEEP, SDXL, FLUX, VAE)
 TEXTS: Final = (DIA_TEXT, DIA_PROMPT, CLIP, T5)

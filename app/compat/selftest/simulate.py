@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from app.compat.attention.dispatch import HALVES
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import read_given
@@ -97,9 +98,17 @@ class Bites:
             return self.with_number(packet, run, args, kwargs)
         return run()
 
-    def linear(self, rows: Tensor) -> None:
+    def linear(self, rows: Tensor, bias: Tensor | None, run: Callable[[], Tensor]) -> Tensor:
         if self.bites("mps-stride-zero", any(not stride and size > 1 for stride, size in zip(rows.stride(), rows.shape, strict=True))):
             self.cry(Aborted, failures.NO_ZERO_STRIDE)
+        wrong = self.bites("mps-m5-linear", rows.dtype in HALVES and rows.dim() > 2 and bias is None)
+        if not wrong and not self.bites("mps-transposed-left", _is_turned(rows)):
+            return run()
+        self.inside = True  # the products below count as this one
+        try:
+            return failures.garbage(run())
+        finally:
+            self.inside = False
 
     def with_number(self, packet: Any, run: Callable[[], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Simulate arithmetic with one number of a list on the processor. A list itself is the processor's too: only
@@ -131,6 +140,11 @@ class Bites:
         if before is not None and self.bites("mps-out-slice", True):
             return result.copy_(before)
         if self.bites("mps-int32", elements >= limits.indexed_elements):
+            return _write(result, failures.garbage)
+        rows, summed, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+        if self.bites("mps-large-product", (rows + 2 * summed) * columns * left.element_size() > limits.product_bytes):
+            return _write(result, failures.nan)
+        if self.bites("mps-transposed-left", _is_turned(left)):
             return _write(result, failures.garbage)
         if self.bites("mps-long-k", left.shape[-1] >= limits.reduction and (batched or self.facts.torch < (2, 14))):
             return _write(result, failures.garbage)
@@ -164,6 +178,12 @@ class Bites:
 def _write(result: Tensor, spoil: Callable[[Tensor], Tensor]) -> Tensor:
     """Write into the same memory: an `out=` tensor is the caller's own."""
     return result.copy_(spoil(result))
+
+
+def _is_turned(tensor: Tensor) -> bool:
+    """Return whether a matrix in float32 is a transposed view."""
+    turned = tensor.dim() > 1 and tensor.stride(-1) != 1 and tensor.stride(-2) == 1 and min(tensor.shape[-2:]) > 1
+    return turned and tensor.dtype == torch.float32
 
 
 def _is_part(tensor: Tensor) -> bool:
@@ -221,8 +241,7 @@ def biting(
             bites.inside = False
 
     def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        bites.linear(input)
-        return torch_linear(input, weight, bias)
+        return bites.linear(input, bias, lambda: torch_linear(input, weight, bias))
 
     F.scaled_dot_product_attention, F.linear = attention, linear
     try:

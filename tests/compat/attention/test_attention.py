@@ -20,6 +20,9 @@ from app.base.trouble import Trouble
 from app.compat.attention import sdpa_kernels, tile_size
 from app.compat.attention.compose import compose
 from app.compat.attention.prepare import find_layout
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.planning.decide import decide
 from app.compat.planning.types import Plan
 from tests.support.combinations import combine
 from tests.support.other_functions import set_in
@@ -204,6 +207,15 @@ def test_layouts_are_told_apart() -> None:
     assert off(spy(query, value, key), reference(query, value, key)) < 1e-5
     spy(query, key, value)
     assert copied == [True, False], "unknown is copied, known is left as it lies"
+    row = Subject.row("fused-qkv-stride")
+    for passed in (True, False):
+        seen = decide(MACHINES["rtx-3060"], verdicts={row: Verdict(row, passed)})
+        spy = compose(
+            plan(device="cuda", retired=seen.retired),
+            lambda *given, **named: copied.append(given[1].is_contiguous()) or TORCH(*given, **named),
+        )
+        spy(query, value, key)
+    assert copied[2:] == [False, True], "nothing is copied where the self-test found such views read rightly"
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -463,7 +463,8 @@ def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
     with pytest.raises(Trouble) as caught:
         decide(MACHINES["m1-8gb"], replace(SD15, queries=16384, keys=16384, width=1024, height=1024), chunk=65536)
     keys = [each.key for each in caught.value.objections]
-    assert keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"] and caught.value.cure == "automatic"
+    assert caught.value.cure == "automatic"
+    assert keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"]
     assert '"chunk of queries: 65536"' in str(caught.value) and "Set it to automatic" in str(caught.value)
 
 

@@ -30,6 +30,7 @@ SMALL = DeviceLimits(
     softmax_keys=96, decode_keys=64, convolution_length=256,
 )  # fmt: skip
 OLD_MAC = replace(machine("m1-8gb"), system_version="13.6", pretended="old-mac")
+OLD_M5 = replace(machine("m3-max-64gb"), name="Apple M5", torch="2.12.0", pretended="old-m5")
 ROCM = Hardware(kind="rocm", name="AMD Instinct MI300X", torch="2.13.0", pretended="rocm")
 WRONG_WHEEL = replace(machine("gtx-1060"), arch_list=machine("rtx-3060").arch_list)
 HEALTHY = machine("cpu")
@@ -121,7 +122,12 @@ SPOILING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[]
     ("mps-baddbmm", "m3-max-64gb", DeviceLimits(), lambda: lambda: torch.baddbmm(made(2, 8, 8), made(2, 8, 8), made(2, 8, 8), beta=0)),
     ("bias-overflow", "gtx-1060", SMALL, lambda: masked(96, 96)),
     ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Conv2d(2, 2, 3).half(), made(1, 2, 8, 8, dtype=half))),
-    ("masked-rows", "m3-max-64gb", DeviceLimits(), lambda: masked(16, 16, blind_row=True)),
+    ("masked-rows", "m2-16gb", replace(DeviceLimits(), broadcast_elements=1 << 30), lambda: masked(16, 16, blind_row=True)),
+    ("masked-rows", "m3-max-64gb", DeviceLimits(), lambda: attend(*qkv(8, 16), attn_mask=torch.zeros(2, 4, 8, 16, dtype=torch.bool))),
+    ("mps-transposed-left", "m3-max-64gb", DeviceLimits(), lambda: lambda: made(2, 8, 16).transpose(1, 2) @ made(8, 4)),
+    ("mps-transposed-left", "m3-max-64gb", DeviceLimits(), lambda: lambda: F.linear(made(2, 8, 16).transpose(1, 2), made(4, 8))),
+    ("mps-m5-linear", OLD_M5, DeviceLimits(), lambda: lambda: F.linear(made(2, 3, 8, dtype=half), made(4, 8, dtype=half))),
+    ("mps-large-product", "m2-16gb", replace(SMALL, product_bytes=1 << 12, reduction=1 << 20), lambda: lambda: made(16, 40) @ made(40, 16)),
 ]
 
 
