@@ -11,7 +11,6 @@ from typing import Final
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch import dtype as TorchDtype
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat.attention.dispatch import HALVES
@@ -73,12 +72,13 @@ class DeviceFacts:
     def buffer_bytes(self) -> int:
         return self.hardware.free_bytes if self.limits.buffer_bytes is None else self.limits.buffer_bytes
 
-    def rounds_softmax(self, dtype: TorchDtype) -> bool:
-        return dtype == torch.bfloat16 or (dtype == torch.float16 and self.torch < (2, 10))
-
     def shows(self, row: str) -> bool:
         """Return whether the machine has a row's defect: the row applies, or it is a card, whose memory may be full."""
         return row not in self.repaired and (row in self.seen or (self.cuda if row == "memory" else _ROWS[row].applies(self.hardware)))
+
+
+def rounds_softmax(facts: DeviceFacts, dtype: torch.dtype) -> bool:
+    return dtype == torch.bfloat16 or (dtype == torch.float16 and facts.torch < (2, 10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
     DeviceFailure("mps-int32", lambda c, m: _graph(c, m) and c.elements >= m.limits.indexed_elements, spoil=garbage),
     DeviceFailure("mps-long-k", lambda c, m: _graph(c, m) and c.keys >= m.limits.reduction, spoil=garbage),
     DeviceFailure(
-        "mps-half-softmax", lambda c, m: _graph(c, m) and m.rounds_softmax(c.query.dtype) and c.keys > m.limits.softmax_keys, spoil=louder
+        "mps-half-softmax", lambda c, m: _graph(c, m) and rounds_softmax(m, c.query.dtype) and c.keys > m.limits.softmax_keys, spoil=louder
     ),
     DeviceFailure("mps-fp16-black", lambda c, m: _graph(c, m) and c.query.dtype == torch.float16 and c.queries > 8, spoil=nan),
     DeviceFailure(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -131,14 +132,17 @@ def transposed_left(dtype: Dtype, device: str) -> Measured:
     made = _random(dtype)
     rows, weight = made(2, 64, 640), made(64, 64)
     right = rows.double().numpy().swapaxes(1, 2) @ weight.double().numpy()
-    found = []
+    found: list[Measured] = []
+
+    def multiply(given: Tensor) -> Tensor:
+        return given.transpose(1, 2) @ weight.to(device)
+
+    def layer(given: Tensor) -> Tensor:
+        return F.linear(given.transpose(1, 2), weight.T.contiguous().to(device))
+
     for mib in (16, 64, 32):
         torch.ones(mib << 18, device=device)
-        given = rows.to(device)
-        found += [
-            _compare(right, lambda given=given: given.transpose(1, 2) @ weight.to(device)),
-            _compare(right, lambda given=given: F.linear(given.transpose(1, 2), weight.T.contiguous().to(device))),
-        ]
+        found += [_compare(right, partial(way, rows.to(device))) for way in (multiply, layer)]
     return max(worst for worst, _ in found), sum(elapsed_s for _, elapsed_s in found)
 
 

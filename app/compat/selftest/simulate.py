@@ -158,7 +158,7 @@ class Bites:
         scores, result = args[0], run()
         if scores.dim() > 2 and self.bites("mps-fp16-black", scores.dtype == torch.float16 and scores.shape[-2] > 8):
             return _write(result, failures.nan)
-        long = scores.dim() > 2 and self.facts.rounds_softmax(scores.dtype) and scores.shape[-1] > self.facts.limits.softmax_keys
+        long = scores.dim() > 2 and failures.rounds_softmax(self.facts, scores.dtype) and scores.shape[-1] > self.facts.limits.softmax_keys
         return _write(result, failures.louder) if self.bites("mps-half-softmax", long) else result
 
     def convolution(self, run: Callable[[], Any], args: tuple[Any, ...]) -> Any:
