@@ -1,4 +1,4 @@
-"""hearth bench speech|paint|start|queue|machines|attention: choose the bench, print its tables as they are measured, compare with an earlier run."""
+"""hearth bench speech|voices|paint|start|queue|machines|attention: choose the bench, print its tables as they are measured, compare with an earlier run."""
 
 from __future__ import annotations
 
