@@ -284,3 +284,18 @@ def test_an_unknown_model_is_impossible_as_asked(speak: Speak, tmp_path: Path, c
     assert speak("--model", "dia-9000") == job.TROUBLE
     assert "no model, file or folder named dia-9000" in capsys.readouterr().err
     assert not (tmp_path / "home" / "hearth.sqlite3").exists(), "nothing was started"
+
+
+def test_subtitles_are_written_beside_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a real engine with the starter voice."""
+    asked = ["speak", "[S1] Good morning. (pause 1s) [S1] Good night.", "--seed", "1", "--home", str(tmp_path / "home")]
+    assert main([*asked, "--subtitles", str(tmp_path / "a.txt")]) == job.TROUBLE
+    assert "srt" in capsys.readouterr().err
+    assert main([*asked, "-o", str(tmp_path / "a.mp3"), "--subtitles", str(tmp_path / "a.vtt")]) == job.FINISHED
+    head, first, second = (tmp_path / "a.vtt").read_text().strip().split("\n\n")
+    assert (
+        head == "WEBVTT"
+        and first.startswith("00:00:00.000 --> ")
+        and first.endswith("\nGood morning.")
+        and second.endswith("\nGood night.")
+    )

@@ -29,9 +29,9 @@ SEVERAL_LANGUAGES: Final = 51_865
 """Whisper's words, where they are not those of English alone."""
 SILENT: Final = 0.6
 """How likely Whisper must find it that nobody speaks; then it makes words up."""
-MISSING, SURPRISED, SLOW = -2.0, -0.5, 1.6
-"""A word that is less likely may not be there; one before a word that is less likely may be said twice, or one that takes so many times as long
-for each letter."""
+MISSING, ODD = -2.0, 0.1
+"""A word that is less likely may not be there. One may be said twice that takes longer for each letter than the others, or after which the next
+one surprises."""
 NEVER: Final = -99.0
 """What was not weighed: nothing spoke for it."""
 DOUBTS_MOST: Final = 8
@@ -161,9 +161,10 @@ class EncoderDecoder:
         begins_s = [times_s[end - len(each)] for end, each in zip(ends, tokens, strict=True)]
         ends_s = [max(begin_s, times_s[end]) for begin_s, end in zip(begins_s, ends, strict=True)]
         pace = [(end_s - begin_s) / max(1, len(word)) for word, begin_s, end_s in zip(words, begins_s, ends_s, strict=True)]
-        slow, after = SLOW * float(np.median(pace)), [*likely[1:], float(whole[-1])]
+        usual = max(1e-3, float(np.median(pace)))
+        odd = [max(-after, each / usual - 1) for after, each in zip([*likely[1:], float(whole[-1])], pace, strict=True)]
         missing = list_doubted([each < MISSING for each in likely])
-        twice = [place for place in range(len(words)) if after[place] < SURPRISED or pace[place] > slow][:DOUBTS_MOST]
+        twice = [place for place in sorted(range(len(words)), key=odd.__getitem__)[-DOUBTS_MOST:] if odd[place] > ODD]
         other = [each for each in compare(words, wrote, spell) if each.kind == "wrong"][:DOUBTS_MOST]
         texts = [[*tokens[:first], *tokens[last:]] for first, last in missing]
         texts += [[*tokens[:place], self._read(words[place].rstrip(MARKS)), *tokens[place:]] for place in twice]
