@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pydantic import Field
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -11,12 +12,14 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from app.base.sentence import say
 from app.base.trouble import BadRequest
-from app.engine.hearing.heard import Heard, Word, join_words
+from app.engine.hearing.heard import Heard, join_words
+from app.engine.hearing.heard import Word as HeardWord
 from app.engine.speech.text import subtitles
 from app.engine.speech.text.subtitles import Cue
 from app.ui.access import uploads
 from app.ui.api.following import work
 from app.ui.api.shared import wait_while_heard
+from app.ui.state.asked import Asked, Word, fit
 from app.ui.state.desk import Desk
 from app.ui.state.hearing_desk import require_heard
 from app.ui.state.person import Person
@@ -28,19 +31,28 @@ SEGMENT_MOST_S: Final = 12.0
 """A segment ends with a sentence, in a pause as long, or where it would be longer."""
 
 
+class TranscriptionAsked(Asked):
+    """What a form says beside its file; the model is the best installed one, whichever it names."""
+
+    response_format: Word | None = None
+    streams: bool = Field(False, alias="stream")
+    granularities: list[Word] = Field(default_factory=list, alias="timestamp_granularities")
+
+
 async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Response:
     try:
         async with asked.form(max_files=2, max_part_size=1 << 20) as form:
             sent, data = form.get("file"), b""
             if isinstance(sent, UploadFile):
                 data = await sent.read()
-            wanted = str(form.get("response_format") or "json")
+            said = {key: value for key, value in form.items() if isinstance(value, str) and not key.startswith("timestamp_")}
             wishes = [str(each) for name in ("timestamp_granularities[]", "timestamp_granularities") for each in form.getlist(name)]
-            streams = str(form.get("stream") or "false").lower()
+            given = fit(TranscriptionAsked, {**said, "timestamp_granularities": wishes})
     except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
-        said = fault.detail if isinstance(fault, HTTPException) else str(fault)
-        raise BadRequest(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=said)) from fault
-    check(wanted, wishes, streams)
+        told = fault.detail if isinstance(fault, HTTPException) else str(fault)
+        raise BadRequest(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=told)) from fault
+    wanted = given.response_format or "json"
+    check(wanted, given.granularities, given.streams)
     if not isinstance(sent, UploadFile) or not data:
         raise BadRequest(say("api.no-sound", "There is no sound to hear. Send it as file."), field="file")
     path = (await work(desk.make_upload_folder)) / "sound"
@@ -49,10 +61,10 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
         raise BadRequest(say("api.sound", "The file is not a sound that Hearth can read. Send WAV, FLAC, MP3, OGG or Opus."), field="file")
     task = await work(desk.hearing.begin, [path])
     heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, path)
-    return write(heard, wanted, wishes)
+    return write(heard, wanted, given.granularities)
 
 
-def check(wanted: str, wishes: list[str], streams: str) -> None:
+def check(wanted: str, wishes: list[str], streams: bool) -> None:
     """Raise a Trouble for what this API does not have."""
     if wanted not in FORMATS:
         words = say(
@@ -65,7 +77,7 @@ def check(wanted: str, wishes: list[str], streams: str) -> None:
     if wishes and wanted != "verbose_json":
         words = say("api.granularity-format", "timestamp_granularities need response_format verbose_json.")
         raise BadRequest(words, field="timestamp_granularities")
-    if streams not in ("false", "0"):
+    if streams:
         raise BadRequest(say("api.no-stream", "Transcriptions are not streamed. Leave stream out."), field="stream")
 
 
@@ -90,13 +102,13 @@ def write(heard: Heard, wanted: str, wishes: list[str]) -> Response:
     return JSONResponse(told)
 
 
-def say_segment(words: list[Word]) -> str:
+def say_segment(words: list[HeardWord]) -> str:
     return join_words([each.text for each in words])
 
 
-def list_segments(words: tuple[Word, ...]) -> list[list[Word]]:
+def list_segments(words: tuple[HeardWord, ...]) -> list[list[HeardWord]]:
     """Gather words to what is shown at once."""
-    made: list[list[Word]] = []
+    made: list[list[HeardWord]] = []
     for word in words:
         last = made[-1] if made else None
         ends = last is None or last[-1].text.endswith((".", "?", "!", "\u3002", "\uff1f", "\uff01"))
