@@ -34,7 +34,7 @@ OTHER: Final = 3.0
 """Logarithm of how much likelier a text has to be with what was written in place of a word."""
 SURE, WRITTEN = 12.0, 1.0
 """The same of a text without a word: by itself, as when the recogniser writes what it expects, and where the word was not written either."""
-TWICE, TWICE_WRITTEN = -4.5, -6.0
+TWICE, TWICE_WRITTEN = -5.0, -7.0
 """The same of a word said twice. Nobody expects it, so that it is never likely."""
 LONG: Final = 2
 """Words that were added; one alone may be the recogniser's."""

@@ -72,8 +72,8 @@ def test_what_is_likelier_without_a_word_is_marked() -> None:
 
 def test_a_word_that_is_as_likely_twice_is_marked() -> None:
     assert mark(weigh(twice=-4.0), TEXT, spell) == [Mark("doubled", 13, 14, "")]
-    assert mark(weigh(twice=-5.0), TEXT, spell) == []
-    assert mark(weigh(twice=-5.0), TEXT.replace("struck", "struck struck"), spell)[0].kind == "doubled"
+    assert mark(weigh(twice=-6.0), TEXT, spell) == []
+    assert mark(weigh(twice=-6.0), TEXT.replace("struck", "struck struck"), spell)[0].kind == "doubled"
 
 
 def test_several_words_that_were_added_are_marked() -> None:
