@@ -39,7 +39,7 @@ class HearingDesk:
             advice = say("owner.recogniser", "Download one in Models: {model} is enough.", model=BY_ID[OFFERED].words)
             raise Trouble(
                 say_to_all(
-                    "hearing.none", "To hear what is said, Hearth needs a recogniser, and none is installed. {advice}", advice=advice
+                    "hearing.none", "To hear what is said, Hearth needs a recogniser, and there is none yet. {advice}", advice=advice
                 ),
                 cure=f"get:{OFFERED}",
             )
