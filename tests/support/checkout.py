@@ -70,6 +70,7 @@ NEEDED = (
     "app/base/trouble.py",
     "app/base/graphics_cards.py",
     "app/base/languages.py",
+    "app/base/macos_version.py",
     "app/base/palette.py",
     "app/base/private_words.py",
     *(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import time
@@ -41,6 +40,7 @@ def _run() -> str:
 
 def parse_vm_stat(text: str) -> int:
     """Return the bytes that are given back at once; 0 if the text says nothing of them."""
-    size = re.search(r"page size of (\d+) bytes", text)
-    counts = [re.search(rf"^{name}: +(\d+)\.?$", text, re.MULTILINE) for name in _GIVEN_BACK]
-    return int(size[1]) * sum(int(each[1]) for each in counts if each) if size else 0
+    size = text.partition("page size of ")[2].partition(" ")[0]
+    counts = {name: count.strip(" .") for name, _, count in (line.partition(":") for line in text.splitlines())}
+    pages = sum(int(counts[name]) for name in _GIVEN_BACK if counts.get(name, "").isdecimal())
+    return int(size) * pages if size.isdecimal() else 0

@@ -15,7 +15,7 @@ from app.engine.speech.text.written_out import write_out
 Kind = Literal["lost", "doubled", "added", "wrong"]
 Spell = Callable[[str], str]
 """Gives a word's sounds, one character each."""
-_TAG: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)")
+_TAG: Final = re.compile(r"\[[^\[\]]*+\]|\([^()]*+\)")
 _WORD: Final = re.compile(r"[\u3000-\u9fff]|[^\W_]+(?:['\u2019][^\W_]+)*")
 _KINDS_OF_SOUND: Final = {sign: "vowel" for pair in VOWELS.values() for sign in pair} | {
     sign: kind for kind in ("pbtdkg", "fvTDszSZhcj", "mnN", "lrw$y") for sign in kind if sign not in "".join(VOWELS.values())

@@ -37,6 +37,7 @@ def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
     desk.settings.put({"greeted": True})
     desk.machine.set_chunk(AUTO)
     desk.jobs.latest.clear()
+    desk.book.close()
     desk.keeper.status.set(hardware=CPU, model="")
     shelf = desk.keeper.shelf
     for creation in shelf.find(Search(binned=True)):

@@ -11,7 +11,7 @@ from typing import Final
 
 _TAG: Final = re.compile(r"""<(/?)([A-Za-z_][\w.:-]*+)((?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)>""")
 """No "<" stands within a tag, so that each search ends before the next one."""
-_ATTRIBUTE: Final = re.compile(r"""([A-Za-z_][\w.:-]*+)\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'>]++)""")
+_ATTRIBUTE: Final = re.compile(r"""(?<![\w.:-])([A-Za-z_][\w.:-]*+)\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'>]++)""")
 _DECLARED: Final = re.compile(
     rb"""<\?xml[^>]{0,60}?encoding\s*=\s*["']((?:iso-?8859-|windows-|cp|koi8-|gb|big5|shift_jis|euc-)[a-z0-9-]{0,10})["']""", re.IGNORECASE
 )

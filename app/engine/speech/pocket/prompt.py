@@ -10,10 +10,10 @@ from typing import Final
 from app.engine.speech.text.written_out import write_out
 
 _CLOSERS: Final = "\"' "
-_SIDES: Final = re.compile(r"\s*[()\[\]{}<>|;]+\s*")
+_SIDES: Final = re.compile(r"[()\[\]{}<>|;]")
 """Also those that write the model's own signs."""
-_LOOSE: Final = re.compile(r"[\s,]+(?=[,.!?:])|(?<=[.!?]),|^[\s,]+")
-"""Before another mark, after the end of a sentence, and at the beginning."""
+_BETWEEN: Final = re.compile(r"(?<![\s,])[\s,]++([.!?:]?)")
+"""Blanks and commas, with the mark after them."""
 
 
 def prepare_text(texts: Iterable[str], english: bool, spelled: frozenset[str]) -> str:
@@ -23,12 +23,17 @@ def prepare_text(texts: Iterable[str], english: bool, spelled: frozenset[str]) -
     said = " ".join(map(write_out, texts) if english else texts)
     if spelled:
         said = "".join(_spell(sign, spelled) for sign in said)
-    said = _LOOSE.sub("", _SIDES.sub(", ", said))
-    said = " ".join(said.split())
+    said = _BETWEEN.sub(_keep_one, _SIDES.sub(", ", said)).strip()
     bare = said.rstrip(_CLOSERS)
     if not bare.endswith((".", "!", "?")):
         said = bare.rstrip(" ,:-") + "." + said[len(bare) :]
     return said[:1].upper() + said[1:]
+
+
+def _keep_one(between: re.Match[str]) -> str:
+    """Return the mark that stands after blanks and commas, else a comma; none at the beginning or after the end of a sentence."""
+    before = between.string[between.start() - 1 : between.start()]
+    return between[1] or (", " if "," in between[0] and before and before not in ".!?" else " ")
 
 
 def _spell(sign: str, spelled: frozenset[str]) -> str:
