@@ -22,7 +22,7 @@ const deed = async (act) => {
 // Go to the next part with a mark, from the one that has the focus on.
 function goOn() {
   const rows = [...document.querySelectorAll("#h-parts .h-part")].filter((row) => row.spoken.marks?.length);
-  const here = document.activeElement.closest?.(".h-part");
+  const here = document.activeElement?.closest(".h-part");
   const next = rows.find((row) => here && here.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING) ?? rows[0];
   next?.scrollIntoView({ block: "center" });
   (next?.querySelector(".h-player button") ?? next?.querySelector("button"))?.focus({ preventScroll: true });
@@ -34,12 +34,10 @@ export function drawListening(element, speech) {
   if (box.hidden) return;
   const chips = box.firstElementChild, marked = wrong(speech).length, heard = speech.parts.filter((part) => part.marks).length;
   const all = speech.parts.filter((part) => part.state === "done").length;
-  const does = state
-    ? [["stop", t("listen.stop", "Stop listening"), () => deed("stop")]]
-    : [
-        ...(heard < all ? [["listen", t("listen.listen", "Listen for mistakes"), () => deed("listen")]] : []),
-        ...(marked ? [["next", t("listen.next", "Next place"), goOn], ["mend", t("listen.mend", "Redo where it went wrong"), () => deed("mend")]] : []),
-      ];
+  const does = /** @type {[string, string, () => unknown][]} */ ([]);
+  if (state) does.push(["stop", t("listen.stop", "Stop listening"), () => deed("stop")]);
+  else if (heard < all) does.push(["listen", t("listen.listen", "Listen for mistakes"), () => deed("listen")]);
+  if (!state && marked) does.push(["next", t("listen.next", "Next place"), goOn], ["mend", t("listen.mend", "Redo where it went wrong"), () => deed("mend")]);
   list(chips, does, ([act]) => act, ([, label, run]) => makeButton(label, run), (button, [, label]) => text(button, label));
   const said = box.lastElementChild;
   const now = `${state} ${Math.round((share ?? 0) * 20)} ${heard} ${marked} ${speech.job}`;
