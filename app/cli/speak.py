@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from app.base import paths
 from app.base.path_checks import is_file
 from app.base.paths import Home
-from app.base.regular_file import open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli import output_file
@@ -63,10 +63,10 @@ def read_script(given: str | None, file: Path | None) -> str:
     if file is None or given not in (None, "-"):
         return read_text(given, None)
     try:
-        with open_regular(file) as opened:
-            return "\n\n".join(chapter.script for chapter in read_book(opened, file.name).chapters)
+        book = read_book(BytesIO(file.read_bytes()), file.name)  # a pipe is a file, too
     except OSError as fault:
         raise Trouble(say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(file), fault=str(fault))) from fault
+    return "\n\n".join(chapter.script for chapter in book.chapters)
 
 
 def find_voice(given: str | None, transcript: str | None, home: Home, limits: VoiceLimits = DIA) -> VoicePrompt | None:

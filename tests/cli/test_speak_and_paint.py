@@ -104,6 +104,12 @@ def test_a_book_is_read_with_all_its_chapters(tmp_path: Path) -> None:
     book = save_epub(tmp_path / "x.epub", {"a.xhtml": "<h1>One</h1><p>It rained.</p>", "b.xhtml": "<h1>Two</h1><p>It snowed.</p>"}, None)
     assert read_script(None, book) == "One\n\nIt rained.\n\nTwo\n\nIt snowed."
     assert read_script("typed", book) == "typed"
+    reading, writing = os.pipe()
+    os.write(writing, b"From a pipe.")
+    os.close(writing)
+    if Path("/dev/fd").is_dir():  # as `-f <(command)` gives it
+        assert read_script(None, Path(f"/dev/fd/{reading}")) == "From a pipe."
+    os.close(reading)
     with pytest.raises(Trouble, match="cannot be opened"):
         read_script(None, tmp_path / "none.epub")
 

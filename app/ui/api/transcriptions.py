@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any, Final
 
 from pydantic import Field
@@ -56,11 +57,16 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
     if not isinstance(sent, UploadFile) or not data:
         raise BadRequest(say("api.no-sound", "There is no sound to hear. Send it as file."), field="file")
     path = (await work(desk.make_upload_folder)) / "sound"
-    await work(path.write_bytes, data)
-    if not await work(uploads.is_sound, path, True):
-        raise BadRequest(say("api.sound", "The file is not a sound that Hearth can read. Send WAV, FLAC, MP3, OGG or Opus."), field="file")
-    task = await work(desk.hearing.begin, [path])
-    heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, path)
+    try:
+        await work(path.write_bytes, data)
+        if not await work(uploads.is_sound, path, True):
+            raise BadRequest(
+                say("api.sound", "The file is not a sound that Hearth can read. Send WAV, FLAC, MP3, OGG or Opus."), field="file"
+            )
+        task = await work(desk.hearing.begin, [path])
+        heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, path)
+    finally:
+        shutil.rmtree(path.parent, ignore_errors=True)
     return write(heard, wanted, given.granularities)
 
 

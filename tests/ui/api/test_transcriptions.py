@@ -77,6 +77,7 @@ async def test_every_format(desk: Desk, client: openai.AsyncOpenAI) -> None:
     assert alone.words and alone.segments is None
     srt, vtt = [str(await create(file=sound, model=MODEL, response_format=each)) for each in ("srt", "vtt")]
     assert srt.startswith("1\n00:00:0") and " --> " in srt and vtt.startswith("WEBVTT\n\n00:00:0")
+    assert not [*(desk.keeper.home.scratch / "uploads").glob("*")], "nothing that was sent stays"
 
 
 def test_a_recording_becomes_a_clip_with_its_words(desk: Desk, tmp_path: Path) -> None:
