@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from app.compat.attention.seam import applied
     from app.compat.machine.hardware import Hardware, probe
-    from app.compat.planning.decide import decide
-    from app.compat.planning.public_choice import Choice
+    from app.compat.planning.public_face import Choice, decide
     from app.compat.planning.types import Need, Plan
 
 __all__ = ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
@@ -17,10 +16,10 @@ __all__ = ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
 _HOME = {
     "Hardware": "machine.hardware",
     "probe": "machine.hardware",
-    "Choice": "planning.public_choice",
+    "Choice": "planning.public_face",
     "Need": "planning.types",
     "Plan": "planning.types",
-    "decide": "planning.decide",
+    "decide": "planning.public_face",
     "applied": "attention.seam",
 }
 

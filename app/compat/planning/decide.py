@@ -34,14 +34,14 @@ DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name no
 """The fields that have a reason, in order."""
 _SINGLE: Final = tuple(field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment"))
 """Fields that are one option of several."""
-_NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
+NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
 
 
 def decide(
     hardware: Hardware,
     need: Need = Need(),  # noqa: B008 - frozen
     choice: Choice = Choice(),  # noqa: B008
-    verdicts: Verdicts = _NO_VERDICTS,
+    verdicts: Verdicts = NO_VERDICTS,
     quirks: tuple[Quirk, ...] = QUIRKS,
     *,
     chunk: Chunk = AUTO,
@@ -50,7 +50,6 @@ def decide(
     cannot work, or nothing can."""
     check_machine(hardware, quirks)
     check_choice(choice, need)
-    chunk = getattr(choice, "chunk", AUTO) if chunk == AUTO else chunk  # see public_choice.py
     check_chunk(chunk)
     situation = _situate(hardware, need, choice, chunk, verdicts, quirks)
     where = _decide_device(situation)
