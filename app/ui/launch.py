@@ -49,7 +49,7 @@ from app.window import choice
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
-PLACES = 300
+CALLS_AT_ONCE = 300
 """Calls that Gradio's queue works on at once: more than jobs may wait, so that each reaches the journal. They wait
 without a thread; threads are started only for functions that run."""
 MANY_CORES = 4
@@ -233,7 +233,7 @@ def start_server(
     paced = [*middleware, Middleware(Pacing)]
     own = Serving(
         host=options.host, port=options.port, tls=tls, routes=routes, middleware=paced, most_bytes=OWNER_BYTES,
-        assistants=options.assistants, places=PLACES,
+        assistants=options.assistants, calls_at_once=CALLS_AT_ONCE,
     )  # fmt: skip
     return serve_window(window, own)
 

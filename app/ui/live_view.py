@@ -27,7 +27,7 @@ from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.other_machines import LARGER
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
-from app.ui.tabs.curve_view import find_place
+from app.ui.tabs.curve_view import slider_step
 
 _log = logging.getLogger(__name__)
 _logged: set[tuple[str, str]] = set()
@@ -55,7 +55,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         ),
         "standing": views.blocker_view(state, spoken),
         "charts": views.charts_view(looked_at, spoken),
-        "chunk": {"size": desk.keeper.chunk, "place": find_place(desk.keeper.chunk), "sizes": SIZES},
+        "chunk": {"size": desk.keeper.chunk, "step": slider_step(desk.keeper.chunk), "sizes": SIZES},
         "checked": dict(zip(("done", "total"), state.checked, strict=True)),
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
     }

@@ -107,7 +107,7 @@ class Serving:
     most_bytes: int
     """Largest file that may be uploaded."""
     assistants: bool = False
-    places: int = 40
+    calls_at_once: int = 40
     """Calls that Gradio's queue works on at once."""
 
 
@@ -122,7 +122,7 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
             server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
             favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
             strict_cors=True, share=False, state_session_capacity=SESSIONS_MOST, max_file_size=how.most_bytes, ssl_verify=False,
-            ssl_certfile=how.tls and how.tls[0], ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.places,
+            ssl_certfile=how.tls and how.tls[0], ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.calls_at_once,
             _frontend=False,  # Else the page has to come within three seconds.
             app_kwargs={
                 "routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None,

@@ -23,7 +23,7 @@ class Choice(types.Choice):
 def decide(
     hardware: Hardware,
     need: Need = Need(),  # noqa: B008 - frozen
-    choice: types.Choice = Choice(),  # noqa: B008
+    choice: types.Choice = Choice(),
     verdicts: Verdicts = planning.NO_VERDICTS,
     *,
     chunk: Chunk = AUTO,

@@ -10,14 +10,14 @@ from app.ui.page.views import View
 
 Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 
-Place = Literal[
+ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
     "h-greeting", "h-scripts", "h-script", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
-"""Elements that the window places; a script fills them."""
+"""Of elements that the window lays out; a script fills them."""
 
 Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave"]
 """Elements that a script makes."""

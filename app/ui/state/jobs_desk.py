@@ -330,7 +330,7 @@ class JobsDesk:
         known = self.keeper.journal.find(job)
         return known is not None and known.state == "queued"
 
-    def find_place(self, job: str) -> int:
+    def queue_position(self, job: str) -> int:
         """Return a job's place in the queue from 1; 0 if it does not wait."""
         waiting = [each.id for each in self.keeper.journal.list_waiting()]
         return waiting.index(job) + 1 if job in waiting else 0

@@ -50,7 +50,7 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: Chunk, spo
     }
 
 
-def find_place(chunk: Chunk) -> int:
+def slider_step(chunk: Chunk) -> int:
     """Return the slider's place for a size: 0 is automatic; a size that it lacks stands at the nearest."""
     return 0 if chunk == AUTO else 1 + min(range(len(SIZES)), key=lambda place: abs(math.log2(SIZES[place] / chunk)))
 

@@ -17,7 +17,7 @@ from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs import machine_view
-from app.ui.tabs.curve_view import find_place
+from app.ui.tabs.curve_view import slider_step
 from app.ui.tabs.machine_fields import ANY, MachineFields, build_fields, listed_models
 from app.ui.tabs.script_calls import hear
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh, explain
@@ -45,7 +45,7 @@ class MachineTab:
         try:
             self.desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return find_place(self.desk.keeper.chunk), gr.skip(), explain(trouble, request)
+            return slider_step(self.desk.keeper.chunk), gr.skip(), explain(trouble, request)
         return gr.skip(), "" if size == AUTO else str(size), ""
 
     def type_size(self, text: str, request: gr.Request) -> tuple[Any, str]:
@@ -57,7 +57,7 @@ class MachineTab:
             self.desk.machine.set_chunk(size)
         except Trouble as trouble:
             return gr.skip(), explain(trouble, request)
-        return find_place(size), ""
+        return slider_step(size), ""
 
     def use_knee(self, model: str, request: gr.Request) -> tuple[Any, Any, str]:
         """Set the chunk to the knee that Tune found for this model."""
@@ -68,7 +68,7 @@ class MachineTab:
             self.desk.machine.set_chunk(curve.knee)
         except Trouble as trouble:
             return gr.skip(), gr.skip(), explain(trouble, request)
-        return find_place(curve.knee), str(curve.knee), ""
+        return slider_step(curve.knee), str(curve.knee), ""
 
     def choice_from(self, values: dict[Any, Any]) -> Choice:
         forced = self.fields.force
@@ -113,7 +113,7 @@ class MachineTab:
         looked_at = gr.update(choices=models, value=loaded if loaded in [id_ for _, id_ in models] else CATALOG[0].id)
         forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]
         chunk = self.desk.keeper.chunk
-        return [looked_at, find_place(chunk), "" if chunk == AUTO else str(chunk), *forced]
+        return [looked_at, slider_step(chunk), "" if chunk == AUTO else str(chunk), *forced]
 
 
 def connect(tab: MachineTab) -> None:

@@ -98,7 +98,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     """Return a picture job with its place in the queue and its results."""
     progress = desk.keeper.get_progress(job)
     found = results_view(desk, job) if progress.end else []
-    return {**picture_view(job, progress, spoken), "place": desk.jobs.find_place(job), "results": found}
+    return {**picture_view(job, progress, spoken), "place": desk.jobs.queue_position(job), "results": found}
 
 
 def results_view(desk: Desk, job: str) -> list[View]:

@@ -135,7 +135,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     return {
         **parts_view(job, progress, desk.jobs.split_script(job, request), spoken),
         "pace": script_asked.speed if script_asked is not None else 1.0,
-        "place": desk.jobs.find_place(job),
+        "place": desk.jobs.queue_position(job),
         "results": results,
         "listening": listening_view(desk, job),
         "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",

@@ -14,7 +14,7 @@ from app.compat.machine.chunk_curve import SIZES, Curve, Point, keep_curve
 from app.compat.planning.types import AUTO
 from app.engine.models.catalog import BY_ID
 from app.ui.state.desk import Desk
-from app.ui.tabs.curve_view import find_place
+from app.ui.tabs.curve_view import slider_step
 from tests.support.waiting import until
 from tests.support.window import choose, go, needs_chromium, open_page, shut_out
 
@@ -127,7 +127,7 @@ def test_a_size_between_two_places_moves_the_slider_and_stays(page: Page, desk: 
     exact.fill("300")
     exact.press("Enter")
     until(lambda: page.wait_for_timeout(20) is None and desk.keeper.chunk == 300)
-    expect(slider).to_have_value(str(find_place(300)))
+    expect(slider).to_have_value(str(slider_step(300)))
     slider.focus()
     slider.press("Tab")
     slider.press("Shift+Tab")
@@ -135,7 +135,7 @@ def test_a_size_between_two_places_moves_the_slider_and_stays(page: Page, desk: 
     assert desk.keeper.chunk == 300
     go(page, "paint")
     expect(page.locator("#h-tuning b")).to_have_text("300")
-    expect(page.locator("#h-tuning input")).to_have_value(str(find_place(300)))
+    expect(page.locator("#h-tuning input")).to_have_value(str(slider_step(300)))
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ STYLES = {path.name: path.read_text("utf-8") for path in sorted(STATIC.rglob("*.
 PYTHON = {path.relative_to(TOP).as_posix(): path.read_text("utf-8") for path in sorted(UI.rglob("*.py")) if path.name != "protocol.py"}
 
 TABS, PLACES, MADE, FIELDS, PRESSES, CALLS = (
-    set(get_args(each)) for each in (protocol.Tab, protocol.Place, protocol.Made, protocol.Field, protocol.Press, protocol.Call)
+    set(get_args(each)) for each in (protocol.Tab, protocol.ElementId, protocol.Made, protocol.Field, protocol.Press, protocol.Call)
 )
 IDS = PLACES | MADE | FIELDS | PRESSES
 LIVE = set(protocol.Live.__annotations__)

@@ -110,7 +110,7 @@ def use_all(desk: Desk, good: str, rng: random.Random) -> None:
     json.dumps([view, creations, desk.keeper.shelf.list_models()], allow_nan=False, ensure_ascii=False).encode()
     journal.list_live()
     for job in (*journal.mark_interrupted(), *journal.list_waiting()):
-        for do in (desk.jobs.resume, desk.jobs.find_place, desk.keeper.get_progress, desk.keeper.stop):
+        for do in (desk.jobs.resume, desk.jobs.queue_position, desk.keeper.get_progress, desk.keeper.stop):
             if job.id != good and rng.random() < 0.2:
                 with suppress(Trouble):
                     do(job.id)

@@ -238,7 +238,7 @@ _LISTING_COMMA = re.compile(r""",["')]*+(?=\s)""")
 _JOINING_WORD = re.compile(rf"\s(?=(?:(?:{_RELATING}) (?=wh))?+(?:{_JOINING})\b){_AFTER_NO_RELATING}")
 _RELATING_WORD = re.compile(rf"\s(?=(?:{_RELATING})\b)")
 _BLANK = re.compile(r"\s")
-PLACES: Final = (
+CUTS: Final = (
     (_MARK, 0.0), (_JOINED_CLAUSE, 0.05), (_COMMA, 0.15), (_JOINING_WORD, 0.3), (_LISTING_COMMA, 0.4), (_RELATING_WORD, 0.5), (_BLANK, 0.8),
 )  # fmt: skip
 """Where to cut, and what it costs, beside how far it lies from where equal pieces would end, as a share of their length."""
@@ -279,7 +279,7 @@ def _find_best(head: str, after: str, share: float) -> int:
     """Return where to end the first piece, of which `after` follows: within an amount or a word where there is no other place."""
     places = [
         (price + abs(end - share) / share + (1.0 if end < LEAST * share else 0.0), end)
-        for pattern, price in PLACES
+        for pattern, price in CUTS
         for found in pattern.finditer(head)
         if head[: (end := found.end())].strip()
     ]

@@ -219,7 +219,7 @@ area("#h-curve", (element, { chunk }) => {
   if (!seen || touched || !chunk || !exact || !slider || [exact, slider].includes(document.activeElement)) return;
   const size = chunk.size === "auto" ? "" : String(chunk.size);
   if (exact.value !== size) fill("machine-exact", size);
-  if (Number(slider.value) !== chunk.place) fill("machine-chunk", chunk.place);
+  if (Number(slider.value) !== chunk.step) fill("machine-chunk", chunk.step);
 });
 
 // Take a typed size on change only: an untouched field may hold an outdated size.

@@ -25,11 +25,11 @@ area("#h-tuning", (element, { strip, chunk }) => {
   text(figures, [strip.rate, strip.memory && memoryWords(strip.memory)].filter(Boolean).join(" \u00b7 "));
   text(now, strip.chunk);
   if (moved) return;
-  element.querySelector("input").value = chunk.place;
+  element.querySelector("input").value = chunk.step;
   word(element, chunk.size);
 });
 
-const size = (place) => live.state.chunk.sizes[place - 1] ?? "auto";
+const size = (step) => live.state.chunk.sizes[step - 1] ?? "auto";
 
 function word(element, chosen) {
   const words = chosen === "auto" ? t("word.automatic", "automatic") : String(chosen);
@@ -39,7 +39,7 @@ function word(element, chosen) {
   slider.style.setProperty("--h-filled", `${(100 * slider.value) / slider.max}%`);
 }
 
-// One request at a time, and the last place counts: answers of several may come in any order.
+// One request at a time, and the last one counts: answers of several may come in any order.
 async function put(element, chosen) {
   const sends = wanted !== null;
   wanted = chosen;
@@ -51,7 +51,7 @@ async function put(element, chosen) {
       const { trouble } = await (await post("hearth/chunk", { size: asked })).json();
       line.hidden = !trouble;
       text(line, trouble ?? "");
-      if (!trouble) live.state.chunk = { ...live.state.chunk, size: sent, place: live.state.chunk.sizes.indexOf(sent) + 1 };
+      if (!trouble) live.state.chunk = { ...live.state.chunk, size: sent, step: live.state.chunk.sizes.indexOf(sent) + 1 };
     }
   } finally {
     /** @type {View} */ wanted = null;
