@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 
 import pytest
@@ -17,12 +18,12 @@ from tests.support.source_trees import tree_of
 
 FILES = sorted(path for folder in ("app", "bench") for path in (TOP / folder).rglob("*.py") if "node_modules" not in path.parts)
 NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
-COMPUTE = (
-    "app.compat.attention", "app.compat.kernels", "app.compat.selftest", "app.engine.models.loading", "app.engine.pictures.run", "app.engine.pictures.families",
-    "app.engine.session", "app.engine.hearing.ears", "app.engine.speech.run", *(family.package for family in FAMILIES.values()),
-    "bench.cases", "bench.full_size", "bench.speech_rows", "bench.voice_parts",
+(_TORCH,) = (
+    each for each in tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    if "torch" in each.get("protected_modules", ())
 )  # fmt: skip
-"""Where importing a module may bring torch; a contract in pyproject.toml says who may name it."""
+COMPUTE = (*({*_TORCH["allowed_importers"]} - {"bench"}), "bench.cases", "bench.full_size", "bench.speech_rows", "bench.voice_parts")
+"""Where importing a module may bring torch: where the contract lets it be named; of the benches, these alone."""
 EXTRA = "app.machines.cluster"
 """Imports dask, of the extra machines; only the machines process imports it."""
 
