@@ -306,7 +306,7 @@ def test_gradio_client_stops(served: tuple[Desk, str]) -> None:
         pytest.param("with_gradio.py", {".wav": 1, ".png": 1}, marks=pytest.mark.slow),
         pytest.param("with_openai.py", {".mp3": 1, ".png": 1}, marks=pytest.mark.slow),
         ("with_a1111.py", {".png": 2}),
-        pytest.param("own_attention.py", {}, marks=pytest.mark.slow),
+        ("own_attention.py", {}),
     ],
 )
 def test_an_example_runs(served: tuple[Desk, str], name: str, made: dict[str, int], tmp_path: Path) -> None:
