@@ -48,7 +48,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def use_everything(page: Page, folder: Path, tabs: tuple[str, ...]) -> None:
-    """Every tab, a recording with its waveform, and the editor of pictures, which draws with workers and blobs."""
+    """Every tab, a recording with its waveform, and the starting picture, which is drawn from blobs."""
     soundfile.write(folder / "clip.wav", (0.2 * np.sin(np.arange(48_000) / 20)).astype(np.float32), 16_000)
     Image.new("RGB", (64, 64), "red").save(folder / "start.png")
     page.wait_for_selector("#h-strip .h-doing:not(:empty)")
@@ -60,9 +60,8 @@ def use_everything(page: Page, folder: Path, tabs: tuple[str, ...]) -> None:
     expect(page.locator("#speak-clip .waveform-container, #speak-clip #waveform").first).to_be_visible()
     go(page, "paint")
     unfold(page, "Start from a picture")
-    page.wait_for_selector("#paint-image.h-ready")
-    page.set_input_files("#paint-image input[type=file]", folder / "start.png")
-    expect(page.locator("#paint-image canvas").first).to_be_visible()
+    page.set_input_files("#h-sketch input[type=file]", folder / "start.png")
+    expect(page.locator("#h-sketch canvas").first).to_be_visible()
     expect(page.locator(".h-force li").locator("visible=true").filter(has_text="starting from")).to_be_visible()
 
 

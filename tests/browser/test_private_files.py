@@ -54,8 +54,7 @@ def test_what_leaves_the_machine_names_no_folder_of_it(visit: Visit, opened: Ope
     query = f"SELECT id, kind FROM creations WHERE id > {before}"
     page = visit("paint")
     unfold(page, "Start from a picture")
-    page.wait_for_selector("#paint-image.h-ready")  # Gradio's editor throws on a picture that comes before its canvas
-    page.set_input_files("#paint-image input[type=file]", mine / "start.png")
+    page.set_input_files("#h-sketch input[type=file]", mine / "start.png")
     page.fill("#paint-prompt textarea", "a green hill")
     expect(page.locator(".h-force").locator("visible=true")).to_contain_text("starting from start.png")
     page.click("#paint-go")

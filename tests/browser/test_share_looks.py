@@ -105,7 +105,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         strip = page.locator("#h-strip").bounding_box()
         assert strip and strip["height"] <= 44 and page.locator("#h-strip .h-model").is_hidden(), "on a phone one line, of what is theirs"
         heard = page.evaluate("gradio_config.dependencies.flatMap((each) => each.targets.map(([, event]) => event))")
-        assert "paint.restore" in heard and "paint.start" not in heard, "which would ask for a file by its path"
+        assert "paint.restore" in heard and "paint.use" not in heard, "which is the owner's"
         job = desk.keeper.journal.queue(PictureRequest("a kiln"), Choice(), sharing.view()["guests"][0]["id"])
         desk.keeper.journal.withdraw(job.id)
         desk.keeper.shelf.keep(job, [shutil.copy(picture, tmp_path / "mine.png")], RunSummary("sd15"))

@@ -39,7 +39,7 @@ def test_no_english_is_left_on_a_chinese_page(visit: Visit, tmp_path: Path) -> N
 
 def check(page: Page) -> None:
     left: list[str] = []
-    for tab, filled in (("speak", "#speak-clip button[aria-label]"), ("paint", "#paint-image canvas")):
+    for tab, filled in (("speak", "#speak-clip button[aria-label]"), ("paint", "#h-sketch .h-empty")):
         go(page, tab)
         page.evaluate(UNFOLD)
         page.wait_for_selector(filled, state="attached")

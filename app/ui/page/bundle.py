@@ -21,7 +21,7 @@ FIRST: Final = STATIC / "early.js"
 STYLES_FIRST: Final = ("hearth", "gradio", "rooms")
 """Styles may override earlier ones."""
 IMPORT: Final = re.compile(r'^import (?:\{ (.+?) \} from )?"\./(\w+)\.js";\n', re.MULTILINE)
-EXPORT: Final = re.compile(r"^export (?=(?:const|(?:async )?function) (\w+))", re.MULTILINE)
+EXPORT: Final = re.compile(r"^export (?=(?:const|class|(?:async )?function) (\w+))", re.MULTILINE)
 SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 

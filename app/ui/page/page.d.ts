@@ -17,8 +17,6 @@ interface ParentNode {
 
 interface Window {
   Hearth: object;
-  /** The editor of pictures, Gradio's. */
-  editor?: any;
 }
 
 /** A kind of jobs, and where each stands in the state. */

@@ -13,7 +13,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
     "h-greeting", "h-scripts", "h-script", "h-book", "h-parts", "h-sound",
-    "h-samples", "h-prompt", "h-mask-how", "h-canvas", "h-tuning", "h-grid",
+    "h-samples", "h-prompt", "h-sketch", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
@@ -24,7 +24,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 
 Field = Literal[
     "speak-text", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
-    "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start", "paint-image",
+    "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start",
     "paint-dropped",
     "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
@@ -36,8 +36,8 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 Call = Literal[
     "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
     "speak.back", "speak.kept", "speak.noclip", "speak.noseed",
-    "paint.restore", "paint.start", "paint.use", "paint.forecast",
-    "paint.back", "paint.kept", "paint.nostart", "paint.noloras", "paint.noseed",
+    "paint.restore", "paint.use", "paint.forecast", "paint.unfold",
+    "paint.back", "paint.kept", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip
 """What scripts ask of a tab's handlers (app/ui/tabs/script_calls.py): the tab, and what to do."""
@@ -47,7 +47,6 @@ NUMBERS: Final[Mapping[Call, str]] = {
     "speak.open": "creation",
     "speak.redo": "part",
     "paint.restore": "creation",
-    "paint.start": "creation",
 }
 """The whole number that a call carries; the others carry nothing."""
 

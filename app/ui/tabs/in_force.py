@@ -51,9 +51,7 @@ def clear_when_changed(fields: Collection[Any], message: gr.HTML) -> None:
     def events_of(field: Any) -> list[Any]:
         if isinstance(field, gr.Textbox):
             return [field.change]  # its input is Gradio's word for a key: neither a paste by mouse, nor Backspace, nor a script
-        # Gradio's editor uploads every stroke once somebody listens to its input.
-        left_out = "input" if isinstance(field, gr.ImageEditor) else ""
-        return [getattr(field, name) for name in CHANGES if name != left_out and hasattr(field, name)]
+        return [getattr(field, name) for name in CHANGES if hasattr(field, name)]
 
     events = [event for each in sorted(fields, key=lambda each: each._id) for event in events_of(each)]
     gr.on(events, None, message, message, js="said => said?.includes('h-trouble') ? '' : said", **EACH)

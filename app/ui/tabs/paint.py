@@ -136,13 +136,6 @@ class PaintTab:
         said = explain_restored([*missing, *notes], request)
         return [found.prompt, found.negative, model, *settings, files or None, weights, said]
 
-    def start_from(self, carried: Any, request: gr.Request) -> tuple[Any, Any, str]:
-        """Put a creation into the editor and open its drawer; its file is one that the upload guard gives nobody by its path."""
-        try:
-            return str(self.desk.jobs.find_creation(read_number(carried, "paint.start"), who(request)).path), gr.update(open=True), ""
-        except Trouble as trouble:
-            return gr.skip(), gr.skip(), explain(trouble, request)
-
     def last_seed(self, request: gr.Request) -> Any:
         progress = self.desk.jobs.find_progress(KIND, who(request))
         return progress.parts[0].seed if progress and progress.parts else gr.skip()
@@ -163,7 +156,7 @@ class PaintTab:
 def connect(tab: PaintTab) -> None:
     """Connect the events that owner and guests have."""
     fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
-    fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
+    fields.go.go.click(tab.begin, fields.asked, message, js=send_start(fields), **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     seed, width, height = (fields.rows[name] for name in ("seed", "width", "height"))
     own.dice.click(roll_seed, None, seed, **QUICK)
@@ -178,28 +171,36 @@ def connect(tab: PaintTab) -> None:
     fields.model.size.select(tab.clear_own_size, None, [width, height], **LATEST)
 
 
+def send_start(fields: PaintFields) -> str:
+    """Return the script that sends the picture to start from, before Paint does: its files are put among the values of `asked`, and a picture
+    in a frame of its own leaves no size chosen."""
+    asked = sorted(fields.asked, key=lambda each: each._id)  # as Gradio hands them over
+    size, image = asked.index(fields.model.size), asked.index(fields.start.image)
+    return (
+        f"async (...values) => {{ values[{image}] = await Hearth.startFiles(); if (Hearth.isFramed()) values[{size}] = null;"
+        f" return values.slice(0, {len(asked)}); }}"
+    )
+
+
 def show_in_force(fields: PaintFields, reused: Sequence[Component]) -> None:
     """Connect what stands beside Paint and is removed there."""
-    own, image, calls, seed = fields.settings, fields.start.image, fields.calls, fields.rows["seed"]
+    own, calls, seed = fields.settings, fields.calls, fields.rows["seed"]
     tell_value("paint", "seed", seed)
     hear(calls, "paint.noseed", None, None, seed, js=empty(seed), **EACH)
     tell_value("paint", "loras", own.loras)
     hear(calls, "paint.noloras", None, None, [own.loras, own.weights], js=empty(own.loras, own.weights), **EACH)
     tell_value("paint", "weights", own.weights)
-    kept = [seed, own.loras, own.weights, image, fields.start.drawer]
-    js = "async () => [...Hearth.kept('paint', ['seed', 'loras', 'weights']), ...(await Hearth.keptPicture())]"
-    hear(calls, "paint.kept", None, None, kept, js=js, **EACH)
+    js = "() => Hearth.kept('paint', ['seed', 'loras', 'weights'])"
+    hear(calls, "paint.kept", None, None, [seed, own.loras, own.weights], js=js, **EACH)
+    hear(calls, "paint.unfold", None, None, fields.start.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     hear(calls, "paint.back", None, None, [*reused], js=give_back("paint"), **EACH)
-    # The editor comes anew: emptied by hand it would send the picture that the server gave it.
-    gone = hear(calls, "paint.nostart", lambda: gr.update(value=None, visible=False), None, image, **QUICK)
-    gone.then(None, None, image, js="() => ({__type__: 'update', visible: true})", **EACH)
 
 
 def connect_owner(tab: PaintTab) -> None:
     """Connect the events that only the owner has."""
     fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
     model, size = fields.model.model, fields.model.size
-    fields.grid.go.click(tab.begin_grid, fields.asked, message, **QUICK)
+    fields.grid.go.click(tab.begin_grid, fields.asked, message, js=send_start(fields), **QUICK)
     model.change(tab.offer_sizes, model, size, **LATEST)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
@@ -208,5 +209,4 @@ def connect_owner(tab: PaintTab) -> None:
     # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
     asks = [*changes, join_event(fields.calls, "paint.forecast")]
     gr.on(asks, tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
-    hear(fields.calls, "paint.start", tab.start_from, None, [fields.start.image, fields.start.drawer, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

@@ -18,12 +18,9 @@ from app.ui.state.desk import Desk
 from app.ui.tabs import paint_form
 from app.ui.tabs.script_calls import build_calls
 from app.ui.tabs.setting_fields import SettingFields
-from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, load_on_open, model_choices
-from app.ui.tabs.start_picture import PictureEditor
+from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, model_choices
 
 KIND: Final = "picture"
-MASK: Final = "rgba(184, 66, 15, 0.6)"
-"""The brush: visible on light and dark pictures, and transparent enough to see the picture."""
 Saved = Mapping[str, Any]
 
 
@@ -43,7 +40,8 @@ class ModelCard:
 @dataclass(frozen=True, slots=True, eq=False)
 class StartCard:
     drawer: gr.Accordion
-    image: PictureEditor
+    image: gr.File
+    """Hidden: the script sends the picture there, and its mask, once Paint is pressed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +109,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
                 gr.HTML('<section id="h-tuning" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
-    own: tuple[Call, ...] = () if guest else ("paint.start", "paint.use", "paint.forecast")
+    own: tuple[Call, ...] = () if guest else ("paint.use", "paint.forecast")
     return PaintFields(
         prompt,
         model,
@@ -121,7 +119,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
         grid,
         go,
         dropped,
-        build_calls("paint.restore", "paint.back", "paint.kept", "paint.nostart", "paint.noloras", "paint.noseed", *own),
+        build_calls("paint.restore", "paint.back", "paint.kept", "paint.unfold", "paint.noloras", "paint.noseed", *own),
     )
 
 
@@ -154,22 +152,9 @@ def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
 
 def _build_start(rows: SettingFields) -> StartCard:
     with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
-        gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
-        image = PictureEditor(
-            type="pil",
-            label=word("paint.image", "Starting picture and mask"),
-            show_label=False,
-            elem_id="paint-image",
-            brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24),
-            transforms=(),
-            sources=("upload", "clipboard"),
-            layers=False,
-            visible=False,
-            buttons=[],
-            placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
-        )
+        gr.HTML('<section id="h-sketch"></section>', apply_default_css=False)
+        image = gr.File(file_count="multiple", elem_id="paint-image", elem_classes="h-hidden", label="start")
         rows.build("strength")
-        load_on_open(drawer, image)
     return StartCard(drawer, image)
 
 

@@ -1,17 +1,13 @@
-"""The editor of the starting picture: Gradio hands over files, and its picture and mask are decoded here, within bounds and by turns."""
+"""The starting picture and its mask: the page sends files, which are decoded here, within bounds and by turns."""
 
 from __future__ import annotations
 
 import threading
-from abc import ABCMeta
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import gradio as gr
-from gradio.component_meta import ComponentMeta
-from gradio.components.image_editor import EditorData
 from PIL import Image
 
 from app.base.foreign_formats import decode, open_picture
@@ -25,25 +21,6 @@ from app.ui.state.person import Person
 READ_AT_ONCE: Final = 2
 """Pictures of guests decoded at the same time, beside one of the owner; one of 40 million pixels takes up to 400 MB meanwhile."""
 VISIBLE_ALPHA: Final = 16
-
-
-class _WithoutStub(ComponentMeta):
-    """Gradio's metaclass writes a .pyi file beside each new component; this one does not."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> Any:
-        return ABCMeta.__new__(cls, name, bases, attributes)
-
-
-class PictureEditor(gr.ImageEditor, metaclass=_WithoutStub):
-    """Gradio's editor, but it decodes nothing: Gradio would decode every layer of a request before anybody can refuse it."""
-
-    is_template = True
-
-    def preprocess(self, payload: EditorData | None) -> Any:
-        """Return the paths of the picture and its layers."""
-        if payload is None or payload.background is None:
-            return None
-        return {"background": payload.background.path, "layers": [each.path for each in payload.layers], "composite": None}
 
 
 class Turns:
@@ -78,31 +55,30 @@ TURNS: Final = Turns()
 """One for all servers of the process."""
 
 
-def save_pictures(desk: Desk, drawn: dict[str, Any] | None, person: Person) -> tuple[str | None, str | None]:
-    """Save the editor's picture and its mask as files, which is how they reach the engine."""
-    background = drawn.get("background") if drawn else None
-    if drawn is None or background is None:
+def save_pictures(desk: Desk, sent: Sequence[str] | None, person: Person) -> tuple[str | None, str | None]:
+    """Save the picture and the mask that were sent as files of Hearth's own, which is how they reach the engine."""
+    if not sent:
         return None, None
-    layers = drawn["layers"]
-    if len(layers) > 1:
-        raise Trouble(say_to_all("editor.layers", "A starting picture can have one mask, not {count}. Keep one layer.", count=len(layers)))
+    picture, *masks = sent
+    if len(masks) > 1:
+        raise Trouble(say_to_all("editor.layers", "A starting picture can have one mask, not {count}. Keep one layer.", count=len(masks)))
     with TURNS.take(person):
-        return _save(desk, background, *layers)
+        return _save(desk, picture, *masks)
 
 
-def _save(desk: Desk, background: str, layer: str | None = None) -> tuple[str, str | None]:
-    size = _read_size(background)
+def _save(desk: Desk, start: str, layer: str | None = None) -> tuple[str, str | None]:
+    size = _read_size(start)
     if layer and _read_size(layer) != size:
         raise Trouble(say_to_all("editor.mask-size", "The mask is not as large as the starting picture. Draw it again."))
     painted = _read_mask(layer) if layer else None
-    picture = _decode(background, "RGB")
+    picture = _decode(start, "RGB")
     folder = desk.make_upload_folder()  # last: nothing is written for what is refused
-    start, mask = folder / "start.png", folder / "mask.png"
-    picture.save(start)
+    own, mask = folder / "start.png", folder / "mask.png"
+    picture.save(own)
     if painted is None:
-        return str(start), None
+        return str(own), None
     painted.save(mask)
-    return str(start), str(mask)
+    return str(own), str(mask)
 
 
 def _read_mask(layer: str) -> Image.Image | None:

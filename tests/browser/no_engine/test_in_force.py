@@ -40,7 +40,7 @@ def asked(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> PictureReq
 
 
 TOOLS_ON_TOP = """() => {
-  const tools = document.querySelector("#paint-image .toolbar-wrap"), bar = document.querySelector(".h-going:has(#paint-go)");
+  const tools = document.querySelector("#h-sketch .h-deeds"), bar = document.querySelector(".h-going:has(#paint-go)");
   scrollBy(0, tools.getBoundingClientRect().bottom - innerHeight + 20);
   const { left, right } = tools.getBoundingClientRect(), { top, bottom } = bar.getBoundingClientRect();
   const seen = [];
@@ -59,9 +59,9 @@ def lora(path: Path) -> Path:
 def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
     go(page, "paint")
     page.fill("#paint-prompt textarea", "a boat")
-    page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
+    page.evaluate("Hearth.startFrom({ url: 'hearth/creation/2', name: 'b.png' })")
     expect(chips(page)).to_have_text(re.compile("^starting from b.png"))
-    expect(page.locator("#paint-image")).to_be_visible()  # its drawer is open
+    expect(page.locator("#h-sketch canvas")).to_be_visible()  # its drawer is open
     expect(chips(page).locator("img")).to_have_attribute("src", re.compile("^blob:"))
     assert page.evaluate(TOOLS_ON_TOP) == [], "the editor's tools lie over the bar of Paint and Stop"
     assert asked(page, opened[0], monkeypatch).image
@@ -69,9 +69,8 @@ def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tupl
     chips(page).get_by_role("button", name="Remove").click()
     expect(chips(page)).to_have_count(0)
     assert asked(page, opened[0], monkeypatch).image is None
-    page.wait_for_selector("#paint-image.h-ready")
     Image.new("RGB", (64, 64), "teal").save(mine := opened[0].keeper.home.root / "mine.png")
-    page.set_input_files("#paint-image input[type=file]", mine)
+    page.set_input_files("#h-sketch input[type=file]", mine)
     expect(chips(page)).to_have_text(re.compile("^starting from mine.png"))
     chips(page).get_by_role("button", name="Remove").click()
     expect(chips(page)).to_have_count(0)
@@ -146,7 +145,7 @@ def test_what_reuse_brought_is_seen_and_gives_way_to_the_persons_own(page: Page,
     expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")
     note = page.locator("#paint-message li", has_text="was made from another picture")
     expect(note).to_be_visible()
-    page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
+    page.evaluate("Hearth.startFrom({ url: 'hearth/creation/2', name: 'b.png' })")
     expect(chips(page).first).to_have_text(re.compile("^starting from b.png"))
     page.set_input_files("#paint-dropped input[type=file]", tmp_path / "p.png")
     expect(note).to_have_count(1)
@@ -164,10 +163,9 @@ def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     unfold(page, "Settings")
     page.fill("#paint-seed input", "77")
     page.locator("#paint-seed input").blur()
-    page.evaluate("Hearth.startFrom({ id: 2, name: 'b.png' })")
-    canvas = page.locator("#paint-image canvas").first
+    page.evaluate("Hearth.startFrom({ url: 'hearth/creation/2', name: 'b.png' })")
+    canvas = page.locator("#h-sketch canvas").first
     expect(chips(page)).to_have_text([re.compile("^starting from b.png"), re.compile("^seed 77")])
-    page.wait_for_selector("#paint-image.h-ready")
     canvas.evaluate("canvas => canvas.scrollIntoView({ block: 'center' })")  # from under the bar that stays
     box = canvas.bounding_box()
     assert box

@@ -48,19 +48,17 @@ def test_a_starting_picture_by_keyboard_and_the_size_of_its_brush(page: Page, tm
     page.on("filechooser", lambda _: None)  # Chromium is told now: told with the key, on a busy machine the key may come first
     go(page, "paint")
     unfold(page, "Start from a picture")
-    page.wait_for_selector("#paint-image.h-ready .empty[tabindex='0']")
-    assert page.evaluate(SHOWN, "#paint-image .empty p") == '"Tap to choose a file"'
+    expect(page.locator("#h-sketch .h-empty")).to_have_text("Tap to choose a file")
     page.locator("#paint-start > button.label-wrap").focus()
     page.keyboard.press("Tab")
-    expect(page.locator("#paint-image .empty")).to_be_focused()
+    expect(page.locator("#h-sketch .h-empty")).to_be_focused()
     Image.new("RGB", (64, 64), "orange").save(tmp_path / "start.png")
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
     chooser.value.set_files(tmp_path / "start.png")
     expect(page.locator(".h-force").last).to_contain_text("starting from start.png")
-    for name in ("Brush", "Brush size"):
-        page.locator("#paint-image").get_by_role("button", name=name, exact=True).click()
-    expect(page.locator("#paint-image input[type=range]")).to_have_attribute("aria-label", "Brush size")
+    page.get_by_role("slider", name="Brush size").press("End")
+    expect(page.get_by_role("slider", name="Brush size")).to_have_value("100")
     assert not shut_out(page)
 
 

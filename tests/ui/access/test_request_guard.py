@@ -426,12 +426,7 @@ def test_what_a_guest_leaves_open_is_within_the_limits(desk: Desk) -> None:
 
 
 def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> None:
-    picture: dict[str, object] = {
-        "background": {"path": uploaded(ada, "a.png", png(64, 64)), "meta": {"_type": "gradio.FileData"}},
-        "layers": [],
-        "composite": None,
-    }
-    values: dict[str, object] = {"paint-prompt": "a red circle", "paint-image": picture}
+    values: dict[str, object] = {"paint-prompt": "a red circle", "paint-image": [file_data(uploaded(ada, "a.png", png(64, 64)))]}
     for _ in range(2):
         assert press(ada, "paint-go", values).status_code == 200
     folders = set((desk.keeper.home.scratch / "uploads").iterdir())
@@ -450,13 +445,11 @@ def test_a_starting_picture_has_one_mask(desk: Desk, ada: httpx.Client) -> None:
     folders = set((desk.keeper.home.scratch / "uploads").glob("*/start.png"))
 
     def paint(picture: object, layers: list[object]) -> str:
-        return press(
-            ada, "paint-go", {"paint-prompt": "a boat", "paint-image": {"background": picture, "layers": layers, "composite": large}}
-        ).text
+        return press(ada, "paint-go", {"paint-prompt": "a boat", "paint-image": [picture, *layers]}).text
 
     with patch.object(Image.Image, "load", side_effect=AssertionError("decoded")):
         assert "can have one mask, not 5" in paint(large, [large] * 5)
-        assert "names 62 files" in paint(large, [large] * 60)
+        assert "names 61 files" in paint(large, [large] * 60)
         assert "not as large" in paint(large, [small])
     assert set((desk.keeper.home.scratch / "uploads").glob("*/start.png")) == folders
 
@@ -491,7 +484,7 @@ def test_a_mask_is_what_was_painted(desk: Desk, tmp_path: Path) -> None:
     drawn.save(layer)
 
     def save(*layers: Path) -> tuple[str | None, str | None]:
-        return start_picture.save_pictures(desk, {"background": str(start), "layers": [*map(str, layers)]}, OWNER)
+        return start_picture.save_pictures(desk, [str(start), *map(str, layers)], OWNER)
 
     picture, mask = save(layer)
     assert picture and mask

@@ -40,7 +40,6 @@ area(".gradio-container [aria-label], .gradio-container [title]", (element) => {
     if (worded !== said) element.setAttribute(name, worded);
   }
 });
-area("#paint-image input[type=range]", (slider) => slider.setAttribute("aria-label", t("image_editor.brush_size", "Brush size")));
 // Enter chooses from a list, and Gradio lets go of the focus: it goes back to the field, which must not hear of it, or its list would open again.
 onPage("keydown", ({ key, target }) => {
   if (key !== "Enter" || !target.matches?.("input[aria-expanded]")) return;

@@ -10,12 +10,13 @@ import { copyReport, keepLooking, lookAt } from "./machine.js";
 import "./machines.js";
 import "./microphone.js";
 import { paintedBy } from "./paint.js";
+import { isFramed, startFiles } from "./picture.js";
 import "./queue.js";
 import { prompts } from "./samples.js";
 import "./share.js";
 import "./shelf.js";
 import { spokenAt, spokenBy } from "./speak.js";
-import { kept, keptClip, keptPicture, stay } from "./stay.js";
+import { kept, keptClip, stay } from "./stay.js";
 import "./strip.js";
 import { confirmPreset, confirmVoice } from "./sure.js";
 import { openTab } from "./tabs.js";
@@ -24,7 +25,7 @@ import "./tuning.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, inForce, keepLooking, kept, keptClip, keptPicture, lookAt, paintedBy, reused, reusing, soon, spokenAt, spokenBy, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, inForce, isFramed, keepLooking, kept, keptClip, lookAt, paintedBy, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
   askToLeave,
   call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

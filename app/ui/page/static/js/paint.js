@@ -1,6 +1,6 @@
 // Paint: the picture while it is painted, the results, comparing two, and the grid.
 import { checked, drawProblems } from "./check.js";
-import { el, list, makeButton, onPage, show, text } from "./elements.js";
+import { el, list, makeButton, show, text } from "./elements.js";
 import { startFrom } from "./force.js";
 import { area, call, live, post, redraw, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
@@ -160,18 +160,3 @@ area("#h-grid", (element, { grid }) => {
     element.querySelector(".h-chips").append(resume);
   }
 });
-
-area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point.")));
-
-// Gradio's editor breaks if it gets a picture before its canvas exists.
-// The empty editor is pressed by a mouse alone.
-area("#paint-image .empty", (place) => {
-  place.tabIndex = 0;
-  place.setAttribute("role", "button");
-});
-onPage("keydown", (event) => {
-  if (!["Enter", " "].includes(event.key) || !event.target.matches?.("#paint-image .empty")) return;
-  event.preventDefault();
-  document.querySelector("#paint-image input[type=file]")?.click();
-});
-area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));

@@ -1,10 +1,19 @@
-// The starting picture and its mask: kept over a reload, for which the session's storage is too small, and given to Gradio's editor.
-import { call } from "./hearth.js";
+// What Paint starts from: the picture, and what was drawn over it. Kept over a reload, for which the session's storage is too small; sent when it is needed.
+import { live, redraw } from "./hearth.js";
+import { inForce } from "./told.js";
+import { t } from "./words.js";
 
-const WINDOW = "hearth_window", DAY_MS = 86_400_000;
+/**
+ * @typedef {import("./drawn.js").Frame} Frame
+ * @typedef {() => HTMLCanvasElement} Drawing
+ * @typedef {{ name: string, picture: Blob, marked?: boolean, frame?: Frame | null, mask?: Drawing | null, framed?: Drawing | null, painted?: HTMLCanvasElement }} Start
+ */
+
+const WINDOW = "hearth_window", DAY_MS = 86_400_000, KEEP_MS = 300;
 const mine = sessionStorage.getItem(WINDOW) ?? String(Math.random());
 sessionStorage.setItem(WINDOW, mine);
-let /** @type {View} */ picture = null; // to be given
+
+export const start = { now: /** @type {Start | null} */ (null), seen: "" }; // seen: the picture's address on this page
 
 const store = new Promise((done, fail) => {
   const asked = indexedDB.open("hearth", 1);
@@ -28,25 +37,55 @@ store.then((opened) => {
   };
 }, () => {});
 
+/** @param {HTMLCanvasElement} canvas @returns {Promise<Blob>} */
+const toBlob = (canvas) => new Promise((done, fail) => canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("no room for the picture"))), "image/png"));
+
+let timer = 0;
+/** @param {Start | null} now */
+export function changeStart(now) {
+  if (now?.picture !== start.now?.picture) {
+    if (start.seen) URL.revokeObjectURL(start.seen);
+    start.seen = now ? URL.createObjectURL(now.picture) : "";
+  }
+  start.now = now;
+  clearTimeout(timer);
+  timer = setTimeout(keep, KEEP_MS);
+  if (live.state) redraw();
+}
+
 // A browser that stores nothing, as in a private window, forgets it with the page.
-/** @param {View} kept */
-export const keepPicture = (kept) => inStore("readwrite", (all) => (kept ? all.put({ ...kept, at_ms: Date.now() }, mine) : all.delete(mine))).catch(() => {});
+async function keep() {
+  const { now } = start, kept = now && { name: now.name, background: now.picture, frame: now.frame, layers: now.marked && now.painted ? [await toBlob(now.painted)] : [], at_ms: Date.now() };
+  await inStore("readwrite", (all) => (kept ? all.put(kept, mine) : all.delete(mine))).catch(() => {});
+}
 
-export const readPicture = async () => (picture = (await inStore("readonly", (all) => all.get(mine)).catch(() => null)) ?? null);
+/** What was there before a reload. @returns {Promise<View>} */
+export const readStart = () => inStore("readonly", (all) => all.get(mine)).catch(() => null);
 
-/** @param {View} given */
-export const giveStart = (given) => {
-  picture = given;
-  call("paint.kept");
-};
-
-export async function uploadStart() {
-  if (!picture) return null;
-  const blobs = [picture.background, ...picture.layers], form = new FormData();
-  for (const [place, blob] of blobs.entries()) form.append("files", blob, place ? "mask.png" : "start.png");
+const sent = new WeakMap(); // what was uploaded, by its blob
+/** @param {Blob} blob @param {string} name */
+async function send(blob, name) {
+  if (sent.has(blob)) return sent.get(blob);
+  const form = new FormData();
+  form.append("files", blob, name);
   const answer = await fetch("gradio_api/upload", { method: "POST", body: form });
-  if (!answer.ok) return null;
-  const address = location.href.replace(/[^/]*$/, "");
-  const [background, ...layers] = (await answer.json()).map((path) => ({ path, url: `${address}gradio_api/file=${path}`, meta: { _type: "gradio.FileData" } }));
-  return { name: picture.name, value: { background, layers, composite: null } };
+  if (!answer.ok) {
+    inForce("paint", "refused", (await answer.text()) || t("sketch.not-sent", "The starting picture could not be sent. Try again."));
+    throw new Error(name); // so that nothing starts without it
+  }
+  inForce("paint", "refused", "");
+  const [path] = await answer.json(), file = { path, orig_name: name, meta: { _type: "gradio.FileData" } };
+  sent.set(blob, file);
+  return file;
+}
+
+/** Whether the result takes its shape from a frame. */
+export const isFramed = () => Boolean(start.now?.framed);
+
+/** The files that Paint sends: the picture, and the mask if there is one. */
+export async function startFiles() {
+  const { now } = start;
+  if (!now) return null;
+  const picture = await (now.framed ? send(await toBlob(now.framed()), "start.png") : send(now.picture, now.name));
+  return now.mask ? [picture, await send(await toBlob(now.mask()), "mask.png")] : [picture];
 }

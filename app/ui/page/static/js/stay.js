@@ -1,8 +1,8 @@
 // What a reload, as by a switch of the language, does not take away: the tab in view, open folds, and what is in force for the next start.
 import { onPage } from "./elements.js";
-import { nameStart } from "./force.js";
 import { area, call, tabInView } from "./hearth.js";
-import { readPicture, uploadStart } from "./picture.js";
+import { readStart } from "./picture.js";
+import { openStart } from "./sketch.js";
 import { openTab } from "./tabs.js";
 import { told } from "./told.js";
 
@@ -44,22 +44,17 @@ area("#h-rooms", () => {
 // Once the page has filled in its fields, give those of a tab what they held before.
 /** @param {StartTab} tab */
 export const stay = async (tab) => {
-  const picture = tab === "paint" && (await readPicture());
-  if (before[tab] || picture) call(CALLS[tab]);
+  if (before[tab]) call(CALLS[tab]);
+  const picture = tab === "paint" && (await readStart());
+  if (picture) openStart(picture.background, picture.name, { mask: picture.layers[0], frame: picture.frame });
 };
 const isEmpty = (value) => value == null || value === "" || value.length === 0;
 /** @param {StartTab} tab @param {string[]} names */
 export const kept = (tab, names) => {
   const values = before[tab] ?? {};
   Object.assign(told[tab], values); // another reload may come before the fields tell
-  delete before[tab]; // once: later calls bring a picture alone
+  delete before[tab]; // once
   return names.map((name) => (isEmpty(values[name]) ? AS_IT_IS : values[name]));
 };
 const hadClip = !isEmpty(before.speak?.clip);
 export const keptClip = () => (hadClip ? OPEN : AS_IT_IS);
-export const keptPicture = async () => {
-  const given = await uploadStart();
-  if (!given) return [AS_IT_IS, AS_IT_IS];
-  nameStart(given.name);
-  return [given.value, OPEN];
-};

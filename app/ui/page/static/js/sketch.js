@@ -1,0 +1,336 @@
+// The starting picture on Paint: chosen, dropped or pasted, painted over by mouse, pen, finger or keys, and framed larger or smaller.
+import { Drawn, MASK_MOST, reframe } from "./drawn.js";
+import { el, list, makeButton, onPage, text } from "./elements.js";
+import { area, call } from "./hearth.js";
+import { changeStart, start } from "./picture.js";
+import { inForce } from "./told.js";
+import { t } from "./words.js";
+
+/** @typedef {"brush" | "eraser" | "lasso" | "frame" | "move"} Tool */
+const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edited; a larger one is scaled down
+const INK = "rgb(232 89 12)", SEEN = 0.6, BEYOND = 0.2, GRIP = 14, ZOOM_MOST = 16, STEP = 8;
+const SIZES = { least: 4, most: 400, first: 48 }; // of the brush, in thousandths of the picture's longer side
+const KEYS = { b: "brush", e: "eraser", l: "lasso", f: "frame", m: "move" };
+const NAMES = {
+  brush: () => t("sketch.brush", "Brush"), eraser: () => t("sketch.eraser", "Eraser"), lasso: () => t("sketch.lasso", "Lasso"),
+  frame: () => t("sketch.frame", "Frame"), move: () => t("sketch.move", "Move"),
+};
+const HINTS = {
+  brush: () => t("sketch.brush-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point."),
+  eraser: () => t("sketch.eraser-how", "Take paint away."),
+  lasso: () => t("sketch.lasso-how", "Draw around an area to fill it."),
+  frame: () => t("sketch.frame-how", "Drag an edge or a corner outwards to paint beyond the picture, or inwards to use a part of it. The result has the shape of the frame."),
+  move: () => t("sketch.move-how", "Drag the picture. The wheel or two fingers make it larger or smaller."),
+};
+
+let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} */ drawn = null, /** @type {Tool} */ tool = "brush";
+let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {any} */ going = null, /** @type {any} */ cursor = null;
+const touching = new Map(); // pointers that are down, by their number
+
+const place = () => document.querySelector("#h-sketch"), sheet = () => place()?.querySelector("canvas");
+const brushWidth = () => (drawn ? (size / 1000) * Math.max(drawn.width, drawn.height) : 0);
+
+// From a picture to where it lies on the sheet, and back.
+const room = () => {
+  const { x, y, width, height } = drawn?.frame ?? { x: 0, y: 0, width: 1, height: 1 }, canvas = sheet(), left = Math.min(0, x), top = Math.min(0, y);
+  const wide = Math.max(x + width, drawn?.width ?? 1) - left, high = Math.max(y + height, drawn?.height ?? 1) - top;
+  const scale = Math.min((canvas.clientWidth - 2 * GRIP) / wide, (canvas.clientHeight - 2 * GRIP) / high) * view.zoom;
+  return { scale, x: (canvas.clientWidth - wide * scale) / 2 - left * scale + view.x, y: (canvas.clientHeight - high * scale) / 2 - top * scale + view.y };
+};
+const toPicture = (event) => {
+  const box = sheet().getBoundingClientRect(), { scale, x, y } = going?.room ?? room();
+  return { x: (event.clientX - box.left - x) / scale, y: (event.clientY - box.top - y) / scale };
+};
+
+function draw() {
+  const canvas = sheet();
+  if (!canvas?.clientWidth) return;
+  const dense = devicePixelRatio || 1, brush = canvas.getContext("2d");
+  [canvas.width, canvas.height] = [canvas.clientWidth * dense, canvas.clientHeight * dense];
+  if (!picture || !drawn) return;
+  const { scale, x, y } = going?.room ?? room(), frame = going?.frame ?? drawn.frame;
+  brush.setTransform(dense * scale, 0, 0, dense * scale, dense * x, dense * y);
+  brush.drawImage(picture, 0, 0, drawn.width, drawn.height);
+  const tint = document.createElement("canvas");
+  [tint.width, tint.height] = [drawn.mask.width, drawn.mask.height];
+  const ink = /** @type {CanvasRenderingContext2D} */ (tint.getContext("2d"));
+  ink.drawImage(drawn.mask, 0, 0);
+  ink.globalCompositeOperation = "source-in";
+  ink.fillStyle = INK;
+  ink.fillRect(0, 0, tint.width, tint.height);
+  brush.globalAlpha = SEEN;
+  brush.drawImage(tint, 0, 0, drawn.width, drawn.height);
+  brush.strokeStyle = brush.fillStyle = INK;
+  brush.save();
+  brush.globalAlpha = BEYOND; // what lies beyond the picture is painted, too
+  brush.beginPath();
+  brush.rect(frame.x, frame.y, frame.width, frame.height);
+  brush.rect(0, 0, drawn.width, drawn.height);
+  brush.clip("evenodd");
+  brush.fillRect(frame.x, frame.y, frame.width, frame.height);
+  brush.restore();
+  brush.globalAlpha = 1;
+  brush.lineWidth = 1.5 / scale;
+  if (going?.deed?.deed === "lasso") {
+    brush.beginPath();
+    for (const point of going.deed.points) brush.lineTo(point.x, point.y);
+    brush.stroke();
+  }
+  if (tool === "frame" || drawn.framed) {
+    brush.strokeRect(frame.x, frame.y, frame.width, frame.height);
+    const side = GRIP / 2 / scale;
+    if (tool === "frame") for (const [gx, gy] of grips(frame)) brush.fillRect(gx - side / 2, gy - side / 2, side, side);
+  }
+  if (cursor && document.activeElement === canvas && tool !== "move") {
+    brush.beginPath();
+    brush.arc(cursor.x, cursor.y, Math.max(brushWidth() / 2, 4 / scale), 0, 7);
+    brush.stroke();
+  }
+}
+const grips = ({ x, y, width, height }) => [0, 0.5, 1].flatMap((across) => [0, 0.5, 1].map((down) => [x + across * width, y + down * height])).filter((_, at) => at !== 4);
+
+// Which sides of the frame lie under a point, as "left top".
+function gripAt(point) {
+  if (!drawn) return "";
+  const { x, y, width, height } = drawn.frame, near = GRIP / room().scale;
+  const within = (value, from, length) => value > from - near && value < from + length + near;
+  if (!within(point.x, x, width) || !within(point.y, y, height)) return "";
+  const across = Math.abs(point.x - x) < near ? "left" : Math.abs(point.x - x - width) < near ? "right" : "";
+  return `${across} ${Math.abs(point.y - y) < near ? "top" : Math.abs(point.y - y - height) < near ? "bottom" : ""}`.trim();
+}
+
+// What Paint would send has changed: it is kept, and told beside the button.
+function changed() {
+  if (!drawn || !start.now) return;
+  const { frame, framed, marked } = drawn, whole = drawn;
+  draw();
+  tools();
+  changeStart({
+    ...start.now, marked, frame: framed ? frame : null,
+    mask: marked ? () => whole.maskOfFrame() : null, framed: framed ? () => whole.pictureOfFrame(/** @type {ImageBitmap} */ (picture)) : null, painted: whole.mask,
+  });
+}
+
+/** @param {import("./drawn.js").Deed} deed */
+function act(deed) {
+  drawn?.add(deed);
+  changed();
+}
+
+/** Open a picture, and what was drawn over it before. @param {Blob} blob @param {string} name @param {{ mask?: Blob | null, frame?: import("./drawn.js").Frame | null }} [before] */
+export async function openStart(blob, name, before = {}) {
+  let opened;
+  try {
+    opened = await createImageBitmap(blob, { imageOrientation: "from-image" });
+    const scale = Math.min(1, Math.sqrt(PIXELS_MOST / (opened.width * opened.height)), SIDE_MOST / Math.max(opened.width, opened.height));
+    if (scale < 1) opened = await createImageBitmap(opened, { resizeWidth: Math.round(opened.width * scale), resizeHeight: Math.round(opened.height * scale), resizeQuality: "high" });
+  } catch {
+    inForce("paint", "refused", t("sketch.not-a-picture", "{name} cannot be opened as a picture. Save it as PNG or JPEG and choose that.", { name }));
+    return;
+  }
+  inForce("paint", "refused", "");
+  picture = opened;
+  drawn = new Drawn(opened.width, opened.height, before.mask ? await createImageBitmap(before.mask).catch(() => null) : null);
+  if (before.frame) drawn.add({ deed: "frame", frame: before.frame });
+  [view, cursor] = [{ zoom: 1, x: 0, y: 0 }, null];
+  changeStart({ name, picture: blob });
+  call("paint.unfold");
+  show();
+  changed();
+}
+
+export function closeStart() {
+  picture = drawn = null;
+  changeStart(null);
+  show();
+}
+
+const open = (file) => file && openStart(file, file.name);
+
+function begin(event) {
+  touching.set(event.pointerId, event);
+  sheet().setPointerCapture(event.pointerId);
+  if (!drawn || event.button > 1) return;
+  if (touching.size > 1) {
+    going = null; // two fingers move and zoom
+    drawn.replay();
+    return draw();
+  }
+  const point = toPicture(event), grip = tool === "frame" ? gripAt(point) : "";
+  cursor = point;
+  if (tool === "move" || event.button === 1) going = { moves: { ...view }, from: event };
+  else if (tool === "frame") going = grip && { grip, from: point, frame: drawn.frame, first: drawn.frame, room: room() };
+  else going = { deed: { deed: tool, size: brushWidth(), points: [point] } };
+  if (going?.deed && tool !== "lasso") drawn.draw(going.deed);
+  draw();
+}
+
+function move(event) {
+  if (!drawn) return;
+  const before = touching.get(event.pointerId);
+  if (!before) {
+    if (tool === "frame") sheet().style.cursor = { "left": "ew-resize", "right": "ew-resize", "top": "ns-resize", "bottom": "ns-resize", "left top": "nwse-resize", "right bottom": "nwse-resize", "right top": "nesw-resize", "left bottom": "nesw-resize" }[gripAt(toPicture(event))] ?? "default";
+    return;
+  }
+  touching.set(event.pointerId, event);
+  if (touching.size === 2) {
+    const [other] = [...touching.values()].filter((each) => each.pointerId !== event.pointerId);
+    const apart = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+    zoom(apart(event) / Math.max(1, apart(before)), event);
+    view = { ...view, x: view.x + (event.clientX - before.clientX) / 2, y: view.y + (event.clientY - before.clientY) / 2 };
+    return draw();
+  }
+  if (!going) return;
+  if (going.moves) view = { ...view, x: going.moves.x + event.clientX - going.from.clientX, y: going.moves.y + event.clientY - going.from.clientY };
+  else if (going.grip) {
+    const point = toPicture(event);
+    going.frame = reframe(going.first, going.grip, point.x - going.from.x, point.y - going.from.y, MASK_MOST * 2);
+  } else {
+    for (const each of event.getCoalescedEvents?.() ?? [event]) going.deed.points.push(toPicture(each));
+    going.deed.points.push((cursor = toPicture(event)));
+    if (tool !== "lasso") drawn.draw({ ...going.deed, points: going.deed.points.slice(-3) });
+  }
+  draw();
+}
+
+function end(event) {
+  touching.delete(event.pointerId);
+  const done = going;
+  going = null;
+  if (!drawn || !done) return;
+  if (event.type === "pointercancel") {
+    drawn.replay();
+    draw();
+  } else if (done.grip) act({ deed: "frame", frame: done.frame });
+  else if (done.deed) {
+    drawn.replay(); // a stroke in pieces would be drawn darker where they meet
+    act(done.deed);
+  }
+}
+
+function zoom(times, /** @type {any} */ event = null) {
+  const canvas = sheet(), box = canvas.getBoundingClientRect(), before = room();
+  const [x, y] = event ? [event.clientX - box.left, event.clientY - box.top] : [canvas.clientWidth / 2, canvas.clientHeight / 2];
+  const at = { x: (x - before.x) / before.scale, y: (y - before.y) / before.scale };
+  view = { ...view, zoom: Math.min(ZOOM_MOST, Math.max(1, view.zoom * times)) };
+  if (view.zoom === 1) view = { zoom: 1, x: 0, y: 0 };
+  else {
+    const after = room();
+    view = { ...view, x: view.x + x - (after.x + at.x * after.scale), y: view.y + y - (after.y + at.y * after.scale) };
+  }
+  draw();
+}
+
+// By keys: arrows move the brush or an edge of the frame, Space paints, letters choose a tool.
+function key(event) {
+  if (!drawn) return;
+  const { key: pressed, shiftKey, ctrlKey, metaKey, altKey } = event, far = (shiftKey ? 10 : 1) * STEP / room().scale;
+  const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[pressed];
+  const asked = pressed.toLowerCase();
+  if (ctrlKey || metaKey) {
+    if (asked === "z") shiftKey ? drawn.redo() : drawn.undo();
+    else if (asked === "y") drawn.redo();
+    else return;
+    changed();
+  } else if (altKey) return;
+  else if (arrow) {
+    const [dx, dy] = arrow.map((each) => each * far);
+    if (tool === "frame") act({ deed: "frame", frame: reframe(drawn.frame, arrow[0] ? (arrow[0] < 0 ? "left" : "right") : arrow[1] < 0 ? "top" : "bottom", dx, dy, MASK_MOST * 2) });
+    else if (tool === "move") view = { ...view, x: view.x - dx * room().scale, y: view.y - dy * room().scale };
+    else cursor = { x: Math.min(drawn.width, Math.max(0, (cursor?.x ?? drawn.width / 2) + dx)), y: Math.min(drawn.height, Math.max(0, (cursor?.y ?? drawn.height / 2) + dy)) };
+    draw();
+  } else if (pressed === " " && (tool === "brush" || tool === "eraser")) {
+    cursor ??= { x: drawn.width / 2, y: drawn.height / 2 };
+    act({ deed: tool, size: brushWidth(), points: [cursor] });
+  } else if (KEYS[asked]) choose(KEYS[asked]);
+  else if (asked === "i") act({ deed: "invert" });
+  else if (pressed === "[" || pressed === "]") resize(size * (pressed === "[" ? 0.8 : 1.25));
+  else if (pressed === "+" || pressed === "=" || pressed === "-") zoom(pressed === "-" ? 0.8 : 1.25);
+  else if (pressed === "0") zoom(0);
+  else return;
+  event.preventDefault();
+}
+
+function resize(asked) {
+  size = Math.round(Math.min(SIZES.most, Math.max(SIZES.least, asked)));
+  tools();
+  draw();
+}
+
+function choose(asked) {
+  tool = asked;
+  tools();
+  draw();
+}
+
+// Buttons and hint follow what is chosen and what can be undone.
+function tools() {
+  const card = place();
+  if (!card?.firstElementChild) return;
+  for (const button of card.querySelectorAll("[data-tool]")) button.setAttribute("aria-pressed", button.dataset.tool === tool);
+  card.querySelector("[data-undo]").disabled = !drawn?.deeds.length;
+  card.querySelector("[data-redo]").disabled = !drawn?.undone.length;
+  const range = card.querySelector("input[type=range]");
+  range.value = String(Math.round(100 * Math.log(size / SIZES.least) / Math.log(SIZES.most / SIZES.least)));
+  range.parentElement.hidden = tool !== "brush" && tool !== "eraser";
+  text(card.querySelector(".h-hint"), HINTS[tool]());
+  sheet().style.cursor = { move: "grab", frame: "default" }[tool] ?? "crosshair";
+}
+
+function show() {
+  const card = place();
+  if (!card?.firstElementChild) return;
+  card.querySelector(".h-empty").hidden = Boolean(picture);
+  card.querySelector(".h-drawing").hidden = !picture;
+  tools();
+  draw();
+}
+
+function build(card) {
+  card.append(...el(`<div><button type="button" class="h-empty"></button><input type="file" accept="image/*" hidden>
+    <div class="h-drawing" hidden><div class="h-chips h-tools" role="toolbar"></div><label class="h-soft h-brush-size"><span></span><input type="range" min="0" max="100"></label>
+    <canvas tabindex="0" role="application"></canvas><p class="h-soft h-hint"></p><div class="h-chips h-deeds"></div></div></div>`).children);
+  const canvas = card.querySelector("canvas"), file = card.querySelector("input[type=file]"), range = card.querySelector("input[type=range]");
+  text(card.querySelector(".h-empty"), matchMedia("(hover: none)").matches ? t("file.tap", "Tap to choose a file") : t("sketch.choose", "Drop a picture here, paste one, or press to choose one"));
+  card.querySelector(".h-empty").addEventListener("click", () => file.click());
+  file.addEventListener("change", () => (open(file.files[0]), (file.value = "")));
+  card.querySelector(".h-tools").setAttribute("aria-label", t("sketch.tools", "Tools"));
+  list(card.querySelector(".h-tools"), Object.keys(NAMES), String, (each) => {
+    const made = makeButton(NAMES[each](), () => choose(each), "h-chip");
+    const letter = Object.keys(KEYS).find((one) => KEYS[one] === each) ?? "";
+    Object.assign(made, { title: `${NAMES[each]()} (${letter.toUpperCase()})` }).setAttribute("aria-keyshortcuts", letter.toUpperCase());
+    made.dataset.tool = each;
+    return made;
+  });
+  text(range.previousElementSibling, t("sketch.size", "Brush size"));
+  range.addEventListener("input", () => resize(SIZES.least * (SIZES.most / SIZES.least) ** (range.value / 100)));
+  canvas.setAttribute("aria-label", t("sketch.canvas", "Starting picture. Arrow keys move the brush, Space paints, B, E, L, F and M choose a tool, I inverts, Ctrl+Z undoes."));
+  const deed = (label, run, name = "") => {
+    const made = makeButton(label, run, "h-chip");
+    if (name) made.dataset[name] = "";
+    card.querySelector(".h-deeds").append(made);
+  };
+  deed(t("sketch.undo", "Undo"), () => (drawn?.undo(), changed()), "undo");
+  deed(t("sketch.redo", "Redo"), () => (drawn?.redo(), changed()), "redo");
+  deed(t("sketch.invert", "Invert"), () => act({ deed: "invert" }));
+  deed(t("sketch.clear", "Clear all"), () => act({ deed: "clear" }));
+  deed(t("sketch.fit", "Fit to view"), () => zoom(0));
+  deed(t("sketch.other", "Another picture"), () => file.click());
+  deed(t("force.remove", "Remove"), closeStart);
+  for (const [kind, hear] of Object.entries({ pointerdown: begin, pointermove: move, pointerup: end, pointercancel: end, keydown: key, blur: draw, focus: draw })) canvas.addEventListener(kind, hear);
+  canvas.addEventListener("wheel", (event) => {
+    if (tool !== "move" && !event.ctrlKey) return; // else the page is scrolled
+    event.preventDefault();
+    zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event);
+  }, { passive: false });
+  card.addEventListener("dragover", (event) => event.preventDefault());
+  card.addEventListener("drop", (event) => (event.preventDefault(), open([...(event.dataTransfer?.files ?? [])][0])));
+  new ResizeObserver(draw).observe(canvas);
+  show();
+}
+
+area("#h-sketch", (card) => card.firstElementChild || build(card));
+onPage("paste", (event) => {
+  const file = [...(event.clipboardData?.files ?? [])].find((each) => each.type.startsWith("image/"));
+  if (file && place()?.offsetParent && !event.target.closest?.("input, textarea")) open(file);
+});
