@@ -15,7 +15,7 @@ def plan(**fields: Any) -> Plan:
     whole: dict[str, Any] = {
         "device": "cpu", "dtype": "float32", "score_dtype": None, "gqa": "folded", "chunk_q": AUTO, "chunk_most": None, "chunk_k": None,
         "budget_bytes": 1 << 30, "contiguous": False, "explicit_mask": False, "expand_mask": False, "pad_value": False,
-        "zero_masked_rows": False, "kernels": ("flash", "math"), "ways": (), "precision": (), "offload": "none", "vae": Vae(),
+        "pad_heads": False, "zero_masked_rows": False, "kernels": ("flash", "math"), "ways": (), "precision": (), "offload": "none", "vae": Vae(),
         "quantised": "none", "product": "torch",
         "row": "calls", "attention": "sdpa", "convolution": "torch", "environment": (), "because": (), "native_right": True,
     }  # fmt: skip

@@ -230,7 +230,7 @@ def make_plan(model: Model, dtype: Dtype = "float32", **changes: Any) -> Plan:
     precision = tuple(Precision(part.name, part.role, dtype, dtype, "cpu") for part in model.parts)
     plain = Plan(
         device="cpu", dtype=dtype, score_dtype=None, gqa="native", chunk_q="auto", chunk_most=None, chunk_k=None, ways=(), budget_bytes=1 << 28,
-        contiguous=False, explicit_mask=False, expand_mask=False, pad_value=False, zero_masked_rows=False,
+        contiguous=False, explicit_mask=False, expand_mask=False, pad_value=False, pad_heads=False, zero_masked_rows=False,
         kernels=("math",), precision=precision, offload="none", vae=Vae(), quantised="none", product="torch", row="calls", attention="sdpa",
         convolution="torch", environment=(), because=(),
     )  # fmt: skip

@@ -103,7 +103,7 @@ class Dispatcher:
         query, value = given.query.shape, given.value.shape
         if len(query) < 2 or len(value) < 2:
             return None
-        return metal_path(self.paths, query[-2], value[-2], query[-1], value[-1])
+        return metal_path(self.paths, query[-2], value[-2], query[-1], value[-1], self.plan.pad_heads)
 
     def prepare(self, given: AttentionCall) -> tuple[AttentionCall, tuple[int, ...]]:
         """Make tensors 4D, of one dtype, in a layout that is read correctly; also return the original batch shape."""

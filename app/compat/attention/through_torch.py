@@ -10,6 +10,7 @@ from torch import Tensor
 
 from app.compat.attention.call import AttentionCall
 from app.compat.attention.prepare import by_group, fold, fold_mask, fully_masked_rows, unfold, visible_mask
+from app.compat.planning.metal import padded_dim
 from app.compat.planning.types import Gqa, Plan
 
 MANY_QUERIES = 32
@@ -28,13 +29,21 @@ class ThroughTorch:
         if gqa == "expanded":
             key, value = (each.repeat_interleave(call.groups, 1) for each in (call.key, call.value))
             call, gqa = call._replace(key=key, value=value), None
-        if self.plan.pad_value and width != call.query.shape[3]:
-            most, scale = max(width, call.query.shape[3]), call.factor
+        if (most := self.find_width(call.query.shape[3], width)) != min(width, call.query.shape[3]):
+            scale = call.factor
             query, key, value = (F.pad(each, (0, most - each.shape[3])) for each in call[:3])
             call = call._replace(query=query, key=key, value=value, scale=scale)
         if rows < call.query.shape[2]:
             return self.in_chunks(call, rows, gqa, width)
         return self.whole(call, gqa)[..., :width]
+
+    def find_width(self, head_dim: int, value_dim: int) -> int:
+        """Return the size to which queries, keys and values are padded; the smaller of both sizes if they stay as they are."""
+        if self.plan.pad_value and value_dim != head_dim:
+            return max(value_dim, head_dim)
+        if self.plan.pad_heads and self.plan.path == "prefill" and value_dim == head_dim:
+            return padded_dim(head_dim)
+        return min(value_dim, head_dim)
 
     def whole(self, call: AttentionCall, gqa: Gqa | None) -> Tensor:
         query, key, value, mask, dropout, causal, scale = call

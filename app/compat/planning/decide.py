@@ -12,6 +12,7 @@ from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.attention_fields import decide_attention
 from app.compat.planning.fallbacks import before_each_fallback, learned
+from app.compat.planning.heads_field import decide_heads
 from app.compat.planning.memory_formulas import BYTES, free_bytes, needed_bytes, resident_bytes, too_much, usable_bytes, work_bytes
 from app.compat.planning.metal import metal_paths, need_path, parts_on
 from app.compat.planning.options import LEARNED_HERE, MEASURED_HERE, FieldDecision, Option, Situation, decide_field, retired_sentence
@@ -79,19 +80,22 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     row = decide_row(situation, dtype, weights["quantised"], weights["offload"])
     product = decide_product(situation, dtype, weights["precision"], weights["quantised"])
     paths = metal_paths(hardware)
-    path = need_path(paths, situation.need)
-    beside = {each: _beside(situation, weights, parts_on(paths, each, situation.need)) for each in (path, *paths)}
-    computed = {each: _computed_in(situation, weights, parts_on(paths, each, situation.need)) for each in (path, *paths)}
+    heads = decide_heads(situation, dtype, paths)
+    pads = heads.option == "yes"
+    path = need_path(paths, situation.need, pads)
+    parts = {each: parts_on(paths, each, situation.need, pads) for each in (path, *paths)}
+    beside = {each: _beside(situation, weights, its) for each, its in parts.items()}
+    computed = {each: _computed_in(situation, weights, its) for each, its in parts.items()}
     attention, attention_decisions = decide_attention(situation, path, dtype, beside[path], computed[path])
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for quirk in situation.quirks for pair in quirk.sets))
     decisions |= (
         weight_decisions
         | attention_decisions
-        | {"environment": _decide_environment(situation), "convolution": convolution, "product": product, "row": row}
+        | {"environment": _decide_environment(situation), "convolution": convolution, "product": product, "row": row, "pad_heads": heads}
     )
     plan = Plan(
         device=device, dtype=dtype, **attention, **weights, product=product.option, row=row.option, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
-        environment=environment, **_explain(situation, decisions),
+        pad_heads=pads, environment=environment, **_explain(situation, decisions),
         retired=tuple(Reason(quirk.id, retired_sentence(quirk), MEASURED_HERE) for quirk in situation.retired),
         runs_on="cpu" if hardware.pretended else device, path=path,
     )  # fmt: skip

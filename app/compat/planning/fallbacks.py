@@ -43,6 +43,10 @@ FALLBACKS: Final[tuple[Fallback, ...]] = (
         say("fallback.whole-weights", "Weights are not packed in 8 or 4 bits."),
     ),
     Fallback(
+        "heads-as-they-are", frozenset({"numbers", "crash"}), ("pad_heads/yes",),
+        say("fallback.heads-as-they-are", "Heads are not padded for Metal's kernel."),
+    ),
+    Fallback(
         "contiguous", frozenset({"numbers", "crash"}), ("contiguous/no",),
         say("fallback.contiguous", "Tensors are made contiguous before attention."),
     ),
@@ -168,7 +172,9 @@ def choices(plan: Plan) -> Plan:
     if plan.device == "cpu":
         done = replace(done, score_dtype=None)
     done = replace(done, others=tuple(choices(each) for each in plan.others))
-    return done if plan.kernels else replace(done, explicit_mask=False, expand_mask=False, pad_value=False, zero_masked_rows=False)
+    if plan.kernels:
+        return done
+    return replace(done, explicit_mask=False, expand_mask=False, pad_value=False, pad_heads=False, zero_masked_rows=False)
 
 
 def weights_held(plan: Plan) -> tuple[object, ...]:

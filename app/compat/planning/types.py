@@ -172,6 +172,8 @@ class Plan:
     """Whether to pass the causal mask as a tensor."""
     expand_mask: bool
     pad_value: bool
+    pad_heads: bool
+    """Whether long calls' heads are padded to a size that Metal's prefill kernel takes."""
     zero_masked_rows: bool
     kernels: tuple[Kernel, ...]
     """Allowed torch kernels, best first; empty: own arithmetic only. On Metal "math" is torch's attention of any

@@ -74,6 +74,7 @@ SD15_TEXT: Final = CaseShape("SD 1.5 and its text", 2, 2, 1024, 77, 40, layout="
 SD15_LOUD: Final = CaseShape("SD 1.5, loud", 2, 2, 256, 256, 40, layout="permuted", loud=16)
 """Products exceed float16's range before scaling."""
 SD15_DEEP: Final = CaseShape("SD 1.5, deepest", 2, 4, 64, 64, 160, layout="permuted")
+SD15_LARGE: Final = CaseShape("SD 1.5, deepest of a large picture", 1, 2, 1024, 1100, 160, layout="permuted")
 SDXL: Final = CaseShape("SDXL", 2, 2, 1024, 1024, 64, layout="permuted")
 FLUX: Final = CaseShape("Flux", 1, 2, 1280, 1280, 128, layout="permuted")
 VAE: Final = CaseShape("a VAE", 1, 1, 1024, 1024, 512)
@@ -89,6 +90,7 @@ WIDE: Final = CaseShape("wide values", 2, 4, 64, 64, 64, value_dim=96)
 BLIND: Final = CaseShape("a row that sees nothing", 2, 4, 64, 64, 64, mask="blind")
 BLIND_STEP: Final = CaseShape("a few queries, some see nothing", 2, 4, 8, 64, 64, mask="blind")
 BLIND_SD15: Final = CaseShape("a row that sees nothing, narrow heads", 2, 4, 64, 64, 40, mask="blind")
+BLIND_HEADS: Final = CaseShape("many rows that see nothing, narrow heads", 1, 2, 1024, 1024, 40, mask="blind", every=8)
 WIDE_MASK: Final = CaseShape("a large mask for all heads", 1, 2, 4096, 2048, 40, mask="padding", every=64)
 
 BLINDS: Final = (BLIND, BLIND_STEP, BLIND_SD15)

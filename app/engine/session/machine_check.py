@@ -24,10 +24,15 @@ SKIPPED: Final = "HEARTH_SKIP_CHECK"
 def questions(hardware: Hardware) -> tuple[Probe, ...]:
     """List all that is asked of a machine; the starters first: they are quick, and speak for every model."""
     # They take seconds to import, which only a check may wait for.
+    from app.compat.selftest import padded_heads
     from app.engine.session import few_lines_check, packed_weights_check, starter_parts
 
     own = (import_module(family.checks) for family in FAMILIES.values() if family.checks)
-    return tuple(each for part in (starter_parts, run, packed_weights_check, few_lines_check, *own) for each in part.questions(hardware))
+    return tuple(
+        each
+        for part in (starter_parts, run, padded_heads, packed_weights_check, few_lines_check, *own)
+        for each in part.questions(hardware)
+    )
 
 
 class MachineCheck:

@@ -343,7 +343,7 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
 def beside(plan: Plan, asked: Need, free: int) -> int:
     """What is left of 85% beside the model: its weights, its caches and its work are taken off. On a Mac, of the parts whose attention
     this plan is for."""
-    parts = parts_on([each.path for each in (plan, *plan.others) if each.path], plan.path, asked)
+    parts = parts_on([each.path for each in (plan, *plan.others) if each.path], plan.path, asked, plan.pad_heads)
     taken = (
         resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) + work_bytes(asked, part, how, plan.quantised)
         for part, how in zip(asked.parts, plan.precision, strict=True)

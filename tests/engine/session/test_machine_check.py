@@ -17,7 +17,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict, load
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice
-from app.compat.selftest import run
+from app.compat.selftest import padded_heads, run
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import PictureRequest
@@ -36,7 +36,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """As at a first start, where the questions are asked in this process: the pretended device is here."""
     monkeypatch.delenv(machine_check.SKIPPED)
     monkeypatch.setattr(run, "needs_child", lambda hardware: False)
-    for its in (run, packed_weights_check, few_lines_check):  # they have their own tests
+    for its in (run, padded_heads, packed_weights_check, few_lines_check):  # they have their own tests
         monkeypatch.setattr(its, "questions", lambda hardware: ())
 
 
