@@ -18,6 +18,7 @@ from app.cli.machine_options import read_machine
 from app.compat.planning.types import Dtype
 from app.engine.jobs.quicker import QUICKER as QUICKER_NAMES
 from app.engine.models import catalog
+from bench.clocks import Took
 from bench.numbers import at_least, count
 from bench.painters import HEARTH, Painted, Painter, Painting
 from bench.report import Column, Found, Measured, Remark, Table
@@ -31,7 +32,8 @@ STEPS: Final = Table(
     "steps", "a step", ("model", "way"),
     (
         Column("seconds", "s a step", ".2f", compared=True), Column("beside_plain", "/plain", compared=True),
-        Column("least_s", "least s", ".2f"), Column("peak_bytes", "peak GB", ".2f", 1e-9, compared=True),
+        Column("least_s", "least s", ".2f"), Column("cpu_s", "cpu s", ".2f"), Column("cpu_beside_plain", "/plain"),
+        Column("peak_bytes", "peak GB", ".2f", 1e-9, compared=True),
     ), width=60,
 )  # fmt: skip
 BATCH: Final = Table(
@@ -112,7 +114,7 @@ class Painters:
 def measure_steps(painters: Painters, painting: Painting, rounds: int, title: str) -> Iterator[Found]:
     """Time each way in turn. The first picture of each, which loads the model and warms torch up, does not count."""
     ways = (HEARTH, PLAIN, AGAIN)
-    steps_s: dict[str, list[float]] = {way: [] for way in ways}
+    steps: dict[str, list[Took]] = {way: [] for way in ways}
     peaks = dict.fromkeys(ways, 0)
     for way in (HEARTH, PLAIN):
         dtype = painters.paint(way, replace(painting, steps=2)).dtype
@@ -120,16 +122,17 @@ def measure_steps(painters: Painters, painting: Painting, rounds: int, title: st
     for number in range(rounds):
         for way in ways[:: -1 if number % 2 else 1]:
             found = painters.paint(way, painting)
-            steps_s[way] += found.steps_s
+            steps[way] += found.steps
             peaks[way] = max(peaks[way], found.peak_bytes)
-    plain_s = median(steps_s[PLAIN])
+    plain = Took(*map(median, zip(*steps[PLAIN], strict=True)))
     for way in ways:
-        seconds = median(steps_s[way])
+        seconds, cpu_s = map(median, zip(*steps[way], strict=True))
         yield Measured(
             STEPS,
             {
-                "model": title, "way": way if way != HEARTH else f"{HEARTH}, {dtype}", "seconds": seconds, "beside_plain": seconds / plain_s,
-                "least_s": min(steps_s[way]), "peak_bytes": peaks[way],
+                "model": title, "way": way if way != HEARTH else f"{HEARTH}, {dtype}", "seconds": seconds,
+                "beside_plain": seconds / plain.seconds, "least_s": min(each.seconds for each in steps[way]),
+                "cpu_s": cpu_s, "cpu_beside_plain": cpu_s / plain.cpu_s, "peak_bytes": peaks[way],
             },
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.types import Choice, Dtype
 from app.engine.jobs.quicker import Quicker
+from bench.clocks import Took, read_clocks, since
 
 PROMPT: Final = "a lighthouse at dusk, waves, and a red boat"
 GUIDANCE: Final = 5.0
@@ -38,7 +39,7 @@ class Painting:
 
 @dataclass(frozen=True, slots=True)
 class Painted:
-    steps_s: tuple[float, ...]
+    steps: tuple[Took, ...]
     """Of each step but the first."""
     seconds: float
     """Of all pictures, from the request to the last one decoded."""
@@ -98,11 +99,11 @@ def _serve(pipe: Connection, way: str, home: Home) -> None:
             return
         try:
             with torch.inference_mode():
-                at_s, seconds, dtype, pixels = paint.paint(painting)
+                at, seconds, dtype, pixels = paint.paint(painting)
         except Trouble as trouble:
             pipe.send(trouble)
             continue
-        pipe.send(Painted(tuple(b - a for a, b in pairwise(at_s)), seconds, peak.so_far(), dtype, pixels))
+        pipe.send(Painted(tuple(since(a, b) for a, b in pairwise(at)), seconds, peak.so_far(), dtype, pixels))
 
 
 class _Hearth:
@@ -113,7 +114,7 @@ class _Hearth:
 
         self._session, self._home = Session(home), home
 
-    def paint(self, painting: Painting) -> tuple[list[float], float, Dtype, bytes]:
+    def paint(self, painting: Painting) -> tuple[list[Took], float, Dtype, bytes]:
         from app.base.foreign_formats import open_picture
         from app.engine.jobs.control import Control
         from app.engine.jobs.events import Failed, Finished, Step
@@ -123,19 +124,19 @@ class _Hearth:
             PROMPT, str(painting.model), width=painting.size, height=painting.size, steps=painting.steps, guidance=GUIDANCE,
             batch=painting.batch, seed=1, preview_every=0, quicker=painting.quicker,
         )  # fmt: skip
-        plans, at_s, pixels, began_s = [], list[float](), b"", time.perf_counter()
+        plans, at, pixels, began_s = [], list[Took](), b"", time.perf_counter()
         with tempfile.TemporaryDirectory(dir=self._home.scratch) as job:
             choice = Choice(dtype=painting.dtype)
             for event in self._session.run(request, choice, Control(), Path(job), lambda _, plan: plans.append(plan)):
                 if isinstance(event, Step):
-                    at_s.append(time.perf_counter())
+                    at.append(read_clocks())
                 if isinstance(event, Finished):
                     seconds = time.perf_counter() - began_s
                     with open_picture(Path(event.files[-1])) as picture:
                         pixels = picture.convert("RGB").tobytes()
                 if isinstance(event, Failed):
                     raise Trouble(event.sentence, *event.objections)
-        return at_s, seconds, plans[-1].dtype, pixels
+        return at, seconds, plans[-1].dtype, pixels
 
 
 class _Plain:
@@ -145,7 +146,7 @@ class _Plain:
         self._device = device
         self._loaded: tuple[tuple[Path, Dtype], Any] | None = None
 
-    def paint(self, painting: Painting) -> tuple[list[float], float, Dtype, bytes]:
+    def paint(self, painting: Painting) -> tuple[list[Took], float, Dtype, bytes]:
         import diffusers
         import torch
 
@@ -155,14 +156,14 @@ class _Plain:
             pipe = kind.from_pretrained(painting.model, dtype=getattr(torch, painting.dtype), local_files_only=True)
             pipe.set_progress_bar_config(disable=True)
             self._loaded = (painting.model, painting.dtype), pipe.to(self._device)
-        at_s, began_s = list[float](), time.perf_counter()
+        at, began_s = list[Took](), time.perf_counter()
 
         def note(pipe: Any, step: int, timestep: Any, values: dict[str, Any]) -> dict[str, Any]:
-            at_s.append(time.perf_counter())
+            at.append(read_clocks())
             return values
 
         self._loaded[1](
             PROMPT, width=painting.size, height=painting.size, num_inference_steps=painting.steps, guidance_scale=GUIDANCE,
             num_images_per_prompt=painting.batch, generator=torch.Generator("cpu").manual_seed(1), callback_on_step_end=note,
         )  # fmt: skip
-        return at_s, time.perf_counter() - began_s, painting.dtype, b""
+        return at, time.perf_counter() - began_s, painting.dtype, b""

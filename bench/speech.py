@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 from app.base.paths import Home
 from app.cli.machine_options import read_machine
@@ -44,7 +44,7 @@ ROWS: Final = Table(
     "rows", "a row of speech", ("behind", "way"),
     (
         Column("seconds", "ms a row", ".1f", 1e3, compared=True), Column("beside_plain", "/plain", compared=True),
-        Column("least_s", "least ms", ".1f", 1e3),
+        Column("least_s", "least ms", ".1f", 1e3), Column("cpu_s", "cpu ms", ".1f", 1e3), Column("cpu_beside_plain", "/plain"),
     ), width=52,
 )  # fmt: skip
 FIRST_SOUND: Final = Table(
@@ -146,13 +146,17 @@ def measure_rows(
             name = f"Hearth, {find_voice(plan).compute}" if kind == "none" else f"Hearth, {kind}"
             ways[name] = HearthRows(dia.model, dia.device, plan, length, rounds * (each + FIRST))
         took = time_in_turn({name: way.time_rows for name, way in ways.items()}, rounds, each)
-        middle = {name: median(times) for name, times in took.items()}
+        middle = {name: median(each.seconds for each in times) for name, times in took.items()}
+        spent = {name: median(each.cpu_s for each in times) for name, times in took.items()}
         for name, seconds in middle.items():
-            beside = seconds / middle[PLAIN] if PLAIN in middle else None
             yield Measured(
                 ROWS,
-                {"behind": f"{length} rows behind", "way": name, "seconds": seconds, "least_s": min(took[name]), "beside_plain": beside},
-            )
+                {
+                    "behind": f"{length} rows behind", "way": name, "seconds": seconds, "least_s": min(each.seconds for each in took[name]),
+                    "beside_plain": seconds / middle[PLAIN] if PLAIN in middle else None,
+                    "cpu_s": spent[name], "cpu_beside_plain": spent[name] / spent[PLAIN] if PLAIN in spent else None,
+                },
+            )  # fmt: skip
             found[length, name] = seconds
     yield from check_rows(found, behind)
 
@@ -177,9 +181,12 @@ def check_rows(found: Mapping[tuple[int, str], float], behind: list[int]) -> Ite
             yield Bound(f"{name}: frames a second at {behind[-1]} rows, as a share of those at {behind[0]}", share, least=FRAMES_KEPT)
 
 
-def time_in_turn(ways: Mapping[str, Callable[[int], list[float]]], rounds: int, each: int) -> dict[str, list[float]]:
+Time = TypeVar("Time")
+
+
+def time_in_turn(ways: Mapping[str, Callable[[int], list[Time]]], rounds: int, each: int) -> dict[str, list[Time]]:
     """Give every way its turn in every round, forwards and backwards by turns, so that no one always comes first."""
-    took: dict[str, list[float]] = {name: [] for name in ways}
+    took: dict[str, list[Time]] = {name: [] for name in ways}
     for number in range(rounds):
         for name in list(ways)[:: -1 if number % 2 else 1]:
             took[name] += ways[name](each)

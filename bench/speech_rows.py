@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Final
 
 import torch
@@ -13,6 +12,7 @@ from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
 from app.engine.speech.dia.decoder import Decoding, PartInput
 from app.engine.speech.dia.sampling import Sampling
+from bench.clocks import Took, read_clocks, since
 
 TEXT_BYTES: Final = 200
 """Of the script: a part of 14 seconds."""
@@ -47,13 +47,13 @@ class HearthRows:
             self._decoding = Decoding(model, device, PartInput(make_text(), make_codes(model, behind), SETTINGS, 1, most), row=plan.row)
             self._decoding.layers.pretend(behind)
 
-    def time_rows(self, rows: int) -> list[float]:
-        took: list[float] = []
+    def time_rows(self, rows: int) -> list[Took]:
+        took: list[Took] = []
         with applied(self._plan):
             for _ in range(rows + FIRST):
-                began_s = time.perf_counter()
+                began = read_clocks()
                 self._decoding.step()
-                took.append(time.perf_counter() - began_s)
+                took.append(since(began, read_clocks()))
         return took[FIRST:]
 
 
@@ -63,7 +63,7 @@ class PlainRows:
     def __init__(self, model: Any, device: str, behind: int, dtype: torch.dtype) -> None:
         self._model, self._device, self._behind, self._dtype = model, device, behind, dtype
 
-    def time_rows(self, rows: int) -> list[float]:
+    def time_rows(self, rows: int) -> list[Took]:
         model, config = self._model, self._model.config.decoder_config
         cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
         for layer in range(config.num_hidden_layers):
@@ -85,7 +85,7 @@ class PlainRows:
             generate(model, self._device, given, rows + FIRST + 1, SETTINGS, clock)
         finally:
             del model.prepare_inputs_for_generation, model._prepare_cache_for_generation
-        times = [after - before for before, after in zip(clock.at_s, clock.at_s[1:], strict=False)]
+        times = list(map(since, clock.at, clock.at[1:]))
         return times[FIRST + 1 :]  # the first of all is the time before any row
 
 
@@ -93,10 +93,10 @@ class _Clock(BaseStreamer):
     """Note when generate() hands over each row."""
 
     def __init__(self) -> None:
-        self.at_s: list[float] = []
+        self.at: list[Took] = []
 
     def put(self, value: object) -> None:
-        self.at_s.append(time.perf_counter())
+        self.at.append(read_clocks())
 
     def end(self) -> None: ...
 
