@@ -43,6 +43,10 @@ FALLBACKS: Final[tuple[Fallback, ...]] = (
         say("fallback.whole-weights", "Weights are not packed in 8 or 4 bits."),
     ),
     Fallback(
+        "wide-denoiser", frozenset({"numbers"}), ("scaled/float16",),
+        say("fallback.wide-denoiser", "The denoiser computes in float32, not in float16 with scaled layers."),
+    ),
+    Fallback(
         "heads-as-they-are", frozenset({"numbers", "crash"}), ("pad_heads/yes",),
         say("fallback.heads-as-they-are", "Heads are not padded for Metal's kernel."),
     ),

@@ -81,11 +81,18 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
         Rejected("precision", f"{name}: {each.option}", each.objections)
         for name, found in decided.items() if found is not None for each in found.rejected
     ]  # fmt: skip
-    because = aside[0].objections[0] if aside else _explain(made, dtype, wider, storing)
+    scaled = any(part.scales and how.compute == "float16" for part, how in zip(situation.need.parts, made, strict=True))
+    because = aside[0].objections[0] if aside else _explain(made, dtype, wider, storing, scaled)
     return tuple(made), FieldDecision(storing.option, because, (*aside, *wider, *narrower), storing.warnings)
 
 
-def _explain(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision) -> Reason:
+def _explain(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision, scaled: bool) -> Reason:
+    if scaled:
+        words = say(
+            "precision.scaled",
+            "The denoiser computes in float16, with layers scaled by powers of two where its numbers would be too large; float32 takes four times as long.",
+        )
+        return Reason("precision", words, "ComfyUI PRs 11057, 11187; sd-webui-forge-classic #460")
     if any(each.storage != each.compute for each in made):
         return replace(storing.because, field="precision")
     if wider:
@@ -104,7 +111,8 @@ def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype
     unsafe = [] if part.half_is_safe or dtype != "float16" else find_objections(situation, "unsafe", "float16", dtype)
     if not broke and not unsafe:
         return dtype, ()
-    gone = (Rejected("precision", f"{part.name}: {dtype}", tuple(replace(each, field="precision") for each in broke or unsafe)),)
+    scaled = find_objections(situation, "scaled", "float16", dtype) if part.scales else []
+    gone = (Rejected("precision", f"{part.name}: {dtype}", tuple(replace(each, field="precision") for each in broke or scaled or unsafe)),)
     right = [
         each for each in usable_dtypes(part, list_dtypes(situation.hardware)) if each != dtype and not object_to_part(situation, part, each)
     ]
@@ -112,6 +120,8 @@ def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype
         return "float32", gone
     # Use the next of this machine's dtypes that has no objection and does not overflow.
     plain = [each for each in right if each != "float16" and not find_objections(situation, "dtype", each, None)]
+    if part.scales and plain in ([], ["float32"]) and not (broke or scaled):
+        return dtype, ()
     return (*plain, *reversed(right), "float32")[0], gone
 
 

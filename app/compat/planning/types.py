@@ -45,6 +45,8 @@ class ModelPart:
     """Size of its GGUF file, if known."""
     widest: int = 0
     """Parameters of its largest linear layer, for a voice: what is widened or sent at a time."""
+    scales: bool = False
+    """Whether it stays within float16 if its layers are scaled (Z-Image's transformer), though as it is it would overflow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def object_to_part(situation: Situation, part: ModelPart, dtype: Dtype) -> list[
 
 def usable_dtypes(part: ModelPart, dtypes: Sequence[Dtype]) -> list[Dtype]:
     """Return the dtypes in which a part does not overflow."""
-    return [each for each in dtypes if part.half_is_safe or each != "float16"]
+    return [each for each in dtypes if part.half_is_safe or part.scales or each != "float16"]
 
 
 def object_to_device(situation: Situation, dtypes: Sequence[Dtype]) -> list[Reason]:

@@ -199,7 +199,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "z-image-turbo", "picture", "z-image", "Z-Image Turbo",
-        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 6_154_908_736, half_is_safe=False), _FLUX_VAE),
+        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 6_154_908_736, half_is_safe=False, scales=True), _FLUX_VAE),
         attention=Attention(30, 30, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=ModelSettings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),

@@ -160,7 +160,8 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
                 )
             )
         if name in _ROLES and library is not None:
-            parts.append(safetensors.describe_part(name, _ROLES[name], path / name, _is_safe_in_half(name, family)))
+            found = safetensors.describe_part(name, _ROLES[name], path / name, _is_safe_in_half(name, family))
+            parts.append(replace(found, scales=family == "z-image" and name == "transformer"))
     like = catalog[_LIKE[family]]
     recommended = like.plain or like.settings
     scale = _read_scale(path)

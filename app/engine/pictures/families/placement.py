@@ -69,6 +69,7 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
     bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
     if computes[denoiser] == torch.float16:
         clip_streams(list_modules(pipe)[denoiser])
+        scale_layers(list_modules(pipe)[denoiser])
     if denoiser == "unet":
         packed_convolutions.pack_convolutions(pipe.unet, plan, find_precision(plan, denoiser))
 
@@ -170,6 +171,28 @@ def clip_streams(denoiser: torch.nn.Module) -> None:
     for block in getattr(denoiser, "transformer_blocks", ()):
         if type(block).__name__ in _TWO_STREAMS:
             block.register_forward_hook(lambda _block, _given, streams: tuple(each.clip(-_LARGEST, _LARGEST) for each in streams))
+
+
+ATTENTION_SCALE: Final = 2**-2
+GATED_SCALE: Final = 2**-5
+
+
+def scale_layers(denoiser: torch.nn.Module) -> None:
+    """Keep Z-Image within float16 (ComfyUI PRs 11057, 11187). What attention and the feed-forward layers make is divided by its own size
+    right after, so that a power of two changes none of its digits; whatever is still too large is clipped. LoRAs, which take the place of
+    linear layers, are scaled along."""
+    for block in denoiser.modules():
+        if type(block).__name__ != "ZImageTransformerBlock":
+            continue
+        block.feed_forward._forward_silu_gating = _gate_scaled  # type: ignore[union-attr]
+        if block.attention.norm_q is not None:  # type: ignore[union-attr]  # queries and keys are divided by their own size, too
+            block.attention.register_forward_pre_hook(lambda _attention, given: (given[0] * ATTENTION_SCALE, *given[1:]))  # type: ignore[union-attr]
+        for part in (block.attention, block.feed_forward, block):
+            part.register_forward_hook(lambda _part, _given, made: made.clip(-_LARGEST, _LARGEST))  # type: ignore[union-attr]
+
+
+def _gate_scaled(gate: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.silu(gate).mul_(values.mul_(GATED_SCALE)).clip_(-_LARGEST, _LARGEST)
 
 
 def _cast_inputs(denoiser: torch.nn.Module, own: torch.dtype) -> None:
