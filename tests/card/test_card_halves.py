@@ -1,4 +1,4 @@
-"""Z-Image's full-size blocks in float16 beside float32 and bfloat16, and SD 1.5's and SDXL's UNets channels last beside the usual order: milliseconds, distance."""
+"""Time Z-Image's full-size blocks in float16 beside float32 and bfloat16, and UNets channels last beside the usual order, and compare what they make."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = C
         painted.image.append(image.float().cpu())
         check(image, *more)
 
-    with patch.object(per_request, "decoded", decoded), patch.object(steps, "check", checked):
+    with patch.object(per_request, "decode_latents", decoded), patch.object(steps, "check_decoded", checked):
         for event in session.run(asked, choice, Control(), job, lambda _, plan: painted.plans.append(plan)):
             painted.events.append(event)
             if isinstance(event, Step):
