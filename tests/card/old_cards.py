@@ -33,6 +33,7 @@ CARDS: Final = {
         "GTX 1660, 6 GB": MACHINES["gtx-1660"],
         "GTX 1080, 8 GB": _like("gtx-1060", "NVIDIA GeForce GTX 1080", (6, 1), 8192),
         "T4, 15 GB": MACHINES["t4"],
+        "RTX 2060, 6 GB": _like("t4", "NVIDIA GeForce RTX 2060", (7, 5), 6144),
         "GTX 1650, 4 GB": _like("gtx-1660", "NVIDIA GeForce GTX 1650", (7, 5), 4096),
     }.items()
 }

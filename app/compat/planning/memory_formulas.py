@@ -101,7 +101,7 @@ def resident_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quan
         small = part.parameters - (part.parameters if part.linear is None else part.linear)
         return min(size, (small + part.widest) * BYTES[its.storage] + its.kept_bytes)
     # A group is about a tenth of a model; one layer, loaded and dropped, is smaller than this.
-    return size // 10 if offload == "group" else min(size, 64 * MIB)
+    return min(size, size // 10 + its.kept_bytes) if offload == "group" else min(size, 64 * MIB)
 
 
 def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, vae: Vae) -> int:

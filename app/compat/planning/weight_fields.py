@@ -98,21 +98,24 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
 def keep_layers(
     situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, moved: FieldDecision
 ) -> tuple[tuple[Precision, ...], FieldDecision]:
-    """Let as many layers of a voice stay on the card as fit, where the others are sent for each row."""
+    """Let as many layers of a voice or a denoiser stay on the card as fit, where the others are sent for each row or step."""
     need = situation.need
-    voice = next((pair for pair in zip(need.parts, how, strict=True) if pair[0].role == "speech"), None)
-    if voice is None or moved.option != "group" or quantisation != "none":
+    part = next((pair for pair in zip(need.parts, how, strict=True) if pair[0].role in ("speech", "denoiser")), None)
+    if part is None or moved.option != "group" or quantisation != "none":
         return how, moved
-    spare = SCRATCH_BYTES["speech"] // 2  # for attention's scores, which get a quarter of what is left
+    spare = SCRATCH_BYTES[need.kind] // 2  # for attention's scores, which get a quarter of what is left
     room = usable_bytes(situation.hardware) - needed_bytes(need, how, quantisation, "group", SMALLEST) - spare
     if any("offload/none" in each.fallback.against for each in situation.learned):
         room //= 2  # memory ran out although all of it should have fit
-    whole = part_bytes(*voice, quantisation)
+    whole = part_bytes(*part, quantisation)
     kept = max(0, min(room, whole)) // MIB * MIB
+    sizes = {"why": moved.because.sentence, "kept": gib(kept), "whole": gib(whole)}
     words = say("offload.kept",
-        "{why} {kept} of {whole} GiB of the weights stay on the card; the others are sent for each row and never copied back.",
-        why=moved.because.sentence, kept=gib(kept), whole=gib(whole))  # fmt: skip
-    made = tuple(replace(each, kept_bytes=kept) if each is voice[1] else each for each in how)
+        "{why} {kept} of {whole} GiB of the weights stay on the card; the others are sent for each row and never copied back.", **sizes)  # fmt: skip
+    if need.kind == "picture":
+        words = say("offload.kept-steps",
+            "{why} {kept} of {whole} GiB of the denoiser stay on the card while a picture is painted; the rest is sent at each step.", **sizes)  # fmt: skip
+    made = tuple(replace(each, kept_bytes=kept) if each is part[1] else each for each in how)
     return made, replace(moved, because=replace(moved.because, sentence=words))
 
 

@@ -25,6 +25,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import Located
 from app.engine.pictures.families import loader, placement
 from app.engine.pictures.families.families import FAMILIES
+from app.engine.pictures.families.kept_layers import keep_layers
 from app.engine.pictures.families.packed_convolutions import is_plain
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import batch, checkpoint, per_request, preview, steps, tiny_vae
@@ -254,7 +255,8 @@ class Painter:
                 checkpoint.save(picture.checkpoint_path, each, picture.fingerprint)
 
         try:
-            with steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher:
+            kept = keep_layers(denoiser, placement.find_precision(self._plan, self._family.denoiser).kept_bytes)
+            with kept, steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher:
                 pictures = [each.index for each in loop.pictures]
                 arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures)
                 generator = generators if len(generators) > 1 else generators[0]

@@ -1,0 +1,54 @@
+"""SDXL on a card of 6 GB: as much of its denoiser stays on the card as fits, which the plan tells and the forecast counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict
+from app.compat.planning.decide import decide
+from app.compat.planning.memory_formulas import GIB, held_bytes, part_bytes, peak_bytes, usable_bytes
+from app.compat.planning.types import Choice
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import describe_need
+
+SDXL = describe_need(BY_ID["sdxl"])
+RTX_2060 = replace(MACHINES["t4"], name="NVIDIA GeForce RTX 2060", memory_bytes=6 * GIB, free_bytes=6 * GIB - (600 << 20), packages=())
+CARDS = {"RTX 2060": RTX_2060, "GTX 1060": MACHINES["gtx-1060"], "GTX 1660": MACHINES["gtx-1660"]}
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_two_thirds_of_sdxls_denoiser_stay_on_a_card_of_6_gb(card: str) -> None:
+    """Of 5.1 GB that were sent at each step 1.5 are left."""
+    hardware = CARDS[card]
+    plan = decide(hardware, SDXL)
+    how, part = plan.of("denoiser"), next(each for each in SDXL.parts if each.role == "denoiser")
+    assert how is not None and plan.offload == "group"
+    whole = part_bytes(part, how, "none")
+    assert whole / 1e9 == pytest.approx(5.13, abs=0.02) and (whole - how.kept_bytes) / 1e9 == pytest.approx(1.53, abs=0.1)
+    assert peak_bytes(SDXL, plan) <= usable_bytes(hardware)
+    why = next(each.sentence for each in plan.because if each.field == "offload")
+    assert why.key == "offload.kept-steps" and "3.4 of 4.8 GiB" in str(why)
+    assert held_bytes(SDXL, plan) == 0, "between pictures nothing stays"
+
+
+def test_what_stays_follows_the_free_memory_and_the_forecast_with_it() -> None:
+    plans = [decide(replace(RTX_2060, free_bytes=int(free * GIB)), SDXL) for free in (5.4, 4.0, 2.0)]
+    kept = [plan.of("denoiser").kept_bytes for plan in plans]  # type: ignore[union-attr]
+    assert kept[0] > kept[1] > kept[2]
+    peaks = [peak_bytes(SDXL, plan) for plan in plans]
+    assert peaks[0] > peaks[1] > peaks[2] and peaks[2] <= 0.85 * 2.0 * GIB
+
+
+def test_after_memory_ran_out_half_as_much_stays() -> None:
+    lesson = Verdict(Subject.fallback("sdxl", "offload"), False, seen=RunFailure("memory", 2, "float16"))
+    before, after = (decide(RTX_2060, SDXL, Choice(offload="group"), seen).of("denoiser") for seen in ({}, {lesson.subject: lesson}))
+    assert before is not None and after is not None and 0 < after.kept_bytes <= before.kept_bytes // 2 + (1 << 20)
+
+
+@pytest.mark.parametrize("machine", ["t4", "rtx-3060", "m3-max-64gb", "cpu"])
+def test_where_all_of_it_fits_nothing_is_kept_apart(machine: str) -> None:
+    how = decide(MACHINES[machine], SDXL).of("denoiser")
+    assert how is not None and how.kept_bytes == 0
