@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import psutil
@@ -17,12 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.attention.seam import read_split_sums, set_split_sums, switch_cudnn
+from app.compat.attention.tile_size import ask_free
 from app.compat.planning.types import HALVES, Convolution, Dtype
 from app.compat.selftest.reference import NARROW, Array, error, make
 
 Measured = tuple[float, float]
 """The largest error, and seconds."""
 Made = Callable[..., Tensor]
+LARGE: Final = (256, 1024, 240_000)
+"""Rows, sum and columns of a product past the size at which an M1 left a band of NaN: (rows + 2 sums) x columns of float32 are more than 2 GiB."""
 TOO_MUCH_BYTES: Final = 512 << 20
 KEPT_TOO_MUCH: Final = 3
 """An allocator may keep some memory; one that keeps every size holds many times what was alive at once."""
@@ -154,6 +157,20 @@ def repeated_linear(dtype: Dtype, device: str) -> Measured:
     given = rows.to(device), weight.to(device)
     first, second = (_compare(right, lambda: F.linear(*given)) for _ in range(2))
     return max(first[0], second[0]), first[1] + second[1]
+
+
+def large_product(dtype: Dtype, device: str) -> Measured:
+    """Test a product of matrices that take 1.2 GB, of which every number is 1. It is asked where twice of that is free."""
+    rows, summed, columns = LARGE
+    like: dict[str, Any] = {"dtype": getattr(torch, dtype), "device": device}
+    right = torch.ones(1, **like)
+    if ask_free(right.device) < 2 * right.element_size() * (rows + summed) * columns:
+        raise MemoryError
+    began_s = time.perf_counter()
+    made = torch.full((rows, summed), 1 / summed, **like) @ right.expand(summed, columns).contiguous()
+    least, most = float(made.amin()), float(made.amax())  # either is NaN if any number is
+    off = max(1 - least, most - 1)
+    return (off if math.isfinite(off) else math.inf), time.perf_counter() - began_s
 
 
 def weight_in_weight(dtype: Dtype, device: str) -> Measured:

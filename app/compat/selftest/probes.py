@@ -119,6 +119,7 @@ SHOWN_BY: Final[dict[str, Shown]] = {
     "mps-stride-zero": (("float32",), operations.expanded_rows),
     "mps-transposed-left": (("float32",), operations.transposed_left),
     "mps-m5-linear": (HALVES, operations.repeated_linear),
+    "mps-large-product": (("float32",), operations.large_product),
     "mps-baddbmm": (("float32",), operations.ignored_addend),
     "mps-leak": (("float32",), operations.repeated_attention),
     "mps-allocator": (("float32",), operations.growing_sizes),

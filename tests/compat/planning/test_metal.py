@@ -25,7 +25,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.metal import metal_path, metal_paths
 from app.compat.planning.types import Choice, Dtype, Need, Path, Plan, Role
 from app.compat.selftest import operations
-from app.compat.selftest.failures import DeviceCall, DeviceFacts, kernel
+from app.compat.selftest.failures import DeviceCall, DeviceFacts, DeviceLimits, kernel
 from app.compat.selftest.simulate import biting
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
@@ -247,6 +247,27 @@ def test_a_processor_answers_every_question_rightly(question: Any) -> None:
     with torch.inference_mode():
         error, elapsed_s = question("float32", "cpu")
     assert error < 1e-3 and 0 < elapsed_s < 5
+
+
+def test_a_band_of_nan_in_a_large_product_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question is as large as the defect; here both are small."""
+    rows, summed, columns = operations.LARGE
+    assert 4 * (rows + 2 * summed) * columns > DeviceLimits().product_bytes
+    monkeypatch.setattr(operations, "LARGE", (8, 32, 64))
+    small = DeviceLimits(product_bytes=4 * (8 + 2 * 32) * 64 - 1)
+    with torch.inference_mode():
+        assert operations.large_product("float32", "cpu")[0] < 1e-6
+        with biting(replace(M1, torch="2.13.0"), limits=small) as bites:
+            assert operations.large_product("float32", "cpu")[0] == math.inf
+        with biting(replace(M1, torch="2.13.0"), limits=replace(small, product_bytes=small.product_bytes + 1)) as spared:
+            assert operations.large_product("float32", "cpu")[0] < 1e-6
+    assert bites.rows == {"mps-large-product": 1} and not spared.rows
+
+
+def test_a_large_product_is_not_asked_for_where_memory_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "ask_free", lambda device: 2 * 4 * 1280 * 240_000 - 1)
+    with pytest.raises(MemoryError):
+        operations.large_product("float32", "cpu")
 
 
 def test_memory_that_keeps_every_size_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
