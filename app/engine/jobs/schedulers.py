@@ -22,6 +22,7 @@ class Scheduler:
 
 SCHEDULERS: Final[dict[str, Scheduler]] = {
     "Euler": Scheduler("EulerDiscreteScheduler", "sigma"),
+    "Euler trailing": Scheduler("EulerDiscreteScheduler", "sigma", {"timestep_spacing": "trailing"}),
     "Euler Karras": Scheduler("EulerDiscreteScheduler", "sigma", {"use_karras_sigmas": True}),
     "Euler a": Scheduler("EulerAncestralDiscreteScheduler", "sigma"),
     "Euler a trailing": Scheduler("EulerAncestralDiscreteScheduler", "sigma", {"timestep_spacing": "trailing"}),

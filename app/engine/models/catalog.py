@@ -48,6 +48,12 @@ _FIXED_VAE: Final = Companion(
 _LCM: Final = Companion(
     "few-steps", Source("latent-consistency/lcm-lora-sdv1-5", ("pytorch_lora_weights.safetensors",), 135 * _MB), "OpenRAIL++"
 )
+_LIGHTNING: Final = Companion(
+    "few-steps", Source("ByteDance/SDXL-Lightning", ("sdxl_lightning_8step_lora.safetensors",), 394 * _MB), "OpenRAIL++"
+)
+_TINY_XL: Final = Companion(
+    "tiny-vae", Source("madebyollin/taesdxl", ("config.json", "diffusion_pytorch_model.safetensors"), 10 * _MB), "MIT"
+)
 _DENOISER: Final = ("transformer/*.safetensors", "transformer/*.index.json")
 
 
@@ -130,6 +136,16 @@ CATALOG: Final[tuple[Model, ...]] = (
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_773 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
         note=say("catalog.sdxl", "Large, detailed pictures. Thousands of LoRAs are available."),
+    ),
+    Model(
+        # The same files as above, which are not fetched twice.
+        "sdxl-lightning", "picture", "sdxl", "SDXL Lightning",
+        parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
+        attention=_UNET_XL, settings=_make_xl_settings(guidance=0.0, steps=8, scheduler="Euler trailing"), plain=_make_xl_settings(),
+        source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_773 * _MB, (*_SAFE, "vae/*.safetensors")),
+        companions=(_FIXED_VAE, _LIGHTNING, _TINY_XL), licence="OpenRAIL++",
+        note=say("catalog.sdxl-lightning",
+            "SDXL with a LoRA for 8 steps without guidance, a sixth of the work, and a tiny decoder. Pictures are a little plainer."),
     ),
     Model(
         "sdxl-turbo", "picture", "sdxl", "SDXL Turbo",
@@ -221,7 +237,7 @@ CONFIGS: Final = {
 BEST: Final = {
     "speech": ("dia-1.6b", "pocket-tts", "phonon-31m", "starter-voice"),
     "picture": (
-        "z-image-turbo", "flux2-klein", "flux1-schnell", "sdxl", "sd35-medium", "ssd-1b", "sdxl-turbo", "pixart-sigma",
+        "z-image-turbo", "flux2-klein", "flux1-schnell", "sdxl", "sd35-medium", "ssd-1b", "sdxl-lightning", "sdxl-turbo", "pixart-sigma",
         "sd15", "starter-painter",
     ),
 }  # fmt: skip

@@ -80,6 +80,15 @@ def test_another_scheduler_leaves_the_few_steps_behind() -> None:
     assert sd15.recommended("Euler").steps == 25
 
 
+def test_lightning_shares_the_files_of_sdxl() -> None:
+    """So that who has one fetches 0.4 GB for the other."""
+    whole, few = catalog.find("sdxl"), catalog.find("sdxl-lightning")
+    assert few.source == whole.source and few.plain == whole.settings and few.parts == whole.parts
+    assert set(whole.companions) < set(few.companions)
+    assert sum(each.source.bytes for each in few.companions if each not in whole.companions) == 404_000_000
+    assert few.recommended(None).steps == few.recommended("Euler trailing").steps == 8 and few.recommended("Euler").steps == 25
+
+
 @pytest.mark.parametrize(("wrong", "near"), [("sdlx", "sdxl"), ("flux", "flux1-schnell"), ("Stable Difusion 1.5", "sd15")])
 def test_unknown_names_get_the_nearest(wrong: str, near: str) -> None:
     with pytest.raises(Trouble) as told:

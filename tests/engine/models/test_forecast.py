@@ -117,6 +117,12 @@ def test_what_a_few_steps_lora_saves(settings: dict[str, Any], left: float) -> N
     assert compare_few_steps(PictureRequest("a", **settings), SDXL) == 1.0
 
 
+@pytest.mark.parametrize(("settings", "left"), [({}, 8 / 50), ({"steps": 4}, 4 / 50), ({"scheduler": "Euler"}, 1.0)])
+def test_what_lightning_saves_of_sdxl(settings: dict[str, Any], left: float) -> None:
+    """It needs no guidance, which doubles each step."""
+    assert compare_few_steps(PictureRequest("a", **settings), catalog.find("sdxl-lightning")) == pytest.approx(left)
+
+
 def test_the_window_tells_what_saves_time() -> None:
     found = Forecast("fits", say("test.fits", "It fits."), None)
     assert "few-steps LoRA saves about 76% of" in fit_html(found, 9.0, 1.0, 0.24, "en")

@@ -53,7 +53,7 @@ def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[st
         quantise.check_quantised(plan, placement.list_modules(pipe), model.parts)
         pipe.set_progress_bar_config(disable=True)
         if FEW_STEPS in companions:
-            add_lora(pipe, companions[FEW_STEPS], FEW_STEPS)
+            add_lora(pipe, find_few_steps(model, companions[FEW_STEPS]), FEW_STEPS)
             pipe.disable_lora()
         placement.place_pipeline(pipe, plan)
     except BaseException as fault:
@@ -217,6 +217,12 @@ def find_kinds(folder: Path, family: Family) -> tuple[dict[str, Any], dict[str, 
             )
         kinds[part] = kind
     return index, kinds
+
+
+def find_few_steps(model: Model, there: Path) -> Path:
+    """Return the LoRA that the model names in a folder, in which other programs may have put others of the same repository."""
+    named = next((each.source.files[0] for each in model.companions if each.name == FEW_STEPS), "")
+    return there / named if named and is_file(there / named) else there
 
 
 def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:

@@ -49,7 +49,7 @@ def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Paint
 def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None) -> Painter:
     """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it."""
     pipeline = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
-    return Painter(pipeline, model, plan, tiny_vae.find(folder))
+    return Painter(pipeline, model, plan, companions.get("tiny-vae") or tiny_vae.find(folder))
 
 
 Tell = Callable[[Event], None]

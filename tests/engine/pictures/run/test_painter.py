@@ -18,6 +18,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
+from app.engine.pictures.families import loader
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run.final_settings import STEPS_FOR_ONE, leave_a_step
@@ -277,6 +278,16 @@ def test_the_few_steps_lora_is_worn_with_lcm_only(folders: dict[str, Path], tmp_
     made = list_parts(list(paints.run(PictureRequest("a", width=64, height=64, seed=1), Control(), None, tmp_path / "auto")))[0]
     restored = picture_settings.read(Path(made.path)).request
     assert (restored.steps, restored.guidance, restored.scheduler) == (6, 1.5, "LCM")
+
+
+def test_of_several_loras_in_a_repository_the_one_that_the_model_names_is_taken(tmp_path: Path) -> None:
+    """Other programs put theirs into the same folder."""
+    model, named = catalog.find("sdxl-lightning"), tmp_path / "sdxl_lightning_8step_lora.safetensors"
+    (tmp_path / "sdxl_lightning_2step_lora.safetensors").touch()
+    assert loader.find_few_steps(model, tmp_path) == tmp_path
+    named.touch()
+    assert loader.find_few_steps(model, tmp_path) == named
+    assert loader.find_few_steps(catalog.find("sdxl"), tmp_path) == tmp_path
 
 
 def test_upscaling_keeps_the_settings_that_were_painted(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -41,6 +41,15 @@ def paint(paints: picture_painter.Painter, job: Path, quicker: str) -> list[Even
     return list(paints.run(PictureRequest("a red ball", **SMALL, quicker=quicker), Control(), None, job))  # type: ignore[arg-type]
 
 
+def test_one_that_came_with_the_model_is_taken(folders: dict[str, Path], tmp_path: Path) -> None:
+    """From its own repository; else the one in the model's folder."""
+    model = catalog.find(str(folders["sd15"]))
+    companions = {"tiny-vae": tmp_path / "taesdxl"}
+    for given, folder in ((companions, companions["tiny-vae"]), ({}, None)):
+        paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), given)
+        assert (paints._tiny_vae.folder if paints._tiny_vae else None) == folder
+
+
 @pytest.mark.parametrize(("family", "channels"), [("sd15", 4), ("sd3", 16)])
 def test_it_decodes_when_quicker_is_much(
     family: str, channels: int, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor], monkeypatch: pytest.MonkeyPatch
