@@ -26,7 +26,7 @@ WORDS: Final = {
     "--seed --speed --subtitles --temperature --top-p --transcript --voice -f -o",
     "paint": "--anew --batch --chunk --dtype --file --gqa --guidance --home --image --json --kernels --lora --mask --model --negative --offload "
     "--output --pretend --quantised --quicker --scheduler --seed --size --steps --strength --upscale -f -o",
-    "models": "list get remove where size --home --json --pretend",
+    "models": "list get remove where size found --home --json --pretend",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
     "lend": "--fetch-models --home --pretend",
     "machines": "list add remove --home --pretend",

@@ -1,4 +1,4 @@
-"""hearth models list | get | remove | where | size"""
+"""hearth models list | get | remove | where | size | found"""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from app.engine.models.catalog import BY_ID
 from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.downloads import Downloads, Status
 from app.engine.models.fit import FITS, Offer, make_offer
+from app.engine.models.found import Finder
 from app.engine.models.model import Model
 from app.engine.models.planned import Setup
 
@@ -30,7 +31,7 @@ POLL_S = 0.3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
-    parser.add_argument("model", nargs="*", help="names from the list")
+    parser.add_argument("model", nargs="*", help="names from the list; with found, words to search for")
     parser.add_argument("--json", action="store_true", help="print lines of JSON")
     add_common_options(parser)
 
@@ -42,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return FAILED
-    models = [catalog.find(name) for name in args.model]
+    models = [] if args.action == "found" else [catalog.find(name) for name in args.model]
     return ACTIONS[args.action](paths.home(args.home).create(), models, args)
 
 
@@ -79,6 +80,30 @@ def print_sizes(home: Home, models: list[Model], args: argparse.Namespace) -> in
     for model in models or BY_ID.values():
         if size := on_disk.measure_bytes(home, model):
             print(f"{format_size(size):>9}  {clean_words(model.id)}")
+    return FINISHED
+
+
+def print_found(home: Home, models: list[Model], args: argparse.Namespace) -> int:
+    """List the models of other programs on this computer, with what their headers say."""
+    finder = Finder((BY_ID, catalog.CONFIGS))
+    finder.look_now()
+    for kept in finder.kept:
+        if not args.json:
+            print(clean_words(f"{kept.words}  {kept.root}"))
+        for file in kept.search(" ".join(args.model)):
+            facts, trouble = finder.word(file)
+            if args.json:
+                values = {"tool": kept.tool, "path": str(file.path), "title": file.title, "bytes": file.bytes, "usable": trouble is None}
+                print(json.dumps(values | {"facts": [str(each) for each in facts], "because": str(trouble or "")}))
+            else:
+                size = [format_size(file.bytes)] if file.bytes > 1 else []
+                print(clean_words(f"  {file.path}\n      " + ", ".join([*map(str, facts), *size, *([str(trouble)] if trouble else [])])))
+    if not finder.kept and not args.json:
+        print(
+            say(
+                "models.none-found", "No other picture program was found in its usual place. A model can be named by its path: --model PATH"
+            )
+        )
     return FINISHED
 
 
@@ -167,4 +192,5 @@ ACTIONS: Final[dict[str, Callable[[Home, list[Model], argparse.Namespace], int]]
     "remove": remove_models,
     "where": print_folders,
     "size": print_sizes,
+    "found": print_found,
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from app.engine.models.other_tools import Places, find_tools
 from app.ui.state.desk import Desk
+from tests.engine.models.test_found import SD15, write
 from tests.support.both_servers import served
 from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, open_page, shut_out
@@ -67,3 +70,41 @@ def test_what_is_wrong_with_a_path_stands_beside_it(page: Page) -> None:
     expect(told).to_be_in_viewport()
     expect(path).to_be_in_viewport()
     assert not shut_out(page)
+
+
+@pytest.fixture
+def comfy(tmp_path: Path, opened: tuple[Desk, str]) -> Path:
+    models = tmp_path / "ComfyUI/models"
+    for name in ("alpha", "beta"):
+        write(models / f"checkpoints/{name}.safetensors", SD15)
+    write(models / "diffusion_models/packed.safetensors", {"layers.0.adaLN_modulation.0.weight": (1, 1), "x.comfy_quant": (1,)})
+    write(models / "loras/ink.safetensors", SD15)
+    (models / "checkpoints/old.ckpt").write_bytes(b"PK")
+    opened[0].models.finder.find = lambda: find_tools(Places((("ComfyUI", tmp_path / "ComfyUI"),)))
+    return models
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_models_of_another_program_are_used_from_where_they_are(page: Page, opened: tuple[Desk, str], comfy: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    go(page, "models")
+    found = page.locator("#h-models .h-found")
+    expect(found).to_contain_text("changes nothing there")
+    assert not opened[0].models.finder.looked, "nobody asked yet"
+    found.get_by_role("button", name="Look on this computer").click()
+    found.get_by_role("button", name="ComfyUI (4 models, 1 LoRA)").click()
+    files = found.locator(".h-found-file")
+    expect(files).to_have_count(4)
+    expect(files.nth(0)).to_contain_text("Stable Diffusion 1.5, float16")
+    expect(files.nth(1)).to_contain_text("the same file as")
+    expect(files.nth(2)).to_contain_text("so Hearth leaves it closed")
+    expect(files.nth(3)).to_contain_text("packed as ComfyUI's own 8 or 4 bits")
+    expect(files.get_by_role("button")).to_have_count(2)
+    assert not shut_out(page)
+    found.get_by_role("searchbox").fill("alp")
+    expect(files).to_have_count(1)
+    files.get_by_role("button", name="Use: alpha").click()
+    expect(page.locator(".h-model-card", has_text="alpha")).to_have_count(1)
+    assert opened[0].settings.get("models") == [str(comfy / "checkpoints/alpha.safetensors")]
+    files.get_by_role("button", name="Remove from list: alpha").click()
+    expect(page.locator(".h-model-card", has_text="alpha")).to_have_count(0)

@@ -14,6 +14,7 @@ import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
 from app.engine.models.catalog import BY_ID
+from tests.engine.models.test_found import SD15, write
 from tests.support.hub import Fault, Hub, cached, etag, serving
 from tests.support.places import TOP
 
@@ -52,6 +53,23 @@ def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["models", "get", "--home", str(tmp_path)]) == 1
     assert main(["models", "get", "starter-voice", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE
+
+
+def test_found_lists_other_programs_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("HF_HOME", "HF_HUB_CACHE", "INVOKEAI_ROOT", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["models", "found", "--home", str(tmp_path / "hearth")]) == 0
+    assert "by its path: --model PATH" in capsys.readouterr().out
+    file = write(tmp_path / "ComfyUI/models/checkpoints/nice.safetensors", SD15)
+    (file.parent / "old.ckpt").write_bytes(b"PK")
+    assert main(["models", "found", "--home", str(tmp_path / "hearth")]) == 0
+    told = capsys.readouterr().out
+    assert "ComfyUI (2 models, 0 LoRAs)" in told and f"{file}\n      Stable Diffusion 1.5, float16, 0.0 MB" in told and "A pickle" in told
+    assert main(["models", "found", "nice", "--json", "--home", str(tmp_path / "hearth")]) == 0
+    (row,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (row["path"], row["usable"], row["because"]) == (str(file), True, "")
 
 
 @pytest.mark.slow

@@ -12,8 +12,10 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import Role
 from app.engine.models import safetensors
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
+from app.engine.models.file_facts import TITLES, WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model
+from app.engine.models.other_tools import find_snapshot
 from app.engine.models.voice_families import FAMILIES as VOICES
 
 FAMILY_OF_CLASS: Final[dict[str, Family]] = {
@@ -50,7 +52,8 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", 
 
 
 def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
-    """Describe a local model as a row like the catalog's."""
+    """Describe a local model as a row like the catalog's; of a repository in the hub's cache, its newest revision."""
+    path = find_snapshot(path) or path
     try:
         return _detect_folder(path, catalog) if path.is_dir() else _detect_file(path, catalog, configs)
     except (OSError, KeyError, IndexError, TypeError, AttributeError, ValueError, ZeroDivisionError) as fault:
@@ -66,53 +69,61 @@ def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
 
 def name_path(path: Path) -> str:
     """Return the title of a local model; nothing is read for it."""
-    return path.stem if path.suffix == ".safetensors" else path.name
+    if path.parent.name == "snapshots":
+        return path.parent.parent.name.rpartition("--")[2]
+    return path.stem if path.suffix in (".safetensors", ".gguf") else path.name
 
 
 def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
-    family = detect_family(path)
+    facts = read_facts(path)
+    _require_usable(path, facts)
+    if facts.what != "model" or facts.family not in configs:
+        raise _refuse_unknown(path)
+    family = facts.family
     like = catalog[_LIKE[family]]
     # The catalog row's VAE may be a repaired one from elsewhere; here it is the file's.
     parts = tuple(replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts)
     return replace(
         like, id=str(path), title=name_path(path), path=str(path), source=None, single_file=True, plain=None, note=None,
         parts=parts, settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False, needs=ConfigNeeds(),
+        precision=facts.precision,
     )  # fmt: skip
 
 
-def detect_family(path: Path) -> Family:
-    """Return the family of a single-file checkpoint with all parts; raise a Trouble that names anything else."""
-    names = safetensors.read_header(path)
-    cross = names.get("model.diffusion_model.input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight")
-    first = names.get("model.diffusion_model.input_blocks.0.0.weight")
-    if first is not None and len(first.shape) == 4 and first.shape[1] == 4:
-        if "conditioner.embedders.0.transformer.text_model.embeddings.position_embedding.weight" in names:
-            return "sdxl"
-        if cross is not None and cross.shape[-1] == 768:
-            return "sd15"
-    for what, marks in _OTHERS.items():
-        if any(mark in name for name in names for mark in marks):
-            raise Trouble(
-                say(
-                    "detect.not-whole",
-                    "{path} contains {what}, not a complete model. Use a single file of SD 1.5 or SDXL, or a diffusers folder.",
-                    path=str(path),
-                    what=what,
-                )
+def _require_usable(path: Path, facts: FileFacts) -> None:
+    """Refuse a file by what it is, with what to get instead."""
+    if facts.packing:
+        raise Trouble(
+            say(
+                "detect.packed",
+                "The weights in {path} are packed as {packing}, which Hearth does not read. "
+                "Get the same model in float16, bfloat16, plain fp8 or GGUF.",
+                path=str(path),
+                packing=facts.packing,
             )
-    raise _refuse_unknown(path)
-
-
-_OTHERS: Final = {
-    "a LoRA": ("lora_down.", "lora_A.", ".lora.down", "hada_w1"),
-    "a FLUX denoiser": ("double_blocks.0.img_attn.norm.key_norm.scale",),
-    "a Stable Diffusion 3 denoiser": ("joint_blocks.0.context_block.adaLN_modulation.1.bias",),
-    "a Z-Image denoiser": ("layers.0.adaLN_modulation.0.weight",),
-    "a ControlNet": ("control_model.", "controlnet_cond_embedding"),
-    "a Stable Diffusion 2 or inpainting model": ("model.diffusion_model.input_blocks.0.0.weight",),
-    "a decoder (VAE)": ("decoder.conv_in.weight",),
-}
-"""Other kinds of .safetensors, by fragments of their tensor names; the first match is reported."""
+        )
+    if facts.other and facts.what in ("model", "denoiser"):
+        raise Trouble(
+            say(
+                "detect.other-family",
+                "{path} is {other}, a family that Hearth does not have. It can use {families}.",
+                path=str(path),
+                other=facts.other,
+                families=tuple(TITLES.values()),
+            )
+        )
+    if facts.what == "other":
+        raise _refuse_unknown(path)
+    if facts.what != "model":
+        what = facts.other if facts.what in ("lora", "encoder") and facts.other else WHAT[facts.what]
+        raise Trouble(
+            say(
+                "detect.not-whole",
+                "{path} contains {what}, not a complete model. Use a single file of SD 1.5 or SDXL, or a diffusers folder.",
+                path=str(path),
+                what=f"{what} {TITLES[facts.family]}" if facts.family else what,
+            )
+        )
 
 
 def _refuse_unknown(path: Path) -> Trouble:

@@ -15,7 +15,7 @@ from app.base.regular_file import open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.models.config_facts import Fact, StrangeFactError, judge_fact, refuse_fact
-from app.engine.models.safetensors import AXES_MOST
+from app.engine.models.safetensors import AXES_MOST, Entry
 
 HEADER_MOST: Final = 16 << 20
 VALUES_MOST: Final = 20_000
@@ -34,6 +34,11 @@ BLOCKS: Final[dict[int, tuple[int, int]]] = {
     34: (256, 54), 35: (256, 66), 39: (32, 17), 40: (64, 36), 41: (128, 18),
 }  # fmt: skip
 """Values of a block and their bytes, by the number of a tensor's type."""
+TYPES: Final = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K",
+    15: "Q8_K", 20: "IQ4_NL", 23: "IQ4_XS", 30: "BF16",
+}  # fmt: skip
+"""The usual ones, by name."""
 _TEXT: Final = 8
 _LIST: Final = 9
 _WHOLE: Final = 4
@@ -43,11 +48,11 @@ _PLAIN: Final = {0: 1, 1: 1, 2: 2, 3: 2, _WHOLE: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11:
 _USUAL_ALIGNMENT: Final = 32
 
 
-def judge_gguf(path: Path) -> None:
-    """Raise a Trouble that names the file and the number, for the first that no such file has."""
+def read_gguf(path: Path) -> dict[str, Entry]:
+    """Return the names, types and shapes in a .gguf file; raise a Trouble that names the file and the number, for the first that no such file has."""
     with open_regular(path) as file:
         try:
-            _Header(file).judge()
+            return _Header(file).judge()
         except StrangeFactError as strange:
             raise refuse_fact(path.parent, path.name, strange.field, strange.value, cure="models") from strange
         except struct.error as fault:
@@ -67,7 +72,7 @@ class _Header:
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._at, self._listed, self._order = file, 0, 0, "<"
 
-    def judge(self) -> None:
+    def judge(self) -> dict[str, Entry]:
         if self._read(4) != b"GGUF":
             raise struct.error
         version = self._read(4)
@@ -82,12 +87,12 @@ class _Header:
                 alignment = self._judged("I", "alignment")
             else:
                 self._skip(kind)
-        self._judge_tensors(tensors, alignment)
+        return self._judge_tensors(tensors, alignment)
 
-    def _judge_tensors(self, count: int, alignment: int) -> None:
-        spans, names = [], set()
+    def _judge_tensors(self, count: int, alignment: int) -> dict[str, Entry]:
+        spans, entries = [], dict[str, Entry]()
         for _ in range(count):
-            names.add(self._text("length of a name"))
+            name = self._text("length of a name").decode("utf-8", "replace")
             axes = [self._judged("Q", "length of an axis") for _ in range(self._judged("I", "number of axes"))]
             kind, begin = self._number("I"), self._number("Q")
             if kind not in BLOCKS:
@@ -95,6 +100,7 @@ class _Header:
             values, size_bytes = BLOCKS[kind]
             if math.prod(axes[:1]) % values:
                 raise StrangeFactError("length of an axis", axes[0])
+            entries[name] = Entry(TYPES.get(kind, f"type {kind}"), tuple(reversed(axes)))
             spans.append((begin, begin + math.prod(axes) // values * size_bytes))
         data_bytes = os.fstat(self._file.fileno()).st_size - -(-self._at // alignment) * alignment
         spans.sort()
@@ -103,8 +109,9 @@ class _Header:
         for (_, end), (begin, _) in pairwise(spans):
             if begin < end:  # on top of each other
                 raise StrangeFactError("beginning of a tensor", begin)
-        if len(names) < count:
+        if len(entries) < count:
             raise StrangeFactError("number of tensors", count)
+        return entries
 
     def _skip(self, kind: int) -> None:
         """Pass over a setting: no number of it decides what is read next."""

@@ -28,7 +28,9 @@ WAIT_S: Final = 4.0
 """How long somebody waits for a path that is looked at. After that nobody does, until its disk has answered."""
 THREADS_MOST: Final = 64
 """Looks that may hang at once. None can be ended: not even a signal reaches a thread that waits for a dead disk."""
-KEPT_MOST: Final = 256
+AT_ONCE: Final = 32
+"""Looks begun together; the next begin when these have answered, or nobody waits any longer."""
+KEPT_MOST: Final = 2048
 FILES_MOST: Final = 20_000
 """Of a model; what lies beyond is not counted."""
 
@@ -95,8 +97,11 @@ def look(wanted: str, catalog: _Catalog, wait_s: float = WAIT_S) -> Seen:
 
 def look_at_all(wanted: Iterable[str], catalog: _Catalog, wait_s: float = WAIT_S) -> dict[str, Seen]:
     """Look at several paths at once; all together take no longer than one."""
-    looks, until_s = {each: _begin(each, catalog) for each in wanted}, time.monotonic() + wait_s
-    return {each: _wait(each, running, until_s) for each, running in looks.items()}
+    until_s, found, left = time.monotonic() + wait_s, dict[str, Seen](), iter(dict.fromkeys(wanted))
+    while some := tuple(islice(left, AT_ONCE)):
+        looks = {each: _begin(each, catalog) for each in some}
+        found |= {each: _wait(each, running, until_s) for each, running in looks.items()}
+    return found
 
 
 def _begin(wanted: str, catalog: _Catalog) -> _Look | None:

@@ -116,6 +116,8 @@ class Model:
     note: Sentence | None = None
     cache_bytes: int = 0
     single_file: bool = False
+    precision: str = ""
+    """In which a single file's weights are, for people; its plan is made as for any."""
     needs: ConfigNeeds | None = None
     """Of a local model; the catalog's are read where they lie."""
 

@@ -100,6 +100,7 @@ ROUTES: Final = (
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/downloads"),
     Address("hearth/offer", fields=("model",)),
+    Address("hearth/found", fields=("root", "words")),
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
     Address("hearth/machines/{act}", "POST", ("id", "code")),
@@ -117,7 +118,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/book/{act}": ("tick", "script", "close"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
-    "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "where", "creations", "free", "token", "token-away"),
+    "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "look", "where", "creations", "free", "token", "token-away"),
     "hearth/machines/{act}": (
         "use",
         "use-not",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from app.base import notices
@@ -11,7 +11,8 @@ from app.base.trouble import Trouble
 from app.engine.jobs.request import KindName
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
-from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.catalog import BY_ID, CATALOG, CONFIGS
+from app.engine.models.found import Finder
 from app.engine.models.local_models import Seen
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate, read_voice_limits
@@ -33,6 +34,7 @@ class ModelsDesk:
 
     keeper: Keeper
     settings: Settings
+    finder: Finder = field(default_factory=lambda: Finder((BY_ID, CONFIGS)))
 
     def list_all(self) -> list[Model]:
         """List the catalog's models, recognisers and those that the owner added."""

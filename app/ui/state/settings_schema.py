@@ -89,6 +89,8 @@ class SettingsValues(TypedDict, total=False):
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
     """The guests' limits: `guest_limits.SAVED`."""
     models: list[Words]
+    finds: bool
+    """Models of other programs may be looked for."""
     machines: MachinesValues
     """`other_machines.SAVED`."""
     speak: SpeakValues

@@ -24,6 +24,7 @@ from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.state.models_desk import explain_missing
+from app.ui.tabs import found
 from app.ui.tabs.file_manager import reveal
 
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
@@ -50,6 +51,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/downloads", show_downloads),
         owner_route(desk, "/hearth/offer", show_offer, schema=OfferAsked),
         owner_route(desk, "/hearth/models/{act}", act, ["POST"], ActAsked),
+        *found.routes(desk),
     ]
 
 
@@ -118,7 +120,8 @@ def reveal_creations(desk: Desk, _: str) -> None:
 
 
 ACTIONS: dict[str, Callable[[Desk, str], None]] = {
-    "get": start_download, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": reveal_model,
+    "get": start_download, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget,
+    "look": lambda desk, _: found.look(desk), "where": reveal_model,
     "creations": reveal_creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_child.store_token(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip

@@ -14,9 +14,9 @@ import pytest
 
 from app.base.trouble import Trouble
 from app.engine.models import gguf_header
-from app.engine.models.gguf_header import judge_gguf
+from app.engine.models.gguf_header import read_gguf
 from app.engine.models.lora_header import SETTINGS, judge_lora
-from app.engine.models.safetensors import read_header
+from app.engine.models.safetensors import Entry, read_header
 
 SECONDS, BYTES = 0.1, 4 << 20
 
@@ -86,14 +86,14 @@ def test_a_gguf_header_that_lies_is_refused_by_its_number(what: str, tmp_path: P
     content, number = HOSTILE[what]
     path = tmp_path / "denoiser.gguf"
     path.write_bytes(content)
-    assert f" {number}" in refused(judge_gguf, path)
+    assert f" {number}" in refused(read_gguf, path)
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"<html>", gguf(tensor())[:40]])
 def test_what_is_no_gguf_is_told(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "denoiser.gguf"
     path.write_bytes(content)
-    assert "not a valid .gguf file" in refused(judge_gguf, path)
+    assert "not a valid .gguf file" in refused(read_gguf, path)
 
 
 def test_a_header_of_many_texts_is_not_read_to_its_end(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_header_of_many_texts_is_not_read_to_its_end(tmp_path: Path) -> None:
             file.write(text(b"k") + struct.pack("<IQ", 8, 1 << 20))
             file.seek(1 << 20, 1)
         file.truncate()
-    assert "length of its header" in refused(judge_gguf, path)
+    assert "length of its header" in refused(read_gguf, path)
 
 
 def test_what_the_library_writes_is_taken(tmp_path: Path) -> None:
@@ -126,10 +126,10 @@ def test_what_the_library_writes_is_taken(tmp_path: Path) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    judge_gguf(path)
+    assert read_gguf(path) == {"x": Entry("F32", (8, 64)), "y": Entry("Q4_0", (4, 256))}
     assert len(gguf_library.GGUFReader(path).tensors) == 2
     path.write_bytes(path.read_bytes()[:-200])
-    assert "end of a tensor" in refused(judge_gguf, path)
+    assert "end of a tensor" in refused(read_gguf, path)
 
 
 def test_the_blocks_are_the_librarys() -> None:

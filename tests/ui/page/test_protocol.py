@@ -229,7 +229,8 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert all(f'"{each}"' in PYTHON["app/ui/tabs/book.py"] for each in book - {"tick"}), "else it ticks"
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
-        ("cures.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine, ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared,
+        ("cures.js", "found.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine,
+        ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared,
         ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("book.js",): book,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
@@ -237,6 +238,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert used == {
         "book.js",
         "cures.js",
+        "found.js",
         "leave.js",
         "listen.js",
         "machines.js",

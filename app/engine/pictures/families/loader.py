@@ -24,7 +24,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart, Plan
 from app.engine.models import model_folder, safetensors
-from app.engine.models.gguf_header import judge_gguf
+from app.engine.models.gguf_header import read_gguf
 from app.engine.models.loading import from_pretrained, quantise, weights_complete
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.lora_header import judge_lora
@@ -168,7 +168,7 @@ class _PipelineLoader:
 
     def _load_gguf(self, companion: Path, kind: Any) -> Any:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
-        judge_gguf(file)
+        read_gguf(file)
         compute = getattr(torch, placement.find_precision(self.plan, self.family.denoiser).compute)
         model_folder.require_inside(self.folder / self.family.denoiser / "config.json", self.folder)
         with weights_complete.explain_missing(file):

@@ -1,5 +1,6 @@
 // Models: one card each; poll downloads once a second while the tab is open.
 import { el, list, makeButton, text } from "./elements.js";
+import { drawFound } from "./found.js";
 import { area, ask, post } from "./hearth.js";
 import { copyReport } from "./machine.js";
 import { sure } from "./sure.js";
@@ -58,6 +59,7 @@ function say(words, form) {
 async function refresh() {
   page = await ask("hearth/models");
   draw();
+  await drawFound(document.querySelector("#h-models .h-found"), act);
 }
 async function look() {
   const before = [...moves.values()].filter(({ state }) => state === "done").length;
@@ -67,7 +69,7 @@ async function look() {
 }
 
 function frame(element) {
-  element.innerHTML = `<h2 class="h-heard"></h2><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><ul class="h-models"></ul>
+  element.innerHTML = `<h2 class="h-heard"></h2><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><section class="h-card h-found"></section><ul class="h-models"></ul>
     <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><ul class="h-list"></ul></form>
     <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-has" role="status"></p></form></div>`;
   text(element.querySelector("h2"), t("tab.models", "Models"));
