@@ -230,8 +230,14 @@ BY_ID: Final = {model.id: model for model in (*CATALOG, *RECOGNISERS)}
 CONFIGS: Final = {
     "sd15": Companion("configs", Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _CONFIGS, 2 * _MB, _SAFE)),
     "sdxl": Companion("configs", Source("stabilityai/stable-diffusion-xl-base-1.0", _CONFIGS, 4 * _MB, _SAFE)),
+    "sd3": Companion(
+        "configs", Source("stabilityai/stable-diffusion-3.5-medium", _CONFIGS, 6 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*"))
+    ),
+    "flux": Companion("configs", Source("black-forest-labs/FLUX.1-schnell", _CONFIGS, 5 * _MB, _SAFE)),
+    "flux2-klein": Companion("configs", Source("black-forest-labs/FLUX.2-klein-4B", _CONFIGS, 16 * _MB, _SAFE)),
+    "z-image": Companion("configs", Source("Tongyi-MAI/Z-Image-Turbo", _CONFIGS, 16 * _MB, _SAFE)),
 }
-"""A single file holds weights only; its configs and tokenizer come from its base model, a few megabytes."""
+"""A single file holds weights only; its configs and tokenizer come from its base model, a few megabytes, and so do parts that it lacks."""
 
 
 BEST: Final = {

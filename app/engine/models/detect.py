@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.planning.types import Role
 from app.engine.models import safetensors
+from app.engine.models.beside import find_beside
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
 from app.engine.models.file_facts import TITLES, WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
-from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model
+from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model, ModelSettings
 from app.engine.models.other_tools import find_snapshot
 from app.engine.models.voice_families import FAMILIES as VOICES
 
@@ -77,17 +78,94 @@ def name_path(path: Path) -> str:
 def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     facts = read_facts(path)
     _require_usable(path, facts)
-    if facts.what != "model" or facts.family not in configs:
+    if not facts.family:
         raise _refuse_unknown(path)
-    family = facts.family
+    family, beside = facts.family, find_beside(path, facts)
+    lacks = [each for each in facts.lacks if each not in beside]
     like = catalog[_LIKE[family]]
     # The catalog row's VAE may be a repaired one from elsewhere; here it is the file's.
     parts = tuple(replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts)
+    parts = tuple(
+        replace(part, parameters=facts.parameters, linear=facts.linear, gguf_bytes=path.stat().st_size if facts.gguf else None)
+        if part.role == "denoiser"
+        else part
+        for part in parts
+    )
+    settings, scheduler, note = _read_settings_of_file(facts, like)
     return replace(
-        like, id=str(path), title=name_path(path), path=str(path), source=None, single_file=True, plain=None, note=None,
-        parts=parts, settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False, needs=ConfigNeeds(),
-        precision=facts.precision,
+        like, id=str(path), title=name_path(path), path=str(path), source=None, single_file=True, plain=None, note=note,
+        parts=parts, settings=settings, companions=(_ask_for(configs[family], like, lacks),), licence="", gated=False, needs=ConfigNeeds(),
+        attention=replace(like.attention, text_tokens=GUIDED_TOKENS) if family == "flux" and facts.guided else like.attention,
+        precision=facts.precision, gguf=facts.gguf, beside=tuple((part, str(file)) for part, file in beside.items()), scheduler=scheduler,
     )  # fmt: skip
+
+
+def _ask_for(base: Companion, like: Model, lacks: Collection[str]) -> Companion:
+    """Ask of a file's base model for the weights that the file lacks beside its settings."""
+    if not lacks:
+        return base
+    half = ".fp16" if like.family in ("sd15", "sdxl") else ""
+    wanted = tuple(f"{part}/*{half}.safetensors" for part in lacks)
+    rest = tuple(f"{part.name}/*.safetensors" for part in like.parts if part.name not in lacks)
+    size_bytes = sum(part.parameters * 2 for part in like.parts if part.name in lacks)
+    source = replace(
+        base.source, files=(*base.source.files, *wanted), leave=(*base.source.leave, *rest), bytes=base.source.bytes + size_bytes
+    )
+    return replace(base, source=source)
+
+
+def _read_settings_of_folder(path: Path, index: Mapping[str, Any], family: Family, settings: ModelSettings) -> tuple[ModelSettings, bool]:
+    """Return what a folder's own configs recommend, and whether it is a FLUX that takes guidance as a number."""
+    if family == "flux" and read_settings(path, "transformer/config.json").get("guidance_embeds"):
+        return replace(settings, steps=28, guidance=3.5), True
+    if family == "flux2-klein" and index.get("is_distilled") is False:
+        return _set_whole_steps(family, settings), False
+    if family == "sdxl" and (path / "scheduler").is_dir():
+        spacing = read_settings(path, "scheduler/scheduler_config.json").get("timestep_spacing")
+        predicts = read_settings(path, "scheduler/scheduler_config.json").get("prediction_type")
+        if spacing == "trailing" and predicts != "v_prediction":  # as Turbo and Lightning are published, and nothing else
+            return replace(settings, steps=4, guidance=0.0, scheduler=""), False
+    return settings, False
+
+
+def _read_settings_of_file(
+    facts: FileFacts, like: Model
+) -> tuple[ModelSettings, tuple[tuple[str, str | float | bool], ...], Sentence | None]:
+    """Return what a file's own markers recommend, what they say of its scheduler, and a note where its name alone says it."""
+    settings = like.plain or like.settings
+    if facts.family == "flux" and facts.guided:
+        return replace(settings, steps=28, guidance=3.5), GUIDED_SCHEDULER, None
+    if facts.family in WHOLE_STEPS:
+        if facts.whole_steps:
+            return _set_whole_steps(facts.family, settings), (), None
+        unknown = facts.family == "z-image" and not facts.few_steps
+        note = say("detect.steps-unknown", "The file does not say whether it needs few steps; those of {title} are set.", title=like.title)
+        return settings, (), note if unknown else None
+    if facts.family not in ("sd15", "sdxl"):
+        return settings, (), None
+    scheduler: tuple[tuple[str, str | float | bool], ...] = ()
+    if facts.prediction == "v":
+        scheduler = (("prediction_type", "v_prediction"),)
+        if facts.zero_snr:
+            scheduler += (("rescale_betas_zero_snr", True), ("timestep_spacing", "trailing"))
+        settings = replace(settings, scheduler="Euler")
+    if not facts.few_steps:
+        return settings, scheduler, None
+    note = say("detect.few-steps", "Its name says that it needs few steps, so 8 steps with little guidance are set.")
+    return replace(settings, steps=8, guidance=1.5, scheduler="Euler a trailing"), scheduler, note
+
+
+GUIDED_SCHEDULER: Final = (("use_dynamic_shifting", True), ("shift", 3.0), ("base_shift", 0.5), ("max_shift", 1.15))
+"""Of FLUX.1 dev; schnell's, whose settings a file gets, do without."""
+GUIDED_TOKENS: Final = 512
+"""Of text, in FLUX.1 dev."""
+WHOLE_STEPS: Final[Mapping[str, tuple[int, float]]] = {"flux2-klein": (50, 4.0), "z-image": (50, 4.0)}
+"""Steps and guidance of a family's models that were not distilled to a few steps."""
+
+
+def _set_whole_steps(family: str, settings: ModelSettings) -> ModelSettings:
+    steps, guidance = WHOLE_STEPS[family]
+    return replace(settings, steps=steps, guidance=guidance)
 
 
 def _require_usable(path: Path, facts: FileFacts) -> None:
@@ -114,14 +192,14 @@ def _require_usable(path: Path, facts: FileFacts) -> None:
         )
     if facts.what == "other":
         raise _refuse_unknown(path)
-    if facts.what != "model":
+    if facts.what not in ("model", "denoiser"):
         what = facts.other if facts.what in ("lora", "encoder") and facts.other else WHAT[facts.what]
         raise Trouble(
             say(
                 "detect.not-whole",
-                "{path} contains {what}, not a complete model. Use a single file of SD 1.5 or SDXL, or a diffusers folder.",
+                "{path} contains {what}, not a model that paints. Choose the file of a model, or a diffusers folder.",
                 path=str(path),
-                what=f"{what} {TITLES[facts.family]}" if facts.family else what,
+                what=what,
             )
         )
 
@@ -130,7 +208,7 @@ def _refuse_unknown(path: Path) -> Trouble:
     return Trouble(
         say(
             "detect.unknown",
-            "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or SD 1.5 or SDXL as a single file.",
+            "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or a single file of one that paints.",
             path=str(path),
             families=tuple(sorted(set(FAMILY_OF_CLASS.values()) | VOICES.keys())),
         )
@@ -148,6 +226,14 @@ def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
         found: Model = voice.facts.describe(path, catalog)
         return replace(
             found, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), note=None, needs=read_config_needs(path)
+        )
+    if (path / "config.json").is_file() and {"model", "data"} <= read_settings(path, "config.json").keys():
+        raise Trouble(
+            say(
+                "detect.first-dia",
+                "{path} has the first layout of Dia, which Hearth does not read. Download Dia 1.6B on the Models tab; it is nari-labs/Dia-1.6B-0626.",
+                path=str(path),
+            )
         )
     raise _refuse_unknown(path)
 
@@ -174,9 +260,11 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
             found = safetensors.describe_part(name, _ROLES[name], path / name, _is_safe_in_half(name, family))
             parts.append(replace(found, scales=family == "z-image" and name == "transformer"))
     like = catalog[_LIKE[family]]
-    recommended = like.plain or like.settings
+    recommended, guided = _read_settings_of_folder(path, index, family, like.plain or like.settings)
     scale = _read_scale(path)
     attention, width = _read_attention(path, like.attention, recommended.width, scale)
+    if guided:
+        attention = replace(attention, text_tokens=GUIDED_TOKENS)
     sizes = recommended.sizes if (width, width) in recommended.sizes else ((width, width),)
     # A coarser decoder than its family's needs sizes in larger multiples; pipelines never take multiples below 8.
 

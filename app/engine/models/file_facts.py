@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -64,6 +64,8 @@ _PRECISIONS: Final = {
 }
 _FEW_STEPS: Final = re.compile(r"turbo|lightning|hyper|lcm|dmd2?|distill|schnell", re.IGNORECASE)
 
+_WHOLE_STEPS: Final = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
@@ -74,9 +76,16 @@ class FileFacts:
     precision: str = ""
     packing: str = ""
     """How weights are packed, if no loader of single files takes that apart."""
-    holds: tuple[str, ...] = ()
-    """Parts beside the denoiser: vae, and encoders by the names of the family's pipeline."""
     gguf: bool = False
+    prefix: str = ""
+    """Begins the names of the denoiser's tensors."""
+    holds: Mapping[str, str] = field(default_factory=dict)
+    """Parts beside the denoiser, by the names of the family's pipeline, with what begins the names of their tensors."""
+    parameters: int = 0
+    """Of the denoiser; the next those in its linear layers."""
+    linear: int = 0
+    table: tuple[int, ...] = ()
+    """Of a text encoder: its words, and the width of each."""
     guided: bool = False
     """A FLUX that takes guidance as a number."""
     prediction: Prediction = ""
@@ -84,6 +93,8 @@ class FileFacts:
     zero_snr: bool = False
     few_steps: bool = False
     """Whether its name or its makers' words say that it needs only a few steps."""
+    whole_steps: bool = False
+    """Whether they say that it is a base model, which needs all."""
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -99,8 +110,9 @@ ENCODERS: Final[Mapping[str, tuple[str, ...]]] = {
 """Text encoders of each family whose files may come alone."""
 _HELD: Final[tuple[tuple[str, str], ...]] = (
     ("first_stage_model.", "vae"), ("vae.", "vae"), ("cond_stage_model.", "text_encoder"), ("conditioner.embedders.0.", "text_encoder"),
-    ("conditioner.embedders.1.", "text_encoder_2"), ("text_encoders.clip_l.", "text_encoder"), ("text_encoders.clip_g.", "text_encoder_2"),
-    ("text_encoders.t5xxl.", "t5"), ("text_encoders.qwen3_4b.", "text_encoder"),
+    ("conditioner.embedders.1.", "text_encoder_2"), ("text_encoders.clip_l.transformer.", "text_encoder"),
+    ("text_encoders.clip_g.transformer.", "text_encoder_2"), ("text_encoders.t5xxl.transformer.", "t5"),
+    ("text_encoders.qwen3_4b.transformer.", "text_encoder"),
 )  # fmt: skip
 """Parts in a file with several, by the beginnings of names."""
 
@@ -123,15 +135,21 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
     prefix, family, other = _find_denoiser(entries)
     if family or other:
         holds = _list_held(names, family)
-        whole = set(ENCODERS.get(family, ())) <= set(holds) and "vae" in holds
+        own = {
+            each: entry.shape for each, entry in entries.items() if each.startswith(prefix) and not each.startswith(tuple(holds.values()))
+        }
+        said = f"{name} {words.get('modelspec.title', '')}"
+        flat = [math.prod(shape) for each, shape in own.items() if len(shape) == 2 and each.endswith(".weight")]
         return FileFacts(
-            "model" if whole or (holds and not gguf) else "denoiser", family, other, precision, packing, holds, gguf,
+            "model" if any(each.startswith("text_encoder") for each in holds) else "denoiser", family, other, precision, packing, gguf,
+            prefix=prefix, holds=holds, parameters=sum(map(math.prod, own.values())), linear=sum(flat),
             guided=f"{prefix}{GUIDED_FLUX}" in entries, prediction=_find_prediction(entries, words, name),
             zero_snr="ztsnr" in entries or words.get("ss_zero_terminal_snr") == "True",
-            few_steps=bool(_FEW_STEPS.search(name) or _FEW_STEPS.search(words.get("modelspec.title", ""))),
+            few_steps=bool(_FEW_STEPS.search(said)), whole_steps=bool(_WHOLE_STEPS.search(said)),
         )  # fmt: skip
     what, title = _find_part(entries)
-    return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf)
+    tables = (each.shape for name, each in entries.items() if name.endswith(_TABLES) and len(each.shape) == 2)
+    return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf, table=next(tables, ()))
 
 
 def _find_denoiser(entries: Mapping[str, Entry]) -> tuple[str, Family | Literal[""], str]:
@@ -195,10 +213,9 @@ def _find_sd3(entries: Mapping[str, Entry], prefix: str) -> _Known:
     return ("sd3", "") if f"{prefix}joint_blocks.0.x_block.attn2.qkv.weight" in entries else ("", "Stable Diffusion 3 Medium")
 
 
-def _list_held(names: str, family: str) -> tuple[str, ...]:
+def _list_held(names: str, family: str) -> dict[str, str]:
     t5 = {"sd3": "text_encoder_3"}.get(family, "text_encoder_2")
-    held = [t5 if part == "t5" else part for mark, part in _HELD if f"\n{mark}" in names]
-    return tuple(dict.fromkeys(held))
+    return {t5 if part == "t5" else part: mark for mark, part in _HELD if f"\n{mark}" in names}
 
 
 def _find_part(entries: Mapping[str, Entry]) -> tuple[What, str]:
@@ -216,10 +233,14 @@ _PARTS: Final[tuple[tuple[What, str, tuple[str, ...]], ...]] = (
     ("vae", "", ("decoder.conv_in.weight",)), ("vae", "Wan", ("decoder.middle.0.residual.0.gamma",)),
     ("encoder", "T5", ("encoder.block.0.layer.0.SelfAttention.q.weight",)), ("encoder", "T5", ("enc.blk.0.attn_q.weight",)),
     ("encoder", "CLIP", ("text_model.embeddings.token_embedding.weight",)), ("encoder", "CLIP", ("transformer.resblocks.0.ln_1.weight",)),
+    ("encoder", "Qwen 3 VL", ("visual.patch_embed.proj.weight", "layers.0.self_attn.q_norm.weight")),
     ("encoder", "Qwen 3", ("layers.0.self_attn.q_norm.weight",)), ("encoder", "Qwen 3", ("blk.0.attn_q_norm.weight",)),
     ("encoder", "", ("layers.0.self_attn.q_proj.weight",)), ("encoder", "", ("blk.0.attn_q.weight",)),
     ("enlarger", "", ("conv_first.weight",)), ("enlarger", "", ("model.0.weight",)),
 )  # fmt: skip
+
+
+_TABLES: Final = ("shared.weight", "embed_tokens.weight", "token_embedding.weight")
 
 
 def _find_precision(entries: Mapping[str, Entry]) -> str:

@@ -214,10 +214,16 @@ class Finder:
         facts: list[str | Sentence] = []
         if told.model is not None:
             facts = [TITLES.get(told.model.family, told.model.family), *filter(None, [told.model.precision])]
+            if lacks := tuple(dict.fromkeys(_PART_WORDS.get(each, _ENCODER) for each in told.model.lacks)):
+                facts.append(say("found.lacks", "without {parts}", parts=lacks))
         if double is not None:
             facts.append(say("found.double", "the same file as {path}", path=str(double)))
         trouble = told.trouble.sentence if told.trouble is not None else None if file.readable else _word_unread(file)
         return tuple(facts), trouble
+
+
+_ENCODER: Final = say("file.encoder", "text encoder")
+_PART_WORDS: Final = {"vae": "VAE"}
 
 
 def _word_unread(file: Found) -> Sentence:

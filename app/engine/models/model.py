@@ -13,6 +13,7 @@ from app.engine.models.voice_families import FAMILIES
 ModelKind = Literal["speech", "picture", "hearing"]
 """What a model is for: a kind of job, or hearing what was said."""
 Family = Literal["sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
+GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 SMALL_PARAMETERS = 50_000_000
@@ -116,6 +117,11 @@ class Model:
     note: Sentence | None = None
     cache_bytes: int = 0
     single_file: bool = False
+    gguf: bool = False
+    beside: tuple[tuple[str, str], ...] = ()
+    """Parts that a single file lacks, and the files beside it that hold them."""
+    scheduler: tuple[tuple[str, str | float | bool], ...] = ()
+    """What of its scheduler's settings is not its family's."""
     precision: str = ""
     """In which a single file's weights are, for people; its plan is made as for any."""
     needs: ConfigNeeds | None = None
@@ -125,6 +131,12 @@ class Model:
     def is_local(self) -> bool:
         """Whether it is no row of the catalog, but a folder or file of the user's."""
         return bool(self.path) and not self.starter
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Parts of a single file that come from its base model."""
+        wanted = (each for companion in self.companions for each in companion.source.files if self.single_file)
+        return tuple(each.partition("/")[0] for each in wanted if each.endswith(".safetensors"))
 
     @property
     def words(self) -> Value:
@@ -175,13 +187,16 @@ def describe_need(model: Model, *, width: int | None = None, height: int | None 
         model=model.id, kind="picture", batch=GUIDED_ROWS if is_guided(model, strength) else 1, heads=shape.heads,
         kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
         causal=shape.causal, parts=_add_gguf_bytes(model), width=width, height=height,
-        also_published=tuple(each.when for each in model.companions if each.when is not None),
+        published="gguf" if model.gguf else "none", also_published=tuple(each.when for each in model.companions if each.when is not None),
+        impossible=tuple((each, GGUF_ALONE) for each in get_args(Quantised) if model.gguf and each not in ("none", "gguf")),
     )  # fmt: skip
 
 
 def _add_gguf_bytes(model: Model) -> tuple[ModelPart, ...]:
     """Add the size of the GGUF file that replaces the denoiser, if one is published."""
     file = next((each.source.bytes for each in model.companions if each.when == "gguf"), None)
+    if file is None:
+        return model.parts
     return tuple(replace(part, gguf_bytes=file) if part.role == "denoiser" else part for part in model.parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -67,8 +68,18 @@ def read_index(index: Path) -> list[str]:
     return names
 
 
+_VARIANTS: Final = ("fp16", "bf16", "fp32", "non_ema", "ema")
+
+
+def find_variant(files: Iterable[Path]) -> str | None:
+    """Return the variant that all these files of weights are of, as their names say it."""
+    names = [each.name for each in files]
+    return next((each for each in _VARIANTS if names and all(f".{each}." in name or f".{each}-" in name for name in names)), None)
+
+
 def choose_weights(part: Path, stem: str = "model") -> list[Path]:
     """Return the files that hold a part's weights: one, or those of its index; in one precision if there are two."""
-    variant = ".fp16" if all(".fp16" in each.name for each in safetensors.list_weights(part)) else ""
-    whole, index = part / f"{stem}{variant}.safetensors", part / f"{stem}.safetensors.index{variant}.json"
+    variant = find_variant(safetensors.list_weights(part))
+    named = f".{variant}" if variant else ""
+    whole, index = part / f"{stem}{named}.safetensors", part / f"{stem}.safetensors.index{named}.json"
     return [whole] if whole.is_file() or not index.is_file() else [part / name for name in read_index(index)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,9 @@ def _no_safetensors(path: Path) -> Trouble:
     )
 
 
+_HALF: Final = re.compile(r"\.(fp16|bf16)[.-]")
+
+
 def list_weights(folder: Path) -> list[Path]:
     """List the .safetensors of a part, in one precision if there are two; raise a Trouble if there are only pickles, or
     none."""
@@ -146,8 +150,8 @@ def list_weights(folder: Path) -> list[Path]:
                 path=str(folder),
             )
         )
-    full = [each for each in found if ".fp16" not in each.name]
-    return full or found
+    full = [each for each in found if not _HALF.search(each.name)]
+    return full or [each for each in found if ".fp16" in each.name] or found
 
 
 def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> ModelPart:

@@ -133,6 +133,13 @@ def test_a_file_that_is_something_else_is_named(what: str, tmp_path: Path) -> No
     assert told.value.sentence.key == key and what in str(told.value)
 
 
+def test_the_first_layout_of_dia_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"version": "0.1", "model": {}, "data": {}, "training": {}}))
+    with pytest.raises(Trouble) as told:
+        catalog.find(str(tmp_path))
+    assert told.value.sentence.key == "detect.first-dia"
+
+
 def test_a_file_of_nothing_known_is_told(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / "file.safetensors")
     with pytest.raises(Trouble) as told:

@@ -113,6 +113,14 @@ def open_weights(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
+def open_file(file: Path, prefix: str = "") -> Iterator[dict[str, Any]]:
+    """Open those of a file's weights whose names begin so, as slices, by the rest of their names."""
+    reading = {"backend": "pread"} if sys.platform == "win32" else {}
+    with safe_open(file, "pt", **reading) as opened:
+        yield {name[len(prefix) :]: opened.get_slice(name) for name in opened.keys() if name.startswith(prefix)}  # noqa: SIM118 - no mapping
+
+
+@contextmanager
 def _in_one_thread() -> Iterator[None]:
     """Have transformers load in this thread, which owns the device: its own four would copy weights there all at once."""
     before = os.environ.get(_NO_THREADS)

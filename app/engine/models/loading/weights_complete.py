@@ -16,7 +16,7 @@ _SHOWN: Final = 3
 _OF_A_SINGLE_FILE: Final = ("model.diffusion_model.", "first_stage_model.", "cond_stage_model.", "conditioner.")
 _KNOWN_LEFTOVERS: Final = (
     "model_ema.", "alphas_cumprod", "betas", "sqrt_", "log_", "logvar", "posterior_", "denoiser.", "scale_factor", "embedding_manager.",
-    "first_stage_model.loss.",
+    "first_stage_model.loss.", "v_pred", "ztsnr",
 )  # fmt: skip
 """Written by training, never read when painting."""
 

@@ -82,6 +82,8 @@ class Family:
     """False: a start picture without a mask is edited by the prompt, and strength has no effect."""
     call_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Always passed to the pipeline's call."""
+    guided_arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Passed too where the denoiser takes guidance as a number."""
     load_arguments: Mapping[str, Any] = field(default_factory=dict)
     chat_template: str = ""
     """Makes what its text encoder reads of a prompt, in Jinja; empty where that is the prompt."""
@@ -122,7 +124,7 @@ FAMILIES: Final[dict[str, Family]] = {
             "transformer": ("FluxTransformer2DModel",), "vae": _VAE,
         },
         "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack=_unpack, negative_prompts=False,
-        call_arguments={"max_sequence_length": 256},
+        call_arguments={"max_sequence_length": 256}, guided_arguments={"max_sequence_length": 512},
     ),
     "flux2-klein": Family(
         "Flux2KleinPipeline",

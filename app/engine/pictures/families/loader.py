@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,8 +14,9 @@ from typing import Any, Final
 import diffusers
 import torch
 import transformers
+from diffusers.models.model_loading_utils import load_gguf_checkpoint
 from peft.tuners.lora.layer import LoraLayer
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from app.base.bounded_json import read_json
 from app.base.disk_faults import is_disk_full
@@ -24,6 +25,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart, Plan
 from app.engine.models import model_folder, safetensors
+from app.engine.models.file_facts import WHAT, FileFacts, read_facts
 from app.engine.models.gguf_header import read_gguf
 from app.engine.models.loading import from_pretrained, quantise, weights_complete
 from app.engine.models.loading.tokenizer import load_tokenizer
@@ -31,7 +33,7 @@ from app.engine.models.lora_header import judge_lora
 from app.engine.models.model import Model
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.families import FAMILIES, Family
-from app.engine.pictures.families.lora_file import Scales, read_lora
+from app.engine.pictures.families.lora_file import Scales, read_adapter, read_lora
 from app.engine.pictures.families.parts_on_disk import DiskParts
 
 FEW_STEPS: Final = "few-steps"
@@ -49,7 +51,7 @@ class Pipeline:
 def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path) -> Pipeline:
     loading = _PipelineLoader(folder, FAMILIES[model.family], plan, placement.make_disk_parts(plan, scratch))
     try:
-        pipe = loading.load_single_file(companions) if model.single_file else loading.load_folder(companions)
+        pipe = loading.load_single_file(companions, model) if model.single_file else loading.load_folder(companions)
         quantise.check_quantised(plan, placement.list_modules(pipe), model.parts)
         pipe.set_progress_bar_config(disable=True)
         if FEW_STEPS in companions:
@@ -111,6 +113,16 @@ class _PipelineLoader:
         if name == SCHEDULER:
             return kind.from_pretrained(part, local_files_only=True)
         if name.startswith("tokenizer"):
+            if not any(part.glob("*")):
+                raise Trouble(
+                    say(
+                        "load.no-tokenizer",
+                        "The model in {folder} has no {part}, without which it cannot read a prompt. Download it again, with all its folders.",
+                        folder=str(model),
+                        part=name,
+                    ),
+                    cure="models",
+                )
             return load_tokenizer(kind, part, self.family.chat_template)
         files = safetensors.list_weights(part)
         for path in files:
@@ -127,44 +139,133 @@ class _PipelineLoader:
                 loaded, found = kind.from_pretrained(None, config=from_pretrained.read_config(kind, part), state_dict=weights, **arguments)
         else:
             quantise.check_packing(part, read_json(part / "config.json"))
-            variant = "fp16" if all(".fp16" in path.name for path in files) else None
+            variant = model_folder.find_variant(files)
             loaded, found = kind.from_pretrained(part, variant=variant, local_files_only=True, use_safetensors=True, **arguments)
         self.notes += weights_complete.check_weights(
             part, found["missing_keys"], found["unexpected_keys"], found.get("mismatched_keys", ())
         )
         return loaded.eval()
 
-    def load_single_file(self, companions: Mapping[str, Path]) -> Any:
+    def load_single_file(self, companions: Mapping[str, Path], model: Model) -> Any:
+        """Load a file of weights; what it lacks comes from files beside it, or from its base model."""
         quantise.refuse_single_file(self.plan, self.folder)
-        self.notes += weights_complete.report_unused(self.folder, safetensors.read_header(self.folder))
         if "configs" not in companions:
             raise Trouble(
                 say(
-                    "load.no-configs",
-                    "{path} contains only weights. Download the settings and the tokenizer of its base model first; they are a few megabytes.",
+                    "load.lacks",
+                    "{path} lacks parts or settings. Download what it lacks on the Models tab, or with the command models get {path}.",
                     path=str(self.folder),
                 ),
                 cure="get-configs",
             )
+        facts, base = read_facts(self.folder), companions["configs"]
+        for name in find_kinds(base, self.family)[1]:
+            model_folder.check_part(base / name, base)
+        if facts.what == "model" and model.family in ("sd15", "sdxl"):
+            pipe = self._load_original(base, "vae" not in facts.holds)
+        else:
+            pipe = self._assemble(base, facts, model)
+        if model.scheduler:
+            pipe.scheduler = type(pipe.scheduler).from_config(pipe.scheduler.config, **dict(model.scheduler))
+        return pipe
+
+    def _load_original(self, base: Path, lacks_vae: bool) -> Any:
+        """Load a file of Stable Diffusion's first kinds, whose encoders the library converts."""
+        self.notes += weights_complete.report_unused(self.folder, safetensors.read_header(self.folder))
         arguments = dict(self.family.load_arguments)
-        if "vae" in companions:
-            arguments["vae"] = self._load_part("vae", companions["vae"], companions["vae"], diffusers.AutoencoderKL)
-        for name in find_kinds(companions["configs"], self.family)[1]:
-            model_folder.check_part(companions["configs"] / name, companions["configs"])
+        if lacks_vae:
+            arguments["vae"] = self._load_part("vae", base / "vae", base, diffusers.AutoencoderKL)
         with weights_complete.explain_missing(self.folder):
             pipe = getattr(diffusers, self.family.text_class).from_single_file(
-                str(self.folder), config=str(companions["configs"]), dtype=getattr(torch, self.plan.dtype),
-                local_files_only=True, **arguments,
-            )  # fmt: skip
+                str(self.folder), config=str(base), dtype=getattr(torch, self.plan.dtype), local_files_only=True, **arguments
+            )
         for name, part in placement.list_modules(pipe).items():
-            weights_complete.check_weights(self.folder, weights_complete.find_empty(part), (), ())
-            how = placement.find_precision(self.plan, name)
-            quantised = quantise.make_part_config("diffusers", self.plan, ModelPart(name, how.role, 0), torch.float32) is not None
-            part.to(getattr(torch, how.compute if quantised else how.storage))
-            if quantised:
-                quantise.quantise_part(part)
-            placement.place_part(name, part, self.plan, self.disk_parts)
+            self._place_converted(name, part)
         return pipe
+
+    def _assemble(self, base: Path, facts: FileFacts, model: Model) -> Any:
+        """Put a denoiser together with encoders and a VAE: from its own file, from files beside it, or from its base model."""
+        index, kinds = find_kinds(base, self.family)
+        beside = {part: (Path(file), "") for part, file in model.beside}
+        held = {part: (self.folder, prefix) for part, prefix in facts.holds.items()} | beside
+        loaded: dict[str, Any] = {}
+        for name, kind in sorted(kinds.items()):
+            if kind is None:
+                loaded[name] = None
+            elif name == self.family.denoiser:
+                loaded[name] = self._load_denoiser(base, facts, kind)
+                self._place_converted(name, loaded[name])
+            elif name in held and name == "vae":
+                loaded[name] = self._load_vae(base, *held[name])
+                self._place_converted(name, loaded[name])
+            elif name in held:
+                loaded[name] = self._load_encoder(name, base / name, kind, *held[name])
+                placement.place_part(name, loaded[name], self.plan, self.disk_parts)
+            else:
+                loaded[name] = self._load_part(name, base / name, base, kind)
+                if isinstance(loaded[name], torch.nn.Module):
+                    files = sorted((base / name).glob("*.safetensors"))
+                    placement.place_part(name, loaded[name], self.plan, self.disk_parts, files)
+        pipeline = getattr(diffusers, self.family.text_class)
+        taken = inspect.signature(pipeline.__init__).parameters
+        switches = {name: value for name, value in index.items() if name in taken and isinstance(value, bool)}
+        if "is_distilled" in switches:  # the base model's files say what that is
+            switches["is_distilled"] = not facts.whole_steps
+        return pipeline(**{**switches, **self.family.load_arguments, **loaded})
+
+    def _load_denoiser(self, base: Path, facts: FileFacts, kind: Any) -> torch.nn.Module:
+        name = self.family.denoiser
+        how = placement.find_precision(self.plan, name)
+        prefix = UNET_PREFIX if name == "unet" else ""
+        arguments: dict[str, Any] = {"guidance_embeds": facts.guided} if self.family.text_class == "FluxPipeline" else {}
+        if facts.gguf:
+            tensors = load_gguf_checkpoint(str(self.folder))
+            compute = getattr(torch, how.compute)
+            arguments |= {"dtype": compute, "quantization_config": diffusers.GGUFQuantizationConfig(compute_dtype=compute)}  # type: ignore[no-untyped-call]
+        else:
+            with safe_open(self.folder, "pt") as opened:
+                tensors = {each: opened.get_tensor(each) for each in _list_own(opened.keys(), facts)}
+            arguments["dtype"] = getattr(torch, how.storage)
+        named = {prefix + each.removeprefix(facts.prefix): tensor for each, tensor in tensors.items()}
+        with weights_complete.explain_missing(self.folder):
+            part: torch.nn.Module = kind.from_single_file(named, config=str(base), subfolder=name, local_files_only=True, **arguments)
+        return part
+
+    def _load_vae(self, base: Path, file: Path, prefix: str) -> torch.nn.Module:
+        how = placement.find_precision(self.plan, "vae")
+        with from_pretrained.open_file(file, prefix) as weights, weights_complete.explain_missing(file):
+            part: torch.nn.Module = diffusers.AutoencoderKL.from_single_file(
+                {name: tensor[...] for name, tensor in weights.items()}, config=str(base), subfolder="vae",
+                dtype=getattr(torch, how.storage), local_files_only=True,
+            )  # fmt: skip
+        return part
+
+    def _load_encoder(self, name: str, config: Path, kind: Any, file: Path, prefix: str) -> torch.nn.Module:
+        how = placement.find_precision(self.plan, name)
+        quantiser = quantise.make_part_config("transformers", self.plan, ModelPart(name, how.role, 0), getattr(torch, how.compute))
+        dtype = getattr(torch, how.compute if quantiser else how.storage)
+        arguments = {"quantization_config": quantiser} if quantiser else {}
+        with from_pretrained.open_file(file, prefix) as weights:
+            part, found = kind.from_pretrained(
+                None, config=from_pretrained.read_config(kind, config), state_dict={each: tensor[...].to(dtype) for each, tensor in weights.items()},
+                dtype=dtype, output_loading_info=True, **arguments,
+            )  # fmt: skip
+        weights_complete.check_weights(file, found["missing_keys"], (), found.get("mismatched_keys", ()))
+        evaluated: torch.nn.Module = part.eval()
+        return evaluated
+
+    def _place_converted(self, name: str, part: torch.nn.Module) -> None:
+        """Quantise and place a part that came out of a single file."""
+        weights_complete.check_weights(self.folder, weights_complete.find_empty(part), (), ())
+        how = placement.find_precision(self.plan, name)
+        if quantise.has_quantised_weights(part):
+            placement.place_part(name, part, self.plan, self.disk_parts)
+            return
+        quantised = quantise.make_part_config("diffusers", self.plan, ModelPart(name, how.role, 0), torch.float32) is not None
+        part.to(getattr(torch, how.compute if quantised else how.storage))
+        if quantised:
+            quantise.quantise_part(part)
+        placement.place_part(name, part, self.plan, self.disk_parts)
 
     def _load_gguf(self, companion: Path, kind: Any) -> Any:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
@@ -183,6 +284,14 @@ class _PipelineLoader:
 
 
 SCHEDULER: Final = "scheduler"
+UNET_PREFIX: Final = "model.diffusion_model."
+"""Where the library's converter of UNets looks for them."""
+
+
+def _list_own(names: Iterable[str], facts: FileFacts) -> list[str]:
+    """List the names of a denoiser's tensors in a file that may hold other parts too."""
+    others = tuple(facts.holds.values())
+    return [each for each in names if each.startswith(facts.prefix) and not each.startswith((*others, "text_encoders."))]
 
 
 def library_of(part: str) -> str:
@@ -232,10 +341,12 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
     if not is_file(file):
         raise Trouble(say("lora.missing", "The LoRA {path} was not found. Choose it again or remove it.", path=str(path)))
     judge_lora(file)
+    _require_lora(file)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # having several is intended
             tensors, scales = read_lora(file)
+            tensors, scales = read_adapter(file, tensors, "unet" if hasattr(pipe, "unet") else "transformer") or (tensors, scales)
             pipe.load_lora_weights(tensors, adapter_name=adapter)
         if not any(adapter in names for names in pipe.get_list_adapters().values()):
             raise ValueError("none of its weights belongs to this model")
@@ -243,7 +354,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
             if name in scales:
                 _scale_lora(part, adapter, scales[name])
             placement.widen_loras(part)
-    except _BAD_FILES as fault:
+    except (*_BAD_FILES, AssertionError) as fault:
         if any(adapter in names for names in pipe.get_list_adapters().values()):
             pipe.delete_adapters(adapter)
         raise Trouble(
@@ -251,6 +362,21 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
                 "lora.misfit", "The LoRA {path} was made for another model. Remove it, or choose the model it was made for.", path=str(path)
             )
         ) from fault
+
+
+def _require_lora(file: Path) -> None:
+    """Refuse a file by what it is, where that is no LoRA that the library reads."""
+    facts = read_facts(file)
+    kind = facts.other if facts.what == "lora" and facts.other not in ("LoRA", "") else ""
+    if kind or facts.what == "embedding":
+        raise Trouble(
+            say(
+                "lora.kind",
+                "{path} is of the kind {kind}, which Hearth does not use. Get it as a plain LoRA, or remove it.",
+                path=str(file),
+                kind=kind or WHAT["embedding"],
+            )
+        )
 
 
 def _scale_lora(part: torch.nn.Module, adapter: str, scales: Scales) -> None:

@@ -12,7 +12,8 @@ from typing import Any, Final
 import torch
 from safetensors import safe_open
 
-from app.base.bounded_json import parse_json
+from app.base.bounded_json import parse_json, read_json
+from app.base.path_checks import is_file
 from app.engine.models.lora_header import BOUNDS, SETTINGS, refuse_lora
 
 SCALE_MOST: Final = 1e6
@@ -22,6 +23,7 @@ _NAME: Final = re.compile(r"[\w./:-]{1,400}+")
 """Of a tensor: peft takes the names of layers for regular expressions, and these are none."""
 _LAYER: Final = re.compile(r"\^?[\w.]{1,400}+")
 """peft begins a whole name with a sign; others are a name's end."""
+_ADAPTER: Final = "base_model.model."
 _NOT_LORAS: Final = ("lora_controlnet", ".lokr_")
 """What is in the name of a tensor for which diffusers changes more of a model than it takes back."""
 
@@ -63,6 +65,19 @@ def read_lora(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, Scales]]:
     except ValueError as fault:
         raise refuse_lora(file, SETTINGS, str(fault)) from fault
     return tensors, _read_scales(file, settings if isinstance(settings, dict) else {})
+
+
+def read_adapter(file: Path, tensors: Mapping[str, torch.Tensor], part: str) -> tuple[dict[str, torch.Tensor], dict[str, Scales]] | None:
+    """Return what peft saved of an adapter of one part, named as of a pipeline, and its scales, which lie beside it; None for any other file."""
+    if not tensors or not all(name.startswith(_ADAPTER) for name in tensors):
+        return None
+    config = file.with_name("adapter_config.json")
+    try:
+        settings = read_json(config, BOUNDS) if is_file(config) else {}
+    except (OSError, ValueError) as fault:
+        raise refuse_lora(file, config.name, str(fault)) from fault
+    named = {f"{part}.{name.removeprefix(_ADAPTER)}": tensor for name, tensor in tensors.items()}
+    return named, _read_scales(file, {f"{part}.{name}": value for name, value in settings.items()} if isinstance(settings, dict) else {})
 
 
 def _read_scales(file: Path, settings: Mapping[str, Any]) -> dict[str, Scales]:

@@ -61,6 +61,7 @@ def make_arguments(
     accepted = inspect.signature(type(pipe).__call__).parameters
     arguments = {
         **family.call_arguments,
+        **(family.guided_arguments if getattr(getattr(pipe, family.denoiser).config, "guidance_embeds", False) else {}),
         **prompts,
         "num_images_per_prompt": count if count > 1 else None,
         "num_inference_steps": request.steps,

@@ -75,7 +75,7 @@ function frame(element) {
   text(element.querySelector("h2"), t("tab.models", "Models"));
   const [add, token] = [element.querySelector(".h-add"), element.querySelector(".h-token")];
   text(add.querySelector("h2"), t("models.own", "Add your own model"));
-  text(add.querySelector("p"), t("models.own-how", "Choose a diffusers folder, a Dia folder, or a single .safetensors file (SD 1.5 or SDXL). Hearth uses it from where it is."));
+  text(add.querySelector("p"), t("models.own-how", "Choose a diffusers folder, a folder of a voice, or a single .safetensors or .gguf file. Hearth uses it from where it is."));
   text(add.querySelector("button"), t("models.add", "Add"));
   add.querySelector("input").setAttribute("aria-label", t("models.path", "Full path on this machine"));
   add.querySelector("input").placeholder = t("models.path", "Full path on this machine");
@@ -171,7 +171,7 @@ function does(element, each, move) {
   };
   if (moving(each.id)) add(t("models.pause", "Pause"), () => act("pause", each.id));
   else if (move && move.state !== "done") add(t("models.go-on", "Resume"), () => act("get", each.id));
-  else if (each.lacks) add(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => got(each.id));
+  else if (each.lacks) add(t("models.get-configs", "Download what it lacks ({size})", { size: size(each.download) }), () => got(each.id));
   else if (!each.here && each.download) add(t("models.get", "Download"), () => got(each.id));
   if (move?.cure === "report") add(t("cure.report", "Copy report"), copyReport);
   if (move?.cure === "token") add(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());

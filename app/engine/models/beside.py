@@ -1,0 +1,65 @@
+"""Text encoders and VAEs that lie beside a denoiser's file as other programs keep them: found by their headers, each of the one kind that its family takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from app.base.trouble import Trouble
+from app.engine.models.file_facts import FileFacts, read_facts
+
+_FOLDERS: Final = ("text_encoders", "text_encoder", "clip", "CLIP", "TextEncoders", "Text-encoder", "vae", "VAE")
+_ENCODERS: Final[Mapping[str, tuple[tuple[str, str, int], ...]]] = {
+    "flux": (("text_encoder", "CLIP", 768), ("text_encoder_2", "T5", 4096)),
+    "sd3": (("text_encoder_3", "T5", 4096),),
+    "flux2-klein": (("text_encoder", "Qwen 3", 2560),),
+    "z-image": (("text_encoder", "Qwen 3", 2560),),
+}
+"""By family: part, kind and width. The two CLIPs of SD 3 come without their projection, so they are not taken from there."""
+_VAES: Final = {"flux": "ae", "z-image": "ae"}
+"""The names of files, as nothing in a header tells VAEs of the same shape apart."""
+_WORDS_MOST: Final = 200_000
+_T5_WORDS_MOST: Final = 100_000
+"""UMT5, which is for other models, has more."""
+_BEST: Final = ("bfloat16", "float16", "float32", "fp8")
+FILES_MOST: Final = 200
+"""Of one folder."""
+
+
+def find_beside(path: Path, facts: FileFacts) -> dict[str, Path]:
+    """Return a file for each part that a denoiser's file lacks and that lies beside it."""
+    files = list(_list_files(path)) if facts.lacks else []
+    found: dict[str, Path] = {}
+    for part, kind, width in _ENCODERS.get(facts.family, ()):
+        fitting = [(told, file) for file, told in files if _fits(told, kind, width)]
+        if part in facts.lacks and fitting:
+            found[part] = min(fitting, key=lambda each: (_BEST.index(each[0].precision), each[1].name))[1]
+    for file, told in files:
+        if "vae" in facts.lacks and told.what == "vae" and file.stem == _VAES.get(facts.family):
+            found.setdefault("vae", file)
+    return found
+
+
+def _fits(facts: FileFacts, kind: str, width: int) -> bool:
+    most = _T5_WORDS_MOST if kind == "T5" else _WORDS_MOST
+    plain = facts.what == "encoder" and not facts.packing and not facts.gguf and facts.precision in _BEST
+    return plain and facts.other == kind and facts.table[1:] == (width,) and facts.table[0] <= most
+
+
+def _list_files(path: Path) -> Iterator[tuple[Path, FileFacts]]:
+    for parent in path.parents[:3]:
+        for name in _FOLDERS:
+            with suppress(OSError):
+                for file in islice(sorted((parent / name).glob("*.safetensors")), FILES_MOST):
+                    state = file.stat()
+                    with suppress(Trouble):
+                        yield file, _read(file, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _read(file: Path, size_bytes: int, changed_ns: int) -> FileFacts:
+    return read_facts(file)
