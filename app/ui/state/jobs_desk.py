@@ -250,6 +250,10 @@ class JobsDesk:
         shown = self.find_progress("speech", person)
         if shown is not None and shown.end is None:
             raise Trouble(say_to_all("parts.busy", "A script of yours is still being spoken. Open these parts when it has ended."))
+        self.show_script(job, person)
+
+    def show_script(self, job: str, person: Person) -> None:
+        """Show a script that has ended, wherever nothing of this person's is spoken."""
         self.latest[person.name, "speech"] = job
 
     def empty_bin(self) -> int:

@@ -16,7 +16,7 @@ from app.base.trouble import Trouble
 from app.engine.hearing import heard
 from app.engine.hearing.compare import Mark, mark
 from app.engine.hearing.spelling import spell
-from app.engine.jobs.events import END, Finished, PartDone
+from app.engine.jobs.events import END, Failed, Finished, PartDone
 from app.engine.speech.text.subtitles import strip_tags
 from app.ui.state.hearing_desk import HearingDesk, name_store
 from app.ui.state.jobs_desk import EndedScript, JobsDesk
@@ -29,16 +29,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Listening:
-    """`tasks`: the task that hears a job's parts. `mending`: the persons whose parts are spoken again, each with what ends that."""
+    """`tasks`: the task that hears a job's parts. `mending`: the persons whose parts are spoken again, each with what ends that. `failed`:
+    why the marked parts of a job could not be."""
 
     hearing: HearingDesk
     jobs: JobsDesk
     tasks: dict[str, str] = field(default_factory=dict)
     mending: dict[str, threading.Event] = field(default_factory=dict)
+    failed: dict[str, Trouble] = field(default_factory=dict)
 
     def listen(self, person: Person) -> str:
         """Hear those parts of the last script that were not heard yet; return the task, empty where there is nothing to hear."""
         spoken = self._require_ended(person)
+        self.failed.pop(spoken.job, None)
         fresh = [part for part in spoken.parts if part.whole and find_marks(Path(part.path)) is None]
         if not fresh:
             return ""
@@ -60,16 +63,21 @@ class Listening:
         if not list_wrong(spoken.parts):
             raise Trouble(say_to_all("listening.nothing", "No part is marked. Listen to the parts first."))
         if person.name not in self.mending:
+            self.failed.pop(spoken.job, None)
             self.mending[person.name] = threading.Event()
             threading.Thread(target=self._mend, args=(person,), name="mending", daemon=True).start()
 
     def _mend(self, person: Person) -> None:
+        whole = self._require_ended(person).job
         try:
             for _ in range(TRIES):
                 if not self._try_again(person) or self.mending[person.name].is_set():
                     return
+                whole = self._require_ended(person).job
         except Trouble as trouble:
             _log.warning("%s", trouble)
+            self.jobs.show_script(whole, person)  # and not the one that failed
+            self.failed[whole] = trouble
         finally:
             del self.mending[person.name]
 
@@ -91,9 +99,16 @@ class Listening:
         return True
 
     def _wait(self, job: str) -> bool:
-        """Wait for the end of a job or task; tell whether it was finished."""
+        """Wait for the end of a job or task; tell whether it was finished. Raise why it failed."""
         end = next((event for event in self.hearing.keeper.follow(job) if isinstance(event, END)), None)
+        if isinstance(end, Failed):
+            raise end.trouble
         return isinstance(end, Finished)
+
+    def find_trouble(self, job: str) -> Trouble | None:
+        """Return what ended the hearing of a job's parts, or their being spoken again; None if nothing did."""
+        end = self.hearing.keeper.get_progress(self.tasks[job]).end if job in self.tasks else None
+        return self.failed.get(job) or (end.trouble if isinstance(end, Failed) else None)
 
     def _require_ended(self, person: Person) -> EndedScript:
         spoken = self.jobs.find_ended_script(person)

@@ -95,13 +95,18 @@ def word_mark(mark: Mark, words: str) -> Sentence:
             return say_to_all("mark.wrong", "In place of {words}, heard: {heard}", words=words, heard=mark.heard or "?")
 
 
-def listening_view(desk: Desk, job: str) -> View:
-    """Return whether a script's parts are heard, or spoken again, and how far that is."""
+def listening_view(desk: Desk, job: str, spoken: Language) -> View:
+    """Return whether a script's parts are heard, or spoken again, how far that is, and what ended it."""
     task = desk.listening.tasks.get(job, "")
     progress = desk.keeper.get_progress(task) if task else None
     hears = progress is not None and progress.end is None
     state = "mending" if desk.listening.mending else "hearing" if hears else ""
-    return {"state": state, "share": progress.share if progress is not None and hears else 0.0}
+    trouble = desk.listening.find_trouble(job) if not state else None
+    return {
+        "state": state,
+        "share": progress.share if progress is not None and hears else 0.0,
+        "trouble": join(spoken, trouble.sentence, *trouble.objections) if trouble is not None else "",
+    }
 
 
 def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, speed: float, person: Person, spoken: Language) -> View:
@@ -137,7 +142,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
         "pace": script_asked.speed if script_asked is not None else 1.0,
         "place": desk.jobs.queue_position(job),
         "results": results,
-        "listening": listening_view(desk, job),
+        "listening": listening_view(desk, job, spoken),
         "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",
     }
 

@@ -28,14 +28,14 @@ def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iter
         yield page
 
 
-def spoken(*marks: list[str] | None, state: str = "", share: float = 0.0) -> dict[str, Any]:
+def spoken(*marks: list[str] | None, state: str = "", share: float = 0.0, trouble: str = "") -> dict[str, Any]:
     """Return a script of parts with these marks; None: not heard yet."""
     rows = [
         part(place, "done")
         | {"marks": None if each is None else [{"place": at, "text": text} for at, text in enumerate(each)], "whole": True, "doubt": ""}
         for place, each in enumerate(marks)
     ]
-    return speech(rows, END, said=[], listening={"state": state, "share": share})
+    return speech(rows, END, said=[], listening={"state": state, "share": share, "trouble": trouble})
 
 
 def test_marks_and_the_way_from_one_to_the_next(page: Page) -> None:
@@ -62,6 +62,10 @@ def test_marks_and_the_way_from_one_to_the_next(page: Page) -> None:
     if LOOK:
         page.screenshot(path=f"{LOOK}/listen-{page.viewport_size['width']}.png")  # type: ignore[index]
     buttons.nth(1).click()
+    failed = spoken([], ["Not heard: the sea"], [], ["Not heard: five"], trouble="The voice is gone. Download it again.")
+    show(page, speech=failed, charts=[])
+    expect(told).to_have_text("The voice is gone. Download it again.")
+    expect(buttons).to_have_count(2)
     show(page, speech=spoken([], [], [], []), charts=[])
     expect(page.locator("#h-parts .h-marks li")).to_have_count(0)
     expect(buttons).to_have_count(0)

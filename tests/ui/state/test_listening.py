@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.hearing import heard
 from app.engine.hearing.heard import Heard, Meant, Word
-from app.engine.jobs.events import Event, Finished, PartDone
+from app.engine.jobs.events import Event, Failed, Finished, PartDone
+from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
 from app.ui.state.hearing_desk import name_store
 from app.ui.state.jobs_desk import EndedScript
@@ -23,6 +25,7 @@ from tests.support.waiting import until
 
 TEXT = "[S1] Nobody asked for bread or cheese."
 WORDS = TEXT.split()[1:]
+VOICE_GONE = Trouble(say_to_all("test.gone", "The voice is gone."))
 
 
 def hear(part: PartDone, lost: int) -> None:
@@ -40,7 +43,10 @@ class Studio:
     takes: list[int]
     jobs: int = 0
     spoken: EndedScript | None = None
+    fails: str = ""
+    """The first job or task that does."""
     asked: list[SpeechRequest] = field(default_factory=list)
+    scripts: dict[str, EndedScript] = field(default_factory=dict)
 
     def make(self, request: SpeechRequest) -> str:
         self.jobs += 1
@@ -54,7 +60,7 @@ class Studio:
                 path.write_bytes(b"sound")
                 part = PartDone(place, 2, str(path), TEXT, self.jobs)
             parts.append(part)
-        self.spoken = EndedScript(str(self.jobs), request, tuple(parts))
+        self.spoken = self.scripts[str(self.jobs)] = EndedScript(str(self.jobs), request, tuple(parts))
         return str(self.jobs)
 
     # What Listening asks the desks for.
@@ -77,7 +83,13 @@ class Studio:
         return "task"
 
     def follow(self, job: str) -> Iterator[Event]:
-        yield Finished((), 1.0, 1.0, "", 0)
+        yield Failed.of(VOICE_GONE) if job == self.fails else Finished((), 1.0, 1.0, "", 0)
+
+    def get_progress(self, job: str) -> Progress:
+        return Progress(end=next(iter(self.follow(job)), None))  # type: ignore[arg-type]
+
+    def show_script(self, job: str, person: object) -> None:
+        self.spoken = self.scripts[job]
 
     def find_ended_script(self, person: object) -> EndedScript | None:
         return self.spoken
@@ -135,3 +147,21 @@ def test_nothing_is_spoken_again_without_a_mark(tmp_path: Path) -> None:
     listening.listen(OWNER)
     with pytest.raises(Trouble, match="No part is marked"):
         listening.mend(OWNER)
+
+
+@pytest.mark.parametrize("fails", ["2", "task"])
+def test_what_keeps_parts_from_being_spoken_again_is_told(fails: str, tmp_path: Path) -> None:
+    studio = Studio(tmp_path, [3, 2, 0])
+    studio.make(SpeechRequest(TEXT))
+    listening = make_listening(studio)
+    listening.listen(OWNER)
+    studio.fails = fails
+    listening.mend(OWNER)
+    until(lambda: not listening.mending, 20)
+    assert studio.spoken is not None and studio.spoken.job == "1", "the page shows the parts that are there"
+    assert str(listening.find_trouble("1")) == "The voice is gone."
+    studio.fails = ""
+    listening.mend(OWNER)
+    until(lambda: not listening.mending, 20)
+    assert listening.find_trouble("1") is None and studio.spoken.job != "1"
+    assert [count_wrong(part) for part in studio.spoken.parts] == [0, 0]

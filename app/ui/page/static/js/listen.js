@@ -29,7 +29,7 @@ function goOn() {
 }
 
 export function drawListening(element, speech) {
-  const box = element.querySelector(".h-listen"), { state, share } = speech.listening ?? {};
+  const box = element.querySelector(".h-listen"), { state, share, trouble } = speech.listening ?? {};
   box.hidden = !live.state.charts || !speech.end || !speech.parts.some((part) => part.state === "done"); // the owner alone can
   if (box.hidden) return;
   const chips = box.firstElementChild, marked = wrong(speech).length, heard = speech.parts.filter((part) => part.marks).length;
@@ -40,12 +40,13 @@ export function drawListening(element, speech) {
   if (!state && marked) does.push(["next", t("listen.next", "Next place"), goOn], ["mend", t("listen.mend", "Redo where it went wrong"), () => deed("mend")]);
   list(chips, does, ([act]) => act, ([, label, run]) => makeButton(label, run), (button, [, label]) => text(button, label));
   const said = box.lastElementChild;
-  const now = `${state} ${Math.round((share ?? 0) * 20)} ${heard} ${marked} ${speech.job}`;
+  const now = `${state} ${Math.round((share ?? 0) * 20)} ${heard} ${marked} ${trouble} ${speech.job}`;
   if (box.dataset.drawn === now) return; // what an answer said stays until something changes
   box.dataset.drawn = now;
   const percent = Math.round(100 * (share ?? 0));
   if (state === "mending") text(said, t("listen.mending", "Speaking the marked parts again and listening to them ..."));
   else if (state) text(said, t("listen.hearing", "Listening: {percent} %", { percent }));
+  else if (trouble) text(said, trouble);
   else if (!heard) text(said, "");
   else if (marked) text(said, t("listen.places", "{n} {n:place|places} to hear", { n: marked }));
   else text(said, t("listen.right", "Nothing to mend was heard."));
