@@ -35,7 +35,7 @@ WORDS: Final = {
 """The options of these commands, and the actions of those that have some: what is mistyped is refused before an environment is made."""
 
 STARTS: Final = {
-    "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs",
+    "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, pdf, quantised, window); it stays over updates and repairs",
     "back": "one step back, to what was there before the last update",
     "lint": "check the checkout's style, format and house rules",
     "repair": "make the environment anew",

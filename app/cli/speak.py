@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +28,7 @@ from app.engine.speech.text.voices import list_offered_voices
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", help="the script; '-' or none reads it from standard input")
     parser.add_argument(
-        "-f", "--file", type=Path, help="read the script from this file: a text, a Markdown file, subtitles, an EPUB or a DOCX"
+        "-f", "--file", type=Path, help="read the script from this file: a text, a Markdown file, subtitles, an EPUB, a DOCX or a PDF"
     )
     parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
@@ -66,6 +67,8 @@ def read_script(given: str | None, file: Path | None) -> str:
         book = read_book(BytesIO(file.read_bytes()), file.name)  # a pipe is a file, too
     except OSError as fault:
         raise Trouble(say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(file), fault=str(fault))) from fault
+    if book.note is not None:
+        print(book.note, file=sys.stderr)
     return "\n\n".join(chapter.script for chapter in book.chapters)
 
 

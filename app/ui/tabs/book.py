@@ -12,6 +12,7 @@ from app.base.sentence import say
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import CHAPTERS_MOST
 from app.engine.speech.text.script import parse_script
+from app.ui.page.translate import Language, language, translate
 from app.ui.page.views import View
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.desk import Desk
@@ -23,7 +24,7 @@ class BookAsked(Asked):
     chapters: list[int] = Field([], max_length=CHAPTERS_MOST)
 
 
-def book_view(desk: Desk) -> View:
+def book_view(desk: Desk, spoken: Language) -> View:
     """Return the book, nothing where none is open. What each chapter lasts is forecast for the model that is chosen."""
     book = desk.book.book
     if book is None:
@@ -33,6 +34,7 @@ def book_view(desk: Desk) -> View:
     return {
         "title": book.title,
         "author": book.author,
+        "note": translate(book.note, spoken) if book.note is not None else "",
         "most": TEXT_MOST,
         "chapters": [
             {"title": each.title or each.text[:60], "seconds": seconds, "letters": len(each.script), "ticked": place in desk.book.ticked}
@@ -49,7 +51,7 @@ async def open_or_send(desk: Desk, request: Request) -> Response:
             if not isinstance(given, UploadFile):
                 raise BadRequest(say("book.no-file", "No file came with the request. Choose the book again."))
             await run_in_threadpool(desk.book.open, given.file, given.filename or "")
-    return JSONResponse(await run_in_threadpool(book_view, desk))
+    return JSONResponse(await run_in_threadpool(book_view, desk, language(request)))
 
 
 def use_book(desk: Desk, request: Request, asked: BookAsked) -> Response:

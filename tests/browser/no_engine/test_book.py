@@ -81,9 +81,9 @@ def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, ep
 def test_what_is_no_book_is_told_of_and_the_open_one_stays(page: Page, epub: Path, tmp_path: Path) -> None:
     open_book(page, epub)
     expect(page.get_by_role("checkbox", name="The Storm")).to_be_visible()
-    (tmp_path / "scan.pdf").write_bytes(b"%PDF-1.7\n")
-    open_book(page, tmp_path / "scan.pdf")
-    expect(page.get_by_role("alert").filter(has_text="scan.pdf is a PDF file")).to_be_visible()
+    (tmp_path / "draft.rtf").write_bytes(b"{\\rtf1}\n")
+    open_book(page, tmp_path / "draft.rtf")
+    expect(page.get_by_role("alert").filter(has_text="draft.rtf is a RTF file")).to_be_visible()
     expect(page.get_by_role("checkbox", name="The Storm")).to_be_visible()
 
 

@@ -67,8 +67,8 @@ def test_the_route_opens_ticks_gives_the_script_and_closes(desk: Desk, tmp_path:
     assert [(each["title"], each["ticked"]) for each in opened["chapters"]] == [("One", True)]
     assert page.post("/hearth/book/script", json={"chapters": [0]}).json() == {"words": "One\n\nIt rained."}
     assert page.post("/hearth/book/script", json={"chapters": []}).json()["trouble"].startswith("No chapter is ticked")
-    refused = page.post("/hearth/book", files={"file": ("y.pdf", b"%PDF-1.7")})
-    assert refused.status_code == 400 and "y.pdf is a PDF file" in refused.json()["trouble"]
+    refused = page.post("/hearth/book", files={"file": ("y.rtf", b"{\\rtf1}")})
+    assert refused.status_code == 400 and "y.rtf is a RTF file" in refused.json()["trouble"]
     assert page.get("/hearth/book").json()["chapters"], "the open one stays"
     assert "No file" in page.post("/hearth/book", data={"file": "words"}).json()["trouble"]
     page.post("/hearth/book/close", json={})

@@ -1,1 +1,1 @@
-"""Books that others wrote, read into chapters: plain text, Markdown, subtitles, EPUB and Word."""
+"""Books that others wrote, read into chapters: plain text, Markdown, subtitles, EPUB, Word and PDF."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.base.clean_words import clean_words
-from app.base.sentence import say_to_all
+from app.base.sentence import Sentence, say_to_all
 from app.base.trouble import BadRequest
 
 LETTERS_MOST: Final = 5_000_000
@@ -37,6 +37,8 @@ class Book:
     """As the book itself says, "en-GB" say."""
     cover: bytes = b""
     """A picture as it lies in the file, not looked at yet."""
+    note: Sentence | None = None
+    """What is not in it that lies in the file."""
 
 
 def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:

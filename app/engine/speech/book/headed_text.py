@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from app.engine.speech.book.book import Book, Chapter, finish_book
 
@@ -16,13 +17,16 @@ class Line:
     """Of a heading, 1 for the largest; 0 for a paragraph."""
 
 
-def cut_at_headings(lines: list[Line]) -> Book:
-    """Return the book that the lines make. Chapters are the largest headings of which there are several; one that stands alone above them
-    is the book's title."""
+NOTHING_TOLD: Final = Book(())
+
+
+def cut_at_headings(lines: list[Line], told: Book = NOTHING_TOLD) -> Book:
+    """Return the book that the lines make, with what is `told` of it besides. Chapters are the largest headings of which there are several; one
+    that stands alone above them is the book's title."""
     counts = Counter(line.level for line in lines if line.level and line.text)
     level = next((each for each in sorted(counts) if counts[each] > 1), min(counts, default=0))
     title = next((line.text for line in lines if 0 < line.level < level and line.text), "")
-    return finish_book(Book((), title), _list_chapters(lines, level))
+    return finish_book(replace(told, title=told.title or title), _list_chapters(lines, level))
 
 
 def _list_chapters(lines: list[Line], level: int) -> Iterator[Chapter]:

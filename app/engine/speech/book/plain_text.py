@@ -28,7 +28,7 @@ def read_text(data: bytes, name: str) -> Book:
         raise BadRequest(
             say_to_all(
                 "book.strange",
-                "{name} is no text, EPUB or DOCX. Save it as one of these in the program that made it, and try again.",
+                "{name} is no text, EPUB, DOCX or PDF. Save it as one of these in the program that made it, and try again.",
                 name=name,
             )
         )

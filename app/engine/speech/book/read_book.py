@@ -8,21 +8,14 @@ from typing import IO, Final
 from app.base.foreign_formats import Locked, open_archive
 from app.base.sentence import say_to_all
 from app.base.trouble import BadRequest
-from app.engine.speech.book import epub, plain_text, word_file
+from app.engine.speech.book import epub, pdf, plain_text, word_file
 from app.engine.speech.book.book import LETTERS_MOST, Book
 
 ARCHIVE_MOST_BYTES: Final = 100_000_000
 """Of what is read of an archive, its pictures left alone."""
 TEXT_MOST_BYTES: Final = 4 * LETTERS_MOST
-_START_BYTES: Final = 8
-_OTHERS: Final = {
-    b"%PDF": "PDF",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "DOC",
-    b"{\\rtf": "RTF",
-    b"ITSF": "CHM",
-    b"\x89PNG": "PNG",
-    b"\xff\xd8\xff": "JPEG",
-}
+_START_BYTES: Final = 16
+_OTHERS: Final = {b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "DOC", b"{\\rtf": "RTF", b"ITSF": "CHM", b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG"}
 """What is often tried, by its first bytes."""
 
 
@@ -36,6 +29,8 @@ def read_book(file: IO[bytes], name: str) -> Book:
             data = file.read(TEXT_MOST_BYTES + 1)
         if start.startswith(b"PK"):
             return _read_archive(file, name)
+        if start.lstrip(b"\xef\xbb\xbf\r\n\t ").startswith(b"%PDF"):
+            return pdf.read_pdf(file, name)
     except Locked as fault:
         raise BadRequest(
             say_to_all(
@@ -51,7 +46,7 @@ def read_book(file: IO[bytes], name: str) -> Book:
             raise BadRequest(
                 say_to_all(
                     "book.other",
-                    "{name} is a {kind} file, which Hearth does not read. Save it as text, EPUB or DOCX.",
+                    "{name} is a {kind} file, which Hearth does not read. Save it as text, EPUB, DOCX or PDF.",
                     name=name,
                     kind=kind,
                 )

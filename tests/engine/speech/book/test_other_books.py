@@ -75,7 +75,6 @@ def test_texts_of_older_programs_are_read(words: str, encoding: str, tmp_path: P
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"%PDF-1.7 ...", "PDF"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...", "DOC"),
         (b"{\\rtf1 x}", "RTF"),
         (b"\x00\x01\x02binary", "no text"),

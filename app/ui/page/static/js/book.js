@@ -5,7 +5,7 @@ import { rewrite } from "./rewrite.js";
 import { inForce } from "./told.js";
 import { t, time } from "./words.js";
 
-const READ = ".epub,.docx,.srt,.vtt,.txt,.text,.md,.markdown", LONG = 200_000; // bytes of a text that is rather a book
+const READ = ".epub,.docx,.pdf,.srt,.vtt,.txt,.text,.md,.markdown", LONG = 200_000; // bytes of a text that is rather a book
 let /** @type {View} */ book = {}, asked = false;
 
 const owner = () => Boolean(live.state?.charts);
@@ -44,7 +44,7 @@ function show(view) {
 const ticked = () => [...panel().querySelectorAll("li input")].flatMap((each, place) => (each.checked ? [place] : []));
 
 function frame(element) {
-  element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset hidden><legend></legend><p class="h-soft"></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
+  element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset hidden><legend></legend><p class="h-soft"></p><p class="h-lacks" hidden></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
     <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p></fieldset>`;
   element.querySelector(".h-tick-all").append(
     makeButton(t("book.all", "Tick all"), () => tickAll(true), "h-chip"), makeButton(t("book.no-chapter", "Tick none"), () => tickAll(false), "h-chip"),
@@ -69,6 +69,9 @@ function draw() {
   if (element.hidden) return;
   const title = book.title || t("book.untitled", "Untitled");
   text(element.querySelector("legend"), book.author ? t("book.by", "{title} by {author}", { title, author: book.author }) : title);
+  const lacks = element.querySelector(".h-lacks");
+  lacks.hidden = !book.note;
+  text(lacks, book.note && `⚠ ${book.note}`);
   element.querySelector("ol").innerHTML = "";
   list(element.querySelector("ol"), [...book.chapters.entries()], ([place]) => place, ([, chapter]) => {
     const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-soft"></span></li>`);
@@ -128,7 +131,7 @@ area("#h-book", () => {
 area("#h-scripts", (element) => {
   if (!owner() || !element.firstElementChild || element.querySelector(".h-open-book")) return;
   const field = el(`<input type="file" class="h-book-file" accept="${READ}" hidden>`), chip = makeButton(t("book.open", "Open a book\u2026"), () => field.click(), "h-chip h-open-book");
-  chip.title = t("book.kinds", "EPUB, Word, Markdown, subtitles or text");
+  chip.title = t("book.kinds", "EPUB, Word, PDF, Markdown, subtitles or text");
   field.addEventListener("change", () => {
     if (field.files[0]) openBook(field.files[0]);
     field.value = ""; // so that the same file can be chosen again

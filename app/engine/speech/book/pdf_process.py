@@ -1,0 +1,101 @@
+"""Read a PDF in a process of its own: its lines and their places go to standard output. Its library believes what a file says, and may take all memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from typing import IO, Any, Final
+
+from app.engine.speech.book.book import CHAPTERS_MOST, LETTERS_MOST
+
+PAGES_MOST: Final = 10_000
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
+Line = tuple[str, float, float, float]
+"""Words, size of letters, and where they begin, from the left and from below."""
+
+
+def main() -> None:
+    print(json.dumps(read(sys.stdin.buffer)))
+
+
+def read(file: IO[bytes]) -> dict[str, Any]:
+    """Return what is in a PDF, or why it cannot be read."""
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    try:
+        reader = PdfReader(file)
+        if reader.is_encrypted and not reader.decrypt(""):
+            return {"locked": True}
+        told = reader.metadata
+        count = len(reader.pages)
+        if count > PAGES_MOST:
+            return {"fault": f"{count} pages"}
+    except DependencyError:  # it cannot decrypt this one
+        return {"locked": True}
+    except Exception as fault:  # of a broken file it raises anything
+        return {"fault": _word(fault)}
+    pages, lost, letters = list[list[Line]](), list[int](), 0
+    for number in range(count):
+        try:
+            lines = list(_list_lines(reader.pages[number]))
+        except Exception:
+            lines = []
+            lost.append(number)
+        letters += sum(len(words) for words, *_ in lines)
+        pages.append(lines)
+        if letters > LETTERS_MOST:
+            break
+    try:
+        contents = list(_list_contents(reader, reader.outline, 1))[:CHAPTERS_MOST]
+    except Exception:  # then headings say where chapters begin
+        contents = []
+    return {"title": _read_name(told, "title"), "author": _read_name(told, "author"), "pages": pages, "lost": lost, "contents": contents}
+
+
+def _list_lines(page: Any) -> Iterator[Line]:
+    made: list[tuple[str, Any, Any, float]] = []
+    page.extract_text(visitor_text=lambda words, outer, inner, _font, size: made.append((words, outer, inner, size)))
+    words, places = "", list[tuple[int, float, float, float]]()
+    for text, outer, inner, size in (*made, ("\n", (1, 0, 0, 1, 0, 0), (1, 0, 0, 1, 0, 0), 0)):
+        for place, bit in enumerate(text.split("\n")):
+            if place and words.strip():
+                _, *where = max(places)  # what most of its letters say
+                left, low = places[0][2:]
+                yield _CONTROLS.sub("", words).strip(), round(where[0], 1), round(left, 1), round(low, 1)
+            if place:
+                words, places = "", []
+            if bit.strip():
+                across, up = inner[4], inner[5]
+                left, low = across * outer[0] + up * outer[2] + outer[4], across * outer[1] + up * outer[3] + outer[5]
+                grown = abs((outer[0] * outer[3] - outer[1] * outer[2]) * (inner[0] * inner[3] - inner[1] * inner[2])) ** 0.5
+                places.append((len(bit), float(size * grown), float(left), float(low)))
+            words += bit
+
+
+def _list_contents(reader: Any, entries: Any, level: int) -> Iterator[tuple[int, str, int, float | None]]:
+    """Yield the entries of the table of contents: how deep, the title, the page from 0, and how high on it."""
+    for entry in entries:
+        if isinstance(entry, list):
+            yield from _list_contents(reader, entry, level + 1)
+            continue
+        page = reader.get_destination_page_number(entry)
+        if page is not None and page >= 0:
+            yield level, _CONTROLS.sub("", str(entry.title)), page, None if entry.top is None else float(entry.top)
+
+
+def _read_name(told: Any, name: str) -> str:
+    try:
+        return _CONTROLS.sub("", str(getattr(told, name, None) or ""))
+    except Exception:  # of a name that is none
+        return ""
+
+
+def _word(fault: Exception) -> str:
+    return _CONTROLS.sub("", str(fault))[:200] or type(fault).__name__
+
+
+if __name__ == "__main__":
+    main()

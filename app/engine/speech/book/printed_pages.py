@@ -1,0 +1,228 @@
+"""Make a flowing text of printed pages: without their numbers and running heads, with the words joined that lines divide. Pure."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from app.engine.speech.book.headed_text import Line
+from app.engine.speech.text.layout import CHAPTER
+
+OFTEN: Final = 3
+"""What stands at the same edge of as many pages is no text."""
+BAND: Final = 0.3
+"""Of the pages: where so many have a running head, whatever stands there is one."""
+NEAR: Final = 3.0
+"""Points within which lines of two pages are at the same height."""
+LARGER: Final = 1.12
+"""Letters of a heading, compared with the text's."""
+HEADING_MOST: Final = 120
+GAP: Final = 1.35
+"""Between paragraphs, compared with that between lines."""
+SHORT: Final = 0.75
+"""A line that is shorter, compared with the others, may be a paragraph's last."""
+_NUMBERED: Final = re.compile(r"(?:page\s|p\.\s?)?\W*(\d{1,4}|[ivxlc]{1,8})(?:\s?(?:/|of)\s?\d{1,4})?\W*", re.IGNORECASE)
+_HYPHENS: Final = ("-", "\u2010", "\u00ad")
+_LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_ROMAN: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLine:
+    text: str
+    size: float
+    left: float
+    low: float
+    """Its place in points, from the page's left and lower edge."""
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Of the table of contents."""
+
+    level: int
+    title: str
+    page: int
+    low: float | None
+    """How high on the page, where that is known."""
+
+
+def flow(pages: Sequence[Sequence[PrintedLine]], contents: Sequence[Entry]) -> list[Line]:
+    """Return paragraphs and headings: those of the table of contents where there is one, else those that are set as such."""
+    kept = _drop_edges([[replace(line, text=line.text.translate(_LIGATURES)) for line in page] for page in pages])
+    paragraphs = list(_join(kept))
+    levels = sorted(Counter(entry.level for entry in contents).items())
+    level = next((each for each, count in levels if count > 1), min((each for each, _ in levels), default=0))
+    wanted = [entry for entry in contents if entry.level == level]
+    return _put_titles(paragraphs, wanted) if wanted else _find_headings(paragraphs)
+
+
+def _drop_edges(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
+    """Leave out page numbers and running heads: what is at an edge of many pages alike, or counts with them."""
+    body = _find_body(line for page in pages for line in page)
+    edges = [[(side, line) for side, line in _list_edges(page) if line.size <= LARGER * body] for page in pages]
+    alike, counted = Counter[tuple[object, ...]](), Counter[tuple[object, ...]]()
+    for page in edges:
+        alike.update({_name(side, line) for side, line in page})
+        counted.update({key for side, line in page if (key := _count_key(side, line)) is not None})
+    gone = {
+        id(line)
+        for page in edges
+        for side, line in page
+        if _is_counted(side, line, counted, len(pages))
+        or (not any(map(str.isdigit, line.text)) and alike[_name(side, line)] >= (OFTEN if line.size > 0.95 * body else 2))
+    }
+    bands = Counter(_band(side, line) for page in edges for side, line in page if id(line) in gone)
+    usual = {band for band, count in bands.items() if count >= max(OFTEN, BAND * len(pages))}
+    gone |= {id(line) for page in edges for side, line in page if side in (0, -1) and _band(side, line) in usual}
+    return [[line for line in page if id(line) not in gone] for page in pages]
+
+
+def _list_edges(page: Sequence[PrintedLine]) -> list[tuple[int, PrintedLine]]:
+    """List the two highest and the two lowest lines of a page, each with its place from that edge."""
+    lines = sorted(page, key=lambda line: -line.low)
+    return [*enumerate(lines[:2]), *((place - len(lines[-2:]), line) for place, line in enumerate(lines[-2:]))]
+
+
+def _find_body(lines: Iterable[PrintedLine]) -> float:
+    """Return the size of most letters."""
+    letters = Counter[float]()
+    for line in lines:
+        letters[line.size] += len(line.text)
+    return max(letters, key=lambda size: letters[size], default=0.0)
+
+
+def _band(side: int, line: PrintedLine) -> tuple[object, ...]:
+    return side < 0, round(line.low / NEAR), round(line.size)
+
+
+def _name(side: int, line: PrintedLine) -> tuple[object, ...]:
+    return side < 0, round(line.low / NEAR), line.text.casefold()
+
+
+def _count_key(side: int, line: PrintedLine) -> tuple[object, ...] | None:
+    """Name what a line with a number is like on the pages before and after, where that number counts pages."""
+    number = _NUMBERED.fullmatch(line.text)
+    found = number or re.search(r"\d{1,4}$|^\d{1,4}", line.text)
+    if found is None:
+        return None
+    value = found[1] if number else found[0]
+    words = "" if number else line.text.replace(value, "").casefold()
+    return side < 0, words, (int(value) if value.isdecimal() else _read_roman(value)) - line.page
+
+
+def _is_counted(side: int, line: PrintedLine, counted: Counter[tuple[object, ...]], pages: int) -> bool:
+    """A number alone at the lower edge is the page's; elsewhere it has to count."""
+    key = _count_key(side, line)
+    lowest = side == -1 and _NUMBERED.fullmatch(line.text) is not None
+    return key is not None and (lowest or counted[key] >= min(OFTEN, max(2, pages)))
+
+
+def _read_roman(word: str) -> int:
+    values = [_ROMAN[each] for each in word.lower()]
+    return sum(-each if after > each else each for each, after in zip(values, [*values[1:], 0], strict=True))
+
+
+def _join(pages: Sequence[Sequence[PrintedLine]]) -> Iterator[PrintedLine]:
+    """Yield paragraphs, each at the place of its first line."""
+    lines = [line for page in pages for line in page]
+    if not lines:
+        return
+    pairs = list(pairwise(lines))
+    pitches = [round(one.low - other.low, 1) for one, other in pairs if one.page == other.page and one.low > other.low]
+    pitch = statistics.mode(pitches) if pitches else 0.0
+    usual = statistics.median(len(line.text) for line in lines)
+    lefts = {number: statistics.mode(round(line.left) for line in page) for number, page in _by_page(lines)}
+    joins = _learn_words(lines)
+    first, text = lines[0], lines[0].text
+    for one, other in pairs:
+        if _goes_on(one, other, pitch, usual, lefts):
+            text = _join_words(text, other.text, joins)
+        else:
+            yield replace(first, text=text)
+            first, text = other, other.text
+    yield replace(first, text=text)
+
+
+def _by_page(lines: Iterable[PrintedLine]) -> Iterable[tuple[int, list[PrintedLine]]]:
+    found = defaultdict[int, list[PrintedLine]](list)
+    for line in lines:
+        found[line.page].append(line)
+    return found.items()
+
+
+def _goes_on(one: PrintedLine, other: PrintedLine, pitch: float, usual: float, lefts: dict[int, int]) -> bool:
+    if not one.size * 0.9 <= other.size <= one.size * 1.1 or CHAPTER.fullmatch(one.text) or CHAPTER.fullmatch(other.text):
+        return False
+    ended = one.text.endswith((".", "!", "?", '"', "\u201d", "\u2019"))
+    if one.page == other.page and 0 <= one.low - other.low <= GAP * max(pitch, 1.2 * one.size):
+        return not _is_indented(other, lefts) or (_is_indented(one, lefts) and not ended)
+    above = one.page == other.page and other.low < one.low  # a gap; else another column or page
+    return not above and not _is_indented(other, lefts) and not (ended and len(one.text) < SHORT * usual)
+
+
+def _is_indented(line: PrintedLine, lefts: dict[int, int]) -> bool:
+    return line.left > lefts[line.page] + 0.6 * line.size
+
+
+def _learn_words(lines: Iterable[PrintedLine]) -> frozenset[str]:
+    """Return all words within lines, those with hyphens too: they tell whether one that a line divides has one."""
+    return frozenset(word.casefold() for line in lines for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", line.text)[:-1])
+
+
+def _join_words(text: str, more: str, known: frozenset[str]) -> str:
+    if not text.endswith(_HYPHENS) or not text[-2:-1].isalpha() or not more[:1].isalpha():
+        return f"{text} {more}"
+    before, after = re.findall(r"[^\W\d_]+", text)[-1], re.findall(r"[^\W\d_]+", more)[0]
+    whole, divided = f"{before}{after}".casefold(), f"{before}-{after}".casefold()
+    keeps = text[-1] != "\u00ad" and whole not in known and (divided in known or more[0].isupper())
+    return f"{text[:-1]}-{more}" if keeps else f"{text[:-1]}{more}"
+
+
+def _put_titles(paragraphs: Sequence[PrintedLine], wanted: Sequence[Entry]) -> list[Line]:
+    """Put each title of the table of contents before the paragraph with which it begins, and leave out the same words set as its heading."""
+    titles: dict[int, str] = {}
+    headings = set[int]()
+    for entry in wanted:
+        own = [place for place, each in enumerate(paragraphs) if each.page == entry.page]
+        same = next((place for place in own if _plain(paragraphs[place].text) == _plain(entry.title)), None)
+        below = [place for place in own if entry.low is None or paragraphs[place].low <= entry.low]
+        later = next((place for place, each in enumerate(paragraphs) if each.page > entry.page), len(paragraphs))
+        place = same if same is not None else min(below, default=later)
+        if same is not None:
+            headings.add(same)
+        titles[place] = f"{titles[place]}. {entry.title}" if place in titles else entry.title
+    made: list[Line] = []
+    for place, each in enumerate(paragraphs):
+        if place in titles:
+            made.append(Line(titles[place], 1))
+        if place not in headings:
+            made.append(Line(each.text))
+    return made
+
+
+def _plain(words: str) -> str:
+    return "".join(each for each in words.casefold() if each.isalnum())
+
+
+def _find_headings(paragraphs: Sequence[PrintedLine]) -> list[Line]:
+    """Take what says that a chapter begins as headings, else what is set larger than the text; several in a row are one."""
+    body = _find_body(paragraphs)
+    spoken = [place for place, each in enumerate(paragraphs) if len(each.text) < HEADING_MOST and CHAPTER.fullmatch(each.text)]
+    large = {place for place, each in enumerate(paragraphs) if each.size > LARGER * body and len(each.text) < HEADING_MOST}
+    sizes = sorted({paragraphs[place].size for place in large}, reverse=True)
+    made: list[Line] = []
+    for place, each in enumerate(paragraphs):
+        level = (2 if place in spoken else 0) if len(spoken) > 1 else sizes.index(each.size) + 1 if place in large else 0
+        follows = place and place in large and made[-1].level and paragraphs[place - 1].page == each.page
+        if follows and len(made[-1].text) + len(each.text) < HEADING_MOST:
+            made[-1] = Line(f"{made[-1].text.rstrip('.:')}. {each.text}", made[-1].level)
+        else:
+            made.append(Line(each.text, level))
+    return made

@@ -1,0 +1,184 @@
+"""PDFs: chapters from the outline or the headings, without what only a page needs; and those that are no book."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+from app.base.trouble import BadRequest
+from app.engine.speech.book import pdf, pdf_process
+from app.engine.speech.book.book import Book
+from app.engine.speech.book.headed_text import Line
+from app.engine.speech.book.printed_pages import Entry, PrintedLine, flow
+from tests.support.books import read_book
+from tests.support.pdfs import PrintedAt, save_pdf, set_pages
+
+FERRY = (
+    "The ferryman looked at the sea for a long time, and nobody who was standing on the landing understood what he was waiting for. " * 6
+)
+STORM = "In the harbour the well-known lamps went out one after another, and a well-known voice called through the rain. " * 9
+SHORE = "It was cold on the shore. Everything that remained of the afternoon was a yellow line. " * 40
+PARTS: list[str | tuple[str, float]] = [
+    ("The Ferry", 20),
+    FERRY,
+    "He said 42.",
+    FERRY,
+    ("The Storm", 20),
+    STORM,
+    STORM,
+    ("The Shore", 20),
+    SHORE,
+]
+TEXTS = [f"{FERRY.strip()}\n\nHe said 42.\n\n{FERRY.strip()}", f"{STORM.strip()}\n\n{STORM.strip()}", SHORE.strip()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library() -> None:
+    pytest.importorskip("pypdf", reason="an extra")
+
+
+def lay(pages: list[list[PrintedAt]]) -> list[list[PrintedLine]]:
+    return [[PrintedLine(*line, page) for line in lines] for page, lines in enumerate(pages)]
+
+
+def gather(lines: list[Line]) -> list[str]:
+    """Return the text under each heading."""
+    groups = itertools.groupby(lines, key=lambda line: bool(line.level))
+    return ["\n\n".join(line.text for line in group) for heading, group in groups if not heading]
+
+
+def damage(path: Path, data: bytes) -> Book:
+    path.write_bytes(data)
+    return read_book(path, "x.pdf")
+
+
+def test_chapters_are_those_of_the_outline(tmp_path: Path) -> None:
+    pages = set_pages(PARTS, head="The Sea")
+    begins = [place for place, page in enumerate(pages) if page[0][1] == 20]
+    contents = list(zip(("The Ferry", "The Storm", "The Shore"), begins, strict=True))
+    book = read_book(save_pdf(tmp_path / "x", pages, contents, "The Sea"), "sea.pdf")
+    assert (book.title, book.author, book.note) == ("The Sea", "A. Writer", None)
+    assert [each.title for each in book.chapters] == ["The Ferry", "The Storm", "The Shore"]
+    assert [each.text for each in book.chapters] == TEXTS
+
+
+def test_without_an_outline_large_letters_are_headings(tmp_path: Path) -> None:
+    book = read_book(save_pdf(tmp_path / "x", set_pages(PARTS, head="The Sea"), title="Microsoft Word - draft.docx"), "sea.pdf")
+    assert book.title == "" and [(each.title, each.text) for each in book.chapters] == list(
+        zip(("The Ferry", "The Storm", "The Shore"), TEXTS, strict=True)
+    )
+
+
+def test_a_line_that_says_so_is_a_heading_in_letters_of_any_size() -> None:
+    made = flow(lay(set_pages(["Chapter One", FERRY, "Chapter Two", STORM])), [])
+    assert [line.text for line in made if line.level] == ["Chapter One", "Chapter Two"]
+    assert gather(made) == [FERRY.strip(), STORM.strip()]
+
+
+def test_running_heads_of_chapters_and_roman_numbers_go() -> None:
+    pages = set_pages([SHORE, FERRY, SHORE], number_from=5)
+    for number, page in enumerate(pages):
+        page.insert(0, (f"Chapter {'One' if number < 2 else 'Two'}" if number % 2 else "The Sea", 9, 200, 760))
+        page[-1] = (["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"][number], 9, 300, 40)
+    assert gather(flow(lay(pages), [])) == ["\n\n".join((SHORE.strip(), FERRY.strip(), SHORE.strip()))]
+
+
+def test_numbers_that_are_text_stay() -> None:
+    pages = [[("1", 14, 300, 740), *page[:-1]] if place == 0 else page for place, page in enumerate(set_pages([SHORE, "1984", SHORE]))]
+    said = " ".join(gather(flow(lay(pages), [Entry(1, "One", 0, None)])))
+    assert said.startswith("1") and "1984" in said
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "joined"),
+    [
+        ("the under-", "standing", "the understanding"),
+        ("a well-", "known voice", "a well-known voice"),
+        ("the Anglo-", "Saxon ships", "the Anglo-Saxon ships"),
+        ("it was \u2014", "nothing", "it was \u2014 nothing"),
+        ("in 1914-", "1918 it", "in 1914- 1918 it"),
+        ("soft\u00ad", "ness", "softness"),
+        ("the \ufb01nal", "\ufb02ood", "the final flood"),
+    ],
+)
+def test_a_word_that_a_line_divides_is_whole(one: str, other: str, joined: str) -> None:
+    lines = [("a well-known understanding of it", 11, 72, 700), (one, 11, 72, 686), (other, 11, 72, 672)]
+    (made,) = flow(lay([lines]), [])  # type: ignore[list-item]
+    assert made.text == f"a well-known understanding of it {joined}"
+
+
+def test_a_page_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+    path = save_pdf(tmp_path / "x", set_pages(PARTS))
+    book = damage(path, path.read_bytes().replace(b" Tm (", b" 5 << Tm (", 1))
+    assert [each.title for each in book.chapters] == ["The Storm", "The Shore"]
+    assert book.note is not None and str(book.note) == "1 page of it cannot be read and is left out: 1."
+
+
+@pytest.mark.parametrize("name", ["locked", "scanned", "broken", "cut", "empty"])
+def test_what_is_no_book_is_refused_with_a_reason(name: str, tmp_path: Path) -> None:
+    from pypdf import PdfReader, PdfWriter
+
+    path, match = save_pdf(tmp_path / "x", set_pages(PARTS)), "damaged"
+    if name == "locked":
+        writer = PdfWriter(PdfReader(path))
+        writer.encrypt("secret", algorithm="RC4-128")
+        writer.write(path)
+        match = "locked with a password"
+    elif name == "scanned":
+        save_pdf(path, [[], []])
+        match = "Scanned pages are pictures"
+    data = {"broken": b"%PDF-1.7\n" + b"\xff\x00" * 3000, "cut": path.read_bytes()[:700], "empty": b"%PDF"}.get(name, path.read_bytes())
+    with pytest.raises(BadRequest, match=match):
+        damage(path, data)
+
+
+def test_one_that_may_only_not_be_printed_is_read(tmp_path: Path) -> None:
+    from pypdf import PdfReader, PdfWriter
+
+    path = save_pdf(tmp_path / "x", set_pages(PARTS))
+    writer = PdfWriter(PdfReader(path))
+    writer.encrypt("", "owner", algorithm="RC4-128")
+    writer.write(path)
+    assert [each.title for each in read_book(path, "x.pdf").chapters] == ["The Ferry", "The Storm", "The Shore"]
+
+
+@pytest.mark.parametrize("kind", ["memory", "time"])
+def test_a_bomb_is_ended(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save_pdf(tmp_path / "x", [[("x", 11, 72, 700)]])
+    burst = zlib.compress(b"BT /F1 9 Tf (a) Tj ET\n" * 2_000_000, 9)
+    data = path.read_bytes()
+    at, end = data.index(b"<< /Length"), data.index(b"endstream")
+    data = data[:at] + b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\n" % (len(burst), burst) + data[end:]
+    monkeypatch.setattr(pdf, *(("MEMORY_MOST_BYTES", 200 << 20) if kind == "memory" else ("SECONDS_MOST", 2.0)))
+    with pytest.raises(BadRequest, match="more memory or time"):
+        damage(path, data)
+
+
+def test_without_its_library_how_to_add_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "find_spec", lambda _: None)
+    with pytest.raises(BadRequest, match=r"needs the library pypdf.*\bpdf\b"):
+        damage(tmp_path / "x", b"%PDF-1.7\n")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damage_anywhere_is_a_book_or_a_sentence(seed: int, tmp_path: Path) -> None:
+    """In the process itself, so that hundreds of files take seconds."""
+    path = save_pdf(tmp_path / "x", set_pages(PARTS[:6]), [("One", 0), ("Two", 1)])
+    rng, whole = random.Random(seed), path.read_bytes()
+    for _ in range(10):
+        data = bytearray(whole)
+        for _ in range(rng.choice((1, 3, 30))):
+            at = rng.randrange(len(data))
+            data[at : at + rng.choice((0, 1, 8))] = rng.choice((b"", b"<<", b"[", b"9999999999", b"/", b"0 R", bytes([rng.randrange(256)])))
+        path.write_bytes(data)
+        with path.open("rb") as file:
+            found = pdf_process.read(file)
+        if "pages" in found:
+            lines = [[PrintedLine(*line, page) for line in lines] for page, lines in enumerate(found["pages"])]
+            assert all(line.text.strip() for line in flow(lines, [Entry(*each) for each in found["contents"]]))
+        else:
+            assert found.get("locked") or found["fault"]
