@@ -45,6 +45,8 @@ PROGRAMS_MOST: Final = 200
 """Waiting jobs beyond which other programs are refused: the rest of the queue is the page's."""
 GRID_SAVED: Final = "grid"
 """The key of the owner's last grid in the settings."""
+CHAPTERS_SAVED: Final = "chapters"
+"""The same of the chapters that were begun together last."""
 SPLIT_SCRIPTS_KEPT: Final = 100
 
 
@@ -60,10 +62,21 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
+class Chapters:
+    """Those of a book that were begun together: a job each, and how many seconds of speech it makes."""
+
+    jobs: tuple[str, ...] = ()
+    seconds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EndedScript:
     job: str
     request: SpeechRequest
     parts: tuple[PartDone, ...]
+
+
+NO_CHAPTERS: Final = Chapters()
 
 
 @dataclass(slots=True)
@@ -80,8 +93,8 @@ class JobsDesk:
     """(person, kind) -> the job that tab shows; a tab opened later picks it up."""
     grids: dict[str, Grid] = field(default_factory=dict)
     """The last grid of each person."""
-    chapters: tuple[str, ...] = ()
-    """The jobs of the owner that were begun together last."""
+    chapters: Chapters = NO_CHAPTERS
+    """The owner's last."""
     guest_files: GuestFiles = field(init=False)
     beginning: threading.Lock = field(default_factory=threading.Lock)
     """Held while a job is checked and queued, so that limits hold for requests that arrive at once."""
@@ -92,6 +105,8 @@ class JobsDesk:
         cut = {job.id for job in self.keeper.interrupted}
         if (saved := self.settings.get(GRID_SAVED)) and (grid := read_grid(saved)) and cut.intersection(chain(*grid.jobs)):
             self.grids[OWNER.name] = grid
+        if saved := self.settings.get(CHAPTERS_SAVED):
+            self.chapters = Chapters(tuple(saved["jobs"]), tuple(saved["seconds"]))
         if last := self.keeper.find_last_script():
             self.latest[OWNER.name, "speech"] = last
         self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads", self.keeper.describe_to_come)
@@ -158,10 +173,36 @@ class JobsDesk:
                 self.settings.put({GRID_SAVED: dataclasses.asdict(grid)})
 
     def begin_together(self, requests: Sequence[SpeechRequest], person: Person) -> None:
-        """Queue jobs that are stopped together."""
+        """Queue jobs that are stopped together, all of them or none."""
         self.check_turn(person, jobs=len(requests))
-        self.chapters = tuple([self.begin(each, person) for each in requests])
-        self.latest[person.name, "speech"] = self.chapters[0]
+        begun: list[str] = []
+        try:
+            for each in requests:
+                begun.append(self.begin(each, person))
+        except Trouble as trouble:
+            for job in reversed(begun):
+                self.keeper.stop(job)
+            more = say_to_all("book.taken-back", "No chapter was begun: those that were queued already are taken out again.")
+            (told := copy(trouble)).objections = (*trouble.objections, more)
+            raise told from trouble
+        limits = [self.models.read_limits(each.model)[1] for each in requests]
+        lasts = (script.parse_script(each.text, known).estimate_seconds(each.speed) for each, known in zip(requests, limits, strict=True))
+        self.chapters = Chapters(tuple(begun), tuple(lasts))
+        self.latest[person.name, "speech"] = begun[0]
+        with contextlib.suppress(Trouble):  # then only a restart forgets it
+            self.settings.put({CHAPTERS_SAVED: dataclasses.asdict(self.chapters)})
+
+    def estimate_left(self, job: str) -> tuple[int, int, float | None] | None:
+        """Return which chapter a job is, from 1, of how many, and how many seconds are left for all of them, None until that is known;
+        None for a job that is no chapter."""
+        if job not in self.chapters.jobs or len(self.chapters.jobs) < 2:
+            return None
+        waiting, step = {each.id for each in self.keeper.journal.list_waiting()}, self.keeper.get_progress(job).step
+        to_come_s = sum(
+            seconds for each, seconds in zip(*dataclasses.astuple(self.chapters), strict=True) if each in waiting and each != job
+        )
+        left_s = step.eta_s + to_come_s / step.realtime if step is not None and step.eta_s is not None and step.realtime else None
+        return self.chapters.jobs.index(job) + 1, len(self.chapters.jobs), left_s
 
     def find_current(self, kind: str, person: Person) -> str:
         """Return the job a tab shows and Stop stops: this person's running job, here before elsewhere, else the next one, else the last
@@ -181,7 +222,7 @@ class JobsDesk:
         """Stop the current job; if it was begun together with others, as those of a grid, all of them."""
         job = self.find_current(kind, person)
         grid = self.grids.get(person.name)
-        groups = ([*chain(*grid.jobs)] if grid else [], self.chapters)
+        groups = ([*chain(*grid.jobs)] if grid else [], self.chapters.jobs)
         for each in reversed(next((group for group in groups if job in group), [job])):
             if each:
                 self.keeper.stop(each)

@@ -84,6 +84,13 @@ class GridValues(TypedDict):
     jobs: list[list[Words]]
 
 
+class ChaptersValues(TypedDict):
+    """The owner's last chapters: `jobs_desk.Chapters`."""
+
+    jobs: list[Words]
+    seconds: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
@@ -97,6 +104,7 @@ class SettingsValues(TypedDict, total=False):
     paint: PaintValues
     presets: Presets
     grid: GridValues
+    chapters: ChaptersValues
     drafts: dict[str, Words | list[Words]]
     greeted: bool
     window: WindowValues

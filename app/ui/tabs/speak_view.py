@@ -143,6 +143,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
         "place": desk.jobs.queue_position(job),
         "results": results,
         "listening": listening_view(desk, job, spoken),
+        "book": dict(zip(("chapter", "chapters", "left_s"), desk.jobs.estimate_left(job) or (), strict=False)),
         "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",
     }
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.base.trouble import BadRequest, QueueFull
+from app.base.sentence import say
+from app.base.trouble import BadRequest, DiskFull, QueueFull
+from app.compat.machine.meter import Reading
+from app.engine.jobs.events import Step
+from app.engine.jobs.journal import Job
 from app.engine.jobs.request import SpeechRequest
 from app.ui.state.book_desk import CHAPTERS_MOST
 from app.ui.state.desk import Desk
+from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER, Person
+from app.ui.state.settings import Settings
 from tests.support.books import save_epub
 from tests.support.guests import desk_at, page_of
 
@@ -57,6 +64,38 @@ def test_no_chapter_too_many_and_no_room_are_refused_before_anything_is_queued(d
     with pytest.raises(QueueFull):
         desk.book.begin(ASKED)
     assert len(waiting(desk)) == 150
+
+
+def test_chapters_that_cannot_all_be_queued_are_taken_back(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, room = desk.keeper.submit, [2]
+
+    def submit(*asked: Any) -> Job:
+        room[0] -= 1
+        if room[0] < 0:
+            raise DiskFull(say("test.full", "The disk is full."))
+        return real(*asked)
+
+    open_book(desk, tmp_path, 4)
+    monkeypatch.setattr(desk.keeper, "submit", submit)
+    with pytest.raises(DiskFull, match=r"The disk is full\. No chapter was begun"):
+        desk.book.begin(ASKED)
+    assert not waiting(desk) and desk.jobs.chapters.jobs == ()
+
+
+def test_what_is_left_for_the_book_is_told_and_chapters_stay_together_after_a_restart(desk: Desk, tmp_path: Path) -> None:
+    open_book(desk, tmp_path, 3)
+    desk.book.begin(ASKED)
+    first, _, third = desk.jobs.chapters.jobs
+    assert desk.jobs.estimate_left(first) == (1, 3, None) and desk.jobs.estimate_left("another") is None
+    desk.keeper.board.post(first, Step(5, 10, 20.0, "frames", 4.0, Reading(), realtime=2.0))
+    lasts_s = desk.jobs.chapters.seconds
+    assert desk.jobs.estimate_left(first) == (1, 3, pytest.approx(4.0 + (lasts_s[1] + lasts_s[2]) / 2.0)) and min(lasts_s) > 0.5
+    desk.keeper.stop(third)
+    assert desk.jobs.estimate_left(first) == (1, 3, pytest.approx(4.0 + lasts_s[1] / 2.0))
+    again = JobsDesk(desk.keeper, Settings(desk.settings._file), desk.models, desk.machine, desk.measuring, desk.hearing)
+    assert again.chapters == desk.jobs.chapters
+    again.stop("speech", OWNER)
+    assert not waiting(desk)
 
 
 def test_the_route_opens_ticks_gives_the_script_and_closes(desk: Desk, tmp_path: Path) -> None:

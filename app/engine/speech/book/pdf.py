@@ -55,7 +55,7 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
     lost = found["lost"]
     note = (
         say_to_all("book.pages-lost", "{count} {count:page|pages} of it cannot be read and {count:is|are} left out: {pages}.",
-            count=len(lost), pages=", ".join(str(each + 1) for each in lost[:20]))
+            count=len(lost), pages=tuple(str(each + 1) for each in lost[:20]))
         if lost else None
     )  # fmt: skip
     title = "" if _FILE_NAME.match(found["title"]) else found["title"]

@@ -170,7 +170,7 @@ function refocus(rows, { job, end }) {
 }
 area("#h-parts", (element, { speech }) => {
   // Remarks and failures stand above the rows: a long script has hundreds.
-  jobCard(element, speech?.job, `${jobFrame}${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
+  jobCard(element, speech?.job, `${jobFrame}<p class="h-soft h-whole-book" hidden></p>${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
   text(element.querySelector("h2"), t("parts.title", "Parts"));
   text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
   // What of the script is spoken already is known once a job has ended.
@@ -183,6 +183,9 @@ area("#h-parts", (element, { speech }) => {
   const last = speech.parts.findLast((part) => part.state === "done");
   const said = [...(speech.taken ? [{ kind: "note", text: speech.taken }] : []), ...speech.said];
   drawJob(element, { ...speech, said }, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
+  const whole = element.querySelector(".h-whole-book"), { chapter, chapters, left_s } = speech.book ?? {};
+  whole.hidden = !chapter || Boolean(end);
+  if (!whole.hidden) text(whole, t("book.chapter", "Chapter {chapter} of {chapters}", { chapter, chapters }) + (left_s == null ? "" : t("book.left", ", about {time} left for all of them", { time: time(left_s) })));
   // What was not spoken is folded once the job has ended.
   const left = end ? speech.parts.filter((part) => part.state !== "done") : [];
   const [rows, folded] = element.querySelectorAll(".h-list");
