@@ -39,14 +39,14 @@ _OTHERS: Final[tuple[tuple[str, str], ...]] = (
     ("clip_txt_mapper.weight", "Stable Cascade"), ("cap_embedder.0.weight", "Lumina 2"),
 )  # fmt: skip
 """Denoisers of families that Hearth has not, by a tensor of each."""
-_PACKINGS: Final = tuple(
-    (re.compile(mark, re.MULTILINE), title)
-    for mark, title in (
-        (r"\.comfy_quant$", "ComfyUI's own 8 or 4 bits"), (r"^scaled_fp8$|\.scaled_fp8$|\.scale_weight$|\.weight_scale$", "scaled fp8"),
-        (r"\.wscales$|\.smooth_factor$|\.proj_down$", "SVDQuant (Nunchaku)"),
-        (r"\.weight\.quant_state\.|\.weight\.absmax$", "bitsandbytes nf4"), (r"\.qzeros$|\.g_idx$", "GPTQ or AWQ"), (r"\.SCB$", "bitsandbytes int8"),
-    )
-)  # fmt: skip
+_PACKINGS: Final = (
+    (re.compile(r"\.comfy_quant$", re.MULTILINE), "ComfyUI's own 8 or 4 bits"),
+    (re.compile(r"^scaled_fp8$|\.scaled_fp8$|\.scale_weight$|\.weight_scale$", re.MULTILINE), "scaled fp8"),
+    (re.compile(r"\.wscales$|\.smooth_factor$|\.proj_down$", re.MULTILINE), "SVDQuant (Nunchaku)"),
+    (re.compile(r"\.weight\.quant_state\.|\.weight\.absmax$", re.MULTILINE), "bitsandbytes nf4"),
+    (re.compile(r"\.qzeros$|\.g_idx$", re.MULTILINE), "GPTQ or AWQ"),
+    (re.compile(r"\.SCB$", re.MULTILINE), "bitsandbytes int8"),
+)
 """Ways to pack weights that no loader of single files takes apart, by the tensors that they add."""
 _LORAS: Final = (
     ("lora_down.", "LoRA"), ("lora_A.", "LoRA"), (".lora.down", "LoRA"),
