@@ -68,6 +68,8 @@ def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> i
     if quantised == "none" or not is_quantised(part, quantised):
         # With storage narrower than compute, these stay in the compute dtype: their layers read their own dtype.
         whole = part.wide * max(0, BYTES[precision.compute] - BYTES[precision.storage])
+        if part.role == "denoiser" and precision.linear is not None:
+            whole -= (part.linear or 0) * (BYTES[precision.storage] - BYTES[precision.linear])
         return part.parameters * BYTES[precision.storage] + (widened or whole)
     if quantised == "gguf" and part.gguf_bytes is not None:
         return part.gguf_bytes

@@ -68,6 +68,9 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
         for part, (compute, _) in zip(situation.need.parts, computed, strict=True)
     ]
     storing = linear if linear is not None and halves else _storage(situation, dtype, wide)
+    blocks = _blocks(situation, dtype)
+    if blocks is not None and blocks.option == "float16":
+        wide = [replace(how, linear="float16") if how.part == "unet" else how for how in wide]
     stored: Dtype = storing.option  # type: ignore[assignment]
     made = [replace(how, storage=stored) if how.compute == dtype and how.role in ("text", "denoiser", "speech") else how for how in wide]
     wrong_codec = object_to_codec(situation) if any(how.role == "codec" and device != "cpu" for how in made) else []
@@ -76,7 +79,7 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
     aside = (Rejected("precision", f"codec: {device}", tuple(wrong_codec)),) if wrong_codec else ()
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
-    decided = {"linear": linear} if halves else {"linear": linear, "storage": storing}
+    decided = {"linear": linear or blocks} if halves else {"linear": linear or blocks, "storage": storing}
     narrower = [
         Rejected("precision", f"{name}: {each.option}", each.objections)
         for name, found in decided.items() if found is not None for each in found.rejected
@@ -87,6 +90,8 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
 
 
 def _explain(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision, scaled: bool) -> Reason:
+    if any(each.role == "denoiser" and each.linear for each in made):
+        return Reason("precision", _BLOCKS, MEASURED_HERE)
     if scaled:
         words = say(
             "precision.scaled",
@@ -144,6 +149,37 @@ def _linear(situation: Situation, dtype: Dtype) -> FieldDecision | None:
             "Linear layers multiply in float16 once the self-test, which runs while Hearth is idle, has found that right here.",
         )
         against.append(Reason("linear", words))
+    return decide_field(situation, "linear", options, "float16", {"float16": against})
+
+
+_BLOCKS: Final = say(
+    "linear.blocks",
+    "The denoiser's transformer blocks compute in float16, which the self-test found right here, its convolutions in float32: in float16 they "
+    "give NaN on such cards.",
+)  # fmt: skip
+
+
+def _blocks(situation: Situation, dtype: Dtype) -> FieldDecision | None:
+    """Decide in which dtype a UNet's transformer blocks compute on a card that computes in float32 for the sake of convolutions alone;
+    None elsewhere."""
+    slow = {each.id for each in situation.quirks if "dtype/float16" in each.against}
+    if dtype != "float32" or slow != {"gtx16-fp16"} or not any(part.name == "unet" for part in situation.need.parts):
+        return None
+    options = (Option("float16", _BLOCKS, MEASURED_HERE), Option("float32", say("linear.wide", "Linear layers multiply in float32.")))
+    against: list[Reason] = []
+    if situation.choice.dtype == dtype:
+        against.append(Reason("linear", say("plan.yours", "You asked for {option}.", option=dtype)))
+    elif 0 < sum(part.parameters for part in situation.need.parts) < SMALL_MODEL:
+        against.append(Reason("linear", _SMALL_WORDS))
+    elif any(Subject.path(name, "float16") not in situation.verdicts for name in ("linear/float16", "kernels/efficient")):
+        words = say(
+            "linear.blocks-untested",
+            "Transformer blocks compute in float16 once the self-test, which runs while Hearth is idle, has found that right here.",
+        )
+        against.append(Reason("linear", words))
+    elif not situation.verdicts[Subject.path("kernels/efficient", "float16")].passed:
+        words = say("linear.blocks-attention", "Attention came out wrong in float16 here, so transformer blocks compute in float32.")
+        against.append(Reason("linear", words, MEASURED_HERE))
     return decide_field(situation, "linear", options, "float16", {"float16": against})
 
 

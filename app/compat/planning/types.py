@@ -102,7 +102,7 @@ class Precision:
     compute: Dtype
     device: str
     linear: Dtype | None = None
-    """Dtype in which its linear layers multiply, with sums in float32; None: `compute`."""
+    """Dtype in which a voice's linear layers multiply, with sums in float32, or a UNet's transformer blocks compute; None: `compute`."""
     kept_bytes: int = 0
     """Bytes of its layers that stay on the device while the others are sent for each row."""
 

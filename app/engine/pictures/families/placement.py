@@ -40,6 +40,8 @@ def make_disk_parts(plan: Plan, scratch: Path) -> DiskParts | None:
 def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | None, files: Iterable[Path] = ()) -> None:
     """Cast, move and register one part as soon as it is loaded. `files`: its own."""
     how = find_precision(plan, name)
+    if how.role == "denoiser" and how.linear == "float16":
+        halve_blocks(part)
     if how.storage != how.compute and not quantise.has_quantised_weights(part):
         _store_narrow(part, getattr(torch, how.storage), getattr(torch, how.compute))
     if plan.offload == "none" or turns is not None:
@@ -141,12 +143,33 @@ _KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
 def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
     """Store the weights of large layers in `storage` and cast each while it computes. Cast all others once: nearly all are small,
     and diffusers reads a text encoder's dtype from its embedding."""
+    halves = [f"^{re.escape(name)}($|\\.)" for name, block in part.named_modules() if hasattr(block, _HALVED)]
     for name, module in part.named_modules():
+        if any(re.search(each, name) for each in halves):
+            continue
         if any(re.search(each, name) for each in _KEEP_WIDE) or not isinstance(module, _LARGE_LAYERS):
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(compute)
-    apply_layerwise_casting(part, storage, compute, _KEEP_WIDE, (torch.nn.Embedding,))
+    apply_layerwise_casting(part, storage, compute, (*_KEEP_WIDE, *halves), (torch.nn.Embedding,))
+
+
+_HALVED: Final = "halved"
+"""Marks a block that computes in float16 between others in float32."""
+
+
+def halve_blocks(unet: torch.nn.Module) -> None:
+    """Let a UNet's transformer blocks compute in float16, from their input to their result; all else stays as it is."""
+
+    def cast_inputs(_block: torch.nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return tuple(_cast(each, torch.float16) for each in given), {name: _cast(each, torch.float16) for name, each in named.items()}
+
+    for block in list(unet.modules()):
+        if type(block).__name__ == "BasicTransformerBlock":
+            block.half()
+            setattr(block, _HALVED, True)
+            block.register_forward_pre_hook(cast_inputs, with_kwargs=True)
+            block.register_forward_hook(lambda _block, _given, made: made.float())
 
 
 _TIMESTEP: Final = "timestep"
