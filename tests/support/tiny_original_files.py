@@ -83,8 +83,8 @@ def name_as_flux(state: Tensors, singles: int, doubles: int) -> Tensors:
     found = {}
     for name, value in state.items():
         if match := re.match(r"(single_)?transformer_blocks\.(\d+)\.(.*)", name):
-            single, index, rest = match.groups()
-            found[f"{'single' if single else 'double'}_blocks.{index}.{_rename(rest, _SINGLE if single else _BLOCK)}"] = value
+            single, number, rest = match.groups()
+            found[f"{'single' if single else 'double'}_blocks.{number}.{_rename(rest, _SINGLE if single else _BLOCK)}"] = value
         else:
             found[_rename(name, _FLUX_TOP)] = value
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -50,14 +51,19 @@ def _fits(facts: FileFacts, kind: str, width: int) -> bool:
     return plain and facts.other == kind and facts.table[1:] == (width,) and facts.table[0] <= most
 
 
-def _list_files(path: Path) -> Iterator[tuple[Path, FileFacts]]:
+def list_neighbours(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files that may hold what a model's file lacks, with their state; opens none."""
     for parent in path.parents[:3]:
         for name in _FOLDERS:
             with suppress(OSError):
                 for file in islice(sorted((parent / name).glob("*.safetensors")), FILES_MOST):
-                    state = file.stat()
-                    with suppress(Trouble):
-                        yield file, _read(file, state.st_size, state.st_mtime_ns)
+                    yield file, file.stat()
+
+
+def _list_files(path: Path) -> Iterator[tuple[Path, FileFacts]]:
+    for file, state in list_neighbours(path):
+        with suppress(OSError, Trouble):
+            yield file, _read(file, state.st_size, state.st_mtime_ns)
 
 
 @lru_cache(maxsize=256)

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from app.base.path_checks import find_path
 from app.base.sentence import say
 from app.base.trouble import Trouble
+from app.engine.models.beside import list_neighbours
 from app.engine.models.detect import detect_model
 from app.engine.models.model import Companion, Model
 from app.engine.models.voice_limits import VoiceLimits, read_limits
@@ -174,7 +175,7 @@ def _look(wanted: str, catalog: _Catalog) -> Seen:
 
 
 def _list_files(path: Path) -> _State:
-    """List a model's files; of a link, also where it leads."""
+    """List a model's files; of a link, also where it leads; of a single file, also those beside it that may hold what it lacks."""
     inside = (Path(where, name) for where, _, names in os.walk(path) for name in names)
     found = []
     for file in islice(inside if path.is_dir() else [path], FILES_MOST):
@@ -183,6 +184,8 @@ def _list_files(path: Path) -> _State:
             found.append(_describe(file, own, S_ISREG(own.st_mode)))
             if S_ISLNK(own.st_mode):
                 found.append(_describe(file, file.stat(), False))
+    if not path.is_dir():
+        found += [_describe(file, state, False) for file, state in list_neighbours(path)]
     return tuple(sorted(found))
 
 

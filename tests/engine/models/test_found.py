@@ -54,7 +54,7 @@ def make_invoke(root: Path, schema: str = "CREATE TABLE models (id TEXT, config 
     (root / "databases").mkdir(parents=True)
     with sqlite3.connect(root / "databases/invokeai.db") as database:
         database.execute(schema)
-        rows = [
+        rows: list[dict[str, object]] = [
             {"path": "abc/x.safetensors", "name": "Dreamy", "type": "main"},
             {"path": "def/l.safetensors", "name": "Inky", "type": "lora"},
         ]
