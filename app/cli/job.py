@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -101,15 +101,9 @@ def read_text(given: str | None, file: Path | None) -> str:
 
 def run_job(request: Request, args: argparse.Namespace, use: Callable[[Path], None] | None = None) -> int:
     """Run a request through the keeper, as the window does, and return the exit code. `use` gets each result's file."""
-    choice, chunk = choose_by_hand(args), read_chunk(paths.home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
-    if args.output is not None:
-        output_file.check_writable(args.output, request)
-    find_model(paths.home(args.home), request)  # an unknown name is refused before an engine starts
-    show = partial(print_json, out=sys.stdout) if args.json else partial(print_progress, out=sys.stderr)
-    keeper = open_keeper(args)
-    keeper.set_chunk(chunk)
+    keeper, choice = prepare(request, args)
     try:
-        end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), show)
+        end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), choose_show(args))
     finally:
         keeper.close()
     if use is not None:
@@ -127,6 +121,39 @@ def run_job(request: Request, args: argparse.Namespace, use: Callable[[Path], No
     if None in written:
         return UNWRITTEN
     return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), INCOMPLETE if end.files else FAILED)
+
+
+def run_jobs(requests: Sequence[Request], args: argparse.Namespace, titles: Sequence[str]) -> list[Path]:
+    """Run requests one after another, each unless the same was finished before; return their files, up to the first one that was not finished."""
+    (keeper, choice), files = prepare(requests[0], args), list[Path]()
+    try:
+        for number, (request, title) in enumerate(zip(requests, titles, strict=True), 1):
+            print_sentence(say("command.chapter", "Chapter {number} of {count}: {title}", number=number, count=len(requests), title=title))
+            made = None if args.anew else keeper.find_made(request, choice)
+            if made is None:
+                end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), choose_show(args))
+                if not isinstance(end, Finished):
+                    print_sentence(say("command.book-goes-on", "Run the same command again to resume: finished chapters are kept."))
+                    break
+            files.append(made.path if made is not None else Path(end.files[0]))
+    finally:
+        keeper.close()
+    return files
+
+
+def prepare(request: Request, args: argparse.Namespace) -> tuple[Keeper, Choice]:
+    """Refuse what cannot be, before an engine starts; return what runs such a request, and the manual settings."""
+    choice, chunk = choose_by_hand(args), read_chunk(paths.home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
+    if args.output is not None:
+        output_file.check_writable(args.output, request)
+    find_model(paths.home(args.home), request)
+    keeper = open_keeper(args)
+    keeper.set_chunk(chunk)
+    return keeper, choice
+
+
+def choose_show(args: argparse.Namespace) -> Callable[[Event], None]:
+    return partial(print_json, out=sys.stdout) if args.json else partial(print_progress, out=sys.stderr)
 
 
 def open_keeper(args: argparse.Namespace) -> Keeper:

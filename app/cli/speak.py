@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from app.base import paths
 from app.base.path_checks import is_file
@@ -15,24 +14,43 @@ from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli import output_file
-from app.cli.job import add_job_options, read_settings, read_text, run_job, write_result
+from app.cli.job import (
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    UNWRITTEN,
+    add_job_options,
+    print_sentence,
+    read_settings,
+    read_text,
+    run_job,
+    run_jobs,
+    write_result,
+)
 from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
+from app.engine.models.catalog import find_credit
 from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
+from app.engine.speech.book.book import TITLE_MOST, Book
 from app.engine.speech.book.read_book import read_book
+from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
+from app.engine.speech.sound.stream_encoding import require_available
 from app.engine.speech.text import subtitles
 from app.engine.speech.text.voices import list_offered_voices
 
+BOOKS: Final = (".epub", ".docx", ".pdf", ".md", ".markdown", ".txt", ".srt", ".vtt")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", nargs="?", help="the script; '-' or none reads it from standard input")
+    parser.add_argument("text", nargs="?", help="the script, or the file of a book; '-' or none reads it from standard input")
     parser.add_argument(
         "-f", "--file", type=Path, help="read the script from this file: a text, a Markdown file, subtitles, an EPUB, a DOCX or a PDF"
     )
     parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
     parser.add_argument("--subtitles", type=Path, metavar="FILE", help="write when each sentence is said to this .srt or .vtt")
+    parser.add_argument("--title", help="the title of an audiobook, -o NAME.m4b; without it, the book's own")
     add_job_options(parser, SPEECH)
 
 
@@ -41,6 +59,8 @@ def main(args: argparse.Namespace) -> int:
     voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model) if args.voice else DIA)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
+    if suffix == "m4b":
+        return speak_book(args, voice)
     request = SpeechRequest(read_script(args.text, args.file), args.model, voice, **asked)
     if args.subtitles is None:
         return run_job(request, args)
@@ -61,15 +81,49 @@ def write_subtitles(file: Path, path: Path, wanted: subtitles.Format) -> None:
 
 def read_script(given: str | None, file: Path | None) -> str:
     """Return the text given, or that of the file, a book's with all its chapters, or standard input."""
-    if file is None or given not in (None, "-"):
+    if (path := find_book(given, file)) is None:
         return read_text(given, None)
+    return "\n\n".join(chapter.script for chapter in open_book(path).chapters)
+
+
+def find_book(given: str | None, file: Path | None) -> Path | None:
+    """Return the file to read: the one that is named as such, or a book named in place of a script."""
+    if given is None or given == "-":
+        return file
+    return Path(given) if given.lower().endswith(BOOKS) and is_file(Path(given)) else None
+
+
+def open_book(path: Path) -> Book:
     try:
-        book = read_book(BytesIO(file.read_bytes()), file.name)  # a pipe is a file, too
+        book = read_book(BytesIO(path.read_bytes()), path.name)  # a pipe is a file, too
     except OSError as fault:
-        raise Trouble(say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(file), fault=str(fault))) from fault
+        raise Trouble(say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(path), fault=str(fault))) from fault
     if book.note is not None:
-        print(book.note, file=sys.stderr)
-    return "\n\n".join(chapter.script for chapter in book.chapters)
+        print_sentence(book.note)
+    return book
+
+
+def speak_book(args: argparse.Namespace, voice: VoicePrompt | None) -> int:
+    """Speak a book's chapters one after another, and join them to an audiobook. Those that the same command finished before are taken over."""
+    require_available("aac")
+    path = find_book(args.text, args.file)
+    if path is None:
+        raise Trouble(say("speak.no-book", "An audiobook is made of a book. Name its file, such as book.epub."))
+    book, settings = open_book(path), {"format": "flac"} | read_settings(args, SPEECH)
+    requests = [SpeechRequest(each.script, args.model, voice, **settings) for each in book.chapters]
+    files = run_jobs(requests, args, [each.title or each.text[:TITLE_MOST] for each in book.chapters])
+    if len(files) < len(requests):
+        return INCOMPLETE if files else FAILED
+    chapters = [
+        Spoken(each.title or each.text.partition("\n")[0][:TITLE_MOST], file) for each, file in zip(book.chapters, files, strict=True)
+    ]
+    credit = find_credit(args.model)
+    with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
+        write_audiobook(chapters, Labels(args.title or book.title or path.stem, book.author, credit, book.cover), Path(folder, "book.m4b"))
+        written = write_result(Path(folder, "book.m4b"), args.output)
+    if written is not None and not args.json:
+        print(written)
+    return FINISHED if written is not None else UNWRITTEN
 
 
 def find_voice(given: str | None, transcript: str | None, home: Home, limits: VoiceLimits = DIA) -> VoicePrompt | None:

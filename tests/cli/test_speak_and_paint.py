@@ -8,8 +8,9 @@ import shutil
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,13 +19,17 @@ import pytest
 import soundfile
 
 from app.__main__ import main
+from app.base import paths
 from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.cli import job, output_file, paint
 from app.cli.paint import parse_size
 from app.cli.speak import find_voice, read_script
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.jobs.shelf import Search
 from app.engine.keeper.deaths import DEATHS
+from app.engine.keeper.keeper import Keeper
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from tests.support import light_engine
@@ -305,3 +310,35 @@ def test_subtitles_are_written_beside_a_result(tmp_path: Path, capsys: pytest.Ca
         and first.endswith("\nGood morning.")
         and second.endswith("\nGood night.")
     )
+
+
+@pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+def test_a_book_becomes_an_audiobook_and_what_is_finished_is_not_spoken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import av
+
+    light_engine.replace_engines(monkeypatch)
+    pages = {f"{name}.xhtml": f"<p>It rained in {name}.</p>" for name in ("May", "June", "July")}
+    book = save_epub(tmp_path / "book.epub", pages, {page: page.removesuffix(".xhtml") for page in pages})
+    asked = ["speak", str(book), "-o", str(tmp_path / "book.m4b"), "--home", str(tmp_path / "home")]
+
+    def list_made() -> list[Creation]:
+        with closing(Keeper(paths.home(tmp_path / "home"))) as keeper:
+            return keeper.shelf.find(Search())
+
+    assert main([*asked, "--title", "A Wet Summer"]) == job.FINISHED
+    with av.open(str(tmp_path / "book.m4b")) as opened:
+        assert opened.metadata["title"] == "A Wet Summer" and opened.metadata["artist"] == "A. Writer"
+        assert [each["metadata"]["title"] for each in opened.chapters()] == ["May", "June", "July"]
+    assert "Chapter 2 of 3: June" in capsys.readouterr().err
+    made = list_made()
+    assert len(made) == 3
+    made[1].path.unlink()
+    (tmp_path / "book.m4b").unlink()
+    assert main(asked) == job.FINISHED
+    assert len(list_made()) == 4, "June alone was spoken again"
+    with av.open(str(tmp_path / "book.m4b")) as opened:
+        assert opened.metadata["title"] == "The Ferry & the Fjord"
+    assert main(["speak", "[S1] No book.", "-o", str(tmp_path / "x.m4b"), "--home", str(tmp_path / "home")]) == job.TROUBLE
+    assert "made of a book" in capsys.readouterr().err

@@ -260,8 +260,15 @@ class Journal:
 
     def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """List unfinished jobs with exactly this request, the latest first."""
+        return self._list_of_request(request, choice, owner, "'interrupted', 'failed'")
+
+    def list_finished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
+        """List finished jobs with exactly this request, the latest first."""
+        return self._list_of_request(request, choice, owner, "'finished'")
+
+    def _list_of_request(self, request: Request, choice: Choice, owner: str, states: str) -> list[Job]:
         rows = self._db.query(
-            "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? ORDER BY created_s DESC",
+            f"SELECT * FROM jobs WHERE state IN ({states}) AND owner=? AND request=? ORDER BY created_s DESC",
             owner,
             json.dumps(to_json(request)),
         )

@@ -7,14 +7,16 @@ import dataclasses
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from app.base.path_checks import is_file
 from app.base.paths import Home
 from app.base.sentence import Sentence
 from app.base.trouble import NotStored, Trouble
 from app.compat.machine.verdicts import load
 from app.compat.planning.types import Choice, Chunk
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
 from app.engine.jobs.journal import ENDED, Job, Journal
 from app.engine.jobs.messages import Free, Run
@@ -335,10 +337,18 @@ class Keeper:
     def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
         """Find the owner's latest unfinished job with exactly this request that left something to resume from. Jobs of earlier versions
         may name no model."""
-        request = adopt(self.home, request)
-        asked = dict.fromkeys((resolve(self.home, request), request))
-        unfinished = [job for each in asked for job in self.journal.list_unfinished(each, choice)]
+        unfinished = [job for each in self._list_stored(request) for job in self.journal.list_unfinished(each, choice)]
         return next((job for job in unfinished if any(measure_progress(self.folder(job.id)).values())), None)
+
+    def find_made(self, request: Request, choice: Choice) -> Creation | None:
+        """Find what the owner's latest finished job with exactly this request made, where it is still there."""
+        jobs = (job for each in self._list_stored(request) for job in self.journal.list_finished(each, choice))
+        return next((made for job in jobs for made in self.shelf.list_of_job(job.id) if is_file(made.path)), None)
+
+    def _list_stored(self, request: Request) -> Iterable[Request]:
+        """List what a request is in the journal: adopted, and with its model named."""
+        request = adopt(self.home, request)
+        return dict.fromkeys((resolve(self.home, request), request))
 
     def retry_start(self) -> None:
         """Start the engine again now, after failed starts."""

@@ -95,7 +95,7 @@ ROUTES: Final = (
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip")),
     Address("hearth/shelf/empty", "POST"),
     Address("hearth/shelf/{id}/{act}", "POST"),
-    Address("hearth/export", fields=("ids", "audiobook")),
+    Address("hearth/export", fields=("ids", "audiobook", "title")),
     Address("hearth/models"),
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/downloads"),

@@ -24,6 +24,7 @@ from app.engine.jobs.shelf import Search, Shelf
 from app.engine.kinds import is_heard
 from app.engine.models.catalog import find_credit, name_model
 from app.engine.models.model_names import word_name
+from app.engine.speech.book.book import TITLE_MOST
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
@@ -70,6 +71,7 @@ class ActAsked(Asked):
 class ExportAsked(Asked):
     ids: str = ""
     audiobook: str | None = None
+    title: Word = ""
 
 
 def search_route(desk: Desk) -> Route:
@@ -133,7 +135,7 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
         if asked.audiobook is None:
             desk.keeper.shelf.export(ids, target)
         else:
-            export_audiobook(desk, ids, target)
+            export_audiobook(desk, ids, target, asked.title.strip()[:TITLE_MOST])
     except BaseException:
         shutil.rmtree(target.parent, ignore_errors=True)
         raise
@@ -141,8 +143,9 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     return FileResponse(target, filename=target.name, background=clean_up)
 
 
-def export_audiobook(desk: Desk, ids: Iterable[int], target: Path) -> None:
-    """Join spoken creations in the order they were made, each a chapter; the open book lends its title, author and cover."""
+def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = "") -> None:
+    """Join spoken creations in the order they were made, each a chapter; the open book lends its author and cover, and its title where none
+    is given."""
     spoken = sorted(
         (each for each in map(desk.keeper.shelf.get, ids) if is_heard(each.kind) and each.path.is_file()), key=lambda each: each.id
     )
@@ -151,7 +154,8 @@ def export_audiobook(desk: Desk, ids: Iterable[int], target: Path) -> None:
     chapters = [Spoken(name_chapter(each.text), each.path) for each in spoken]
     book = desk.book.book
     credit = ", ".join(dict.fromkeys(filter(None, (find_credit(each.model) for each in spoken))))
-    labels = Labels(book.title, book.author, credit, book.cover) if book else Labels(chapters[0].title, credit=credit)
+    author, cover = (book.author, book.cover) if book else ("", b"")
+    labels = Labels(title or (book.title if book else chapters[0].title), author, credit, cover)
     write_audiobook(chapters, labels, target)
 
 

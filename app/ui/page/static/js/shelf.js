@@ -38,7 +38,7 @@ const later = () => {
 function frame(element) {
   element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
     <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
-    <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-empty-bin" hidden></button></div>
+    <a class="h-chip h-zip" hidden></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-empty-bin" hidden></button></div>
     <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
@@ -150,6 +150,10 @@ function zip() {
   const book = document.querySelector("#h-shelf .h-audiobook");
   book.hidden = !picked.size || [...picked.values()].some((kind) => kind !== "speech");
   text(book, t("shelf.audiobook", "Save as an audiobook"));
+  const title = document.querySelector("#h-shelf .h-book-title");
+  title.hidden = book.hidden;
+  title.placeholder = t("shelf.book-title", "Title of the audiobook");
+  title.setAttribute("aria-label", title.placeholder);
 }
 
 // Joining takes a while, and may need an extra: a link could say neither.
@@ -157,7 +161,7 @@ async function saveAudiobook({ target }) {
   target.disabled = true;
   await tell({ ok: true, json: async () => ({}) });
   text(target, t("shelf.joining", "Joining\u2026"));
-  const answer = await fetch(`hearth/export?audiobook=1&ids=${[...picked.keys()].join()}`, { credentials: "same-origin" });
+  const answer = await fetch(`hearth/export?audiobook=1&ids=${[...picked.keys()].join()}&title=${encodeURIComponent(document.querySelector("#h-shelf .h-book-title").value)}`, { credentials: "same-origin" });
   if (answer.ok) {
     const link = el(`<a download="audiobook.m4b"></a>`), url = URL.createObjectURL(await answer.blob());
     link.href = url;
