@@ -1,4 +1,4 @@
-"""Short runs of kills.py, kill_stores.py and soak.py; by hand they run for as long and with as many seeds as one likes."""
+"""Short runs of kills.py, kill_stores.py, soak.py and book.py; by hand they run for as long and with as many seeds as one likes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endurance import kill_stores, kills, soak
+from tests.endurance import book, kill_stores, kills, soak
 
 
 @pytest.mark.slow
@@ -23,3 +23,8 @@ def test_nothing_grows_with_the_jobs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_files_and_rows_stay_together_when_the_server_is_killed(tmp_path: Path) -> None:
     assert kill_stores.run(tmp_path / "home", kills=8, seed=3)["jobs"] > 20
+
+
+@pytest.mark.slow
+def test_a_book_is_complete_though_its_engine_is_killed(tmp_path: Path) -> None:
+    assert book.run(tmp_path / "home", letters=2_500, kills=2, seed=3).answers_ms

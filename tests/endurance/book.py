@@ -1,0 +1,171 @@
+"""Speak a whole book with the starter voice while its engine is killed, Hearth is shut and the disk fills up: complete, memory flat, the page quick.
+
+`python -m tests.endurance.book --letters 500000 --kills 10 --seed 1` makes up a book, has its chapters spoken one after the other, and ends
+with code 1 at the first part that is lost or changed, where memory grows or where the page gets slow. `--home` on a file system of its own
+(`mount -t tmpfs -o size=3g none FOLDER`) has it filled once; anywhere else that is left out, and said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import psutil
+
+from app.base import paths
+from app.engine.models.on_disk import find_limits
+from app.engine.speech.book.book import Book
+from app.engine.speech.book.read_book import read_book
+from app.engine.speech.text.script import parse_script
+from tests.endurance.kills import Record, finish, go_on, hash_parts, kill
+from tests.endurance.prose import make_up
+from tests.support.books import save_epub
+from tests.support.running import LIVE, Running, speak
+
+CHAPTERS, CHAPTER_LETTERS = 25, (1_000, 20_000)
+"""Of so many letters each, at least and at most."""
+KIND: Final = "dialogue"
+LOOK_S: Final = 1.0
+GROWTH_MOST_MIB: Final = 40.0
+"""Of window or engine, from the second third to the last."""
+SLOWER_MOST: Final = 3.0
+"""How many times as long as before an answer to the page may take; the engine has the processor besides."""
+QUICK_MS: Final = 50.0
+"""What is below is quick, however much more it is."""
+FILL_S: Final = 600.0
+MIB: Final = 1 << 20
+
+
+@dataclass
+class Seen:
+    windows_mib: list[float] = field(default_factory=list)
+    engines_mib: list[float] = field(default_factory=list)
+    answers_ms: list[float] = field(default_factory=list)
+    filled: bool = False
+
+
+def write_book(path: Path, letters: int, seed: int) -> Book:
+    rng = random.Random(seed)
+    pages, source = {}, make_up(KIND, rng)
+    each = min(max(letters // CHAPTERS, CHAPTER_LETTERS[0]), CHAPTER_LETTERS[1])
+    for chapter in range(math.ceil(letters / each)):
+        body, most = "", min(each, letters - chapter * each)
+        while len(body) < most:
+            body += f"<p>{next(source)}</p>\n"
+        pages[f"{chapter:03}.xhtml"] = f"<h1>Chapter {chapter + 1}</h1>{body}"
+    save_epub(path, pages, {page: f"Chapter {number}" for number, page in enumerate(pages, 1)})
+    with path.open("rb") as file:
+        return read_book(file, path.name)
+
+
+def look(hearth: Running, seen: Seen) -> None:
+    """Ask for what the page asks for, and read the memory of both processes."""
+    began = time.monotonic()
+    hearth.ask("/hearth/live?charts=1")
+    seen.answers_ms.append(1000 * (time.monotonic() - began))
+    engine = hearth.find_engine()
+    if engine is not None:
+        seen.windows_mib.append(psutil.Process(hearth.pid).memory_info().rss / MIB)
+        seen.engines_mib.append(engine.memory_info().rss / MIB)
+
+
+def count_parts(hearth: Running) -> int:
+    return sum(len(hash_parts(hearth.folder(job))) for job in hearth.states())
+
+
+def fill_disk(hearth: Running, seen: Seen) -> None:
+    """Fill the file system of the home until a job waits for room; then make room again."""
+    room = hearth.home / "fills the disk"
+    with room.open("wb") as file:
+        try:
+            while True:
+                file.write(bytes(MIB))
+        except OSError:
+            pass
+    deadline = time.monotonic() + FILL_S
+    while not seen.filled and time.monotonic() < deadline:
+        strip = hearth.ask("/hearth/live")
+        seen.filled = bool((strip.get("standing") or {}).get("text")) or "failed" in hearth.states().values()
+        time.sleep(LOOK_S)
+    room.unlink()
+    assert seen.filled, f"the disk was full for {FILL_S} s, and nobody said so"
+
+
+def run(home: Path, letters: int, kills: int, seed: int) -> Seen:
+    draw, record, seen, hearth = random.Random(seed), Record(), Seen(), Running(home)
+    book = write_book(home.parent / "book.epub", letters, seed)
+    own_disk = os.path.ismount(home)
+    hearth.start()
+    try:
+        idle = Seen()
+        for _ in range(20):
+            look(hearth, idle)
+        for chapter in book.chapters:
+            hearth.submit(speak(chapter.script, seed=seed))
+        limits = find_limits(paths.home(home), "starter-voice")
+        total = sum(len(parse_script(each.script, limits).parts) for each in book.chapters)
+        print(f"{len(book.chapters)} chapters, {total} parts; the idle page answers in {median(idle.answers_ms):.0f} ms", flush=True)
+        marks = sorted(draw.sample(range(1, total), min(kills, total - 1)))
+        deeds = dict.fromkeys(marks, "engine") | {total // 2: "SIGTERM"} | ({total // 3: "disk"} if own_disk else {})
+        while any(state in LIVE for state in hearth.states().values()):
+            time.sleep(LOOK_S)
+            look(hearth, seen)
+            made = count_parts(hearth)
+            for mark in [each for each in sorted(deeds) if each <= made]:
+                deed = deeds.pop(mark)
+                record.note(hearth)
+                if deed == "disk":
+                    fill_disk(hearth, seen)
+                else:
+                    kill(hearth, deed, record)
+                go_on(hearth)
+                print(f"{made} of {total} parts: {deed}", flush=True)
+        finish(hearth, record, within_s=24 * 3600)
+    finally:
+        if hearth.process is not None and hearth.process.poll() is None:
+            hearth.end()
+    check(hearth, book, record, idle, seen, total)
+    if not own_disk:
+        print("the disk was not filled: the home has no file system of its own")
+    return seen
+
+
+def check(hearth: Running, book: Book, record: Record, idle: Seen, seen: Seen, total: int) -> None:
+    assert set(hearth.states().values()) == {"finished"}, hearth.states()
+    spoken = {job: len(parts) for job, parts in record.parts.items()}
+    assert sum(spoken.values()) == total, f"{sum(spoken.values())} parts were made, and the book has {total}"
+    assert len(hearth.creations()) == len(book.chapters), "a chapter is missing on the shelf, or there twice"
+    grown = {"window": grow(seen.windows_mib), "engine": grow(seen.engines_mib)}
+    assert max(grown.values()) < GROWTH_MOST_MIB, f"memory grew by {grown} MiB"
+    before, now = median(idle.answers_ms), median(seen.answers_ms)
+    print(f"kills {dict(record.kills)}; memory grew by {grown} MiB; the page answered in {now:.0f} ms, idle in {before:.0f} ms")
+    assert now < max(QUICK_MS, SLOWER_MOST * before), "the page was slow"
+
+
+def grow(found: Sequence[float]) -> float:
+    third = len(found) // 3
+    return round(median(found[2 * third :]) - median(found[third : 2 * third]), 1) if third else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--letters", type=int, default=500_000)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--home", type=Path, help="an empty folder; a temporary one if it is left out")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run(args.home or Path(folder) / "home", args.letters, args.kills, args.seed)
+
+
+if __name__ == "__main__":
+    main()
