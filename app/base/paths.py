@@ -38,6 +38,11 @@ class Home:
         return self.root / "voices"
 
     @property
+    def loras(self) -> Path:
+        """LoRAs and embeddings, in folders as a person likes; made when the first one is put there."""
+        return self.root / "loras"
+
+    @property
     def settings(self) -> Path:
         return self.root / "settings.json"
 

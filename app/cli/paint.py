@@ -22,7 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="in pixels, such as 512x768")
     parser.add_argument("--image", type=Path, help="the picture to start from")
     parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
-    parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]", help="a LoRA; may be given several times")
+    parser.add_argument(
+        "--lora",
+        action="append",
+        default=[],
+        metavar="LORA[:WEIGHT]",
+        help="a LoRA: its file, or its name in the library; may be given several times",
+    )
     add_job_options(parser, PICTURES)
 
 
@@ -63,8 +69,15 @@ def parse_size(text: str | None) -> tuple[int | None, int | None]:
 
 
 def parse_lora(text: str) -> Lora:
-    path, colon, weight = text.rpartition(":")
+    """Parse a file or a name of the library, with a weight behind a colon."""
+    named, colon, weight = text.rpartition(":")
     try:
-        return Lora(str(Path(path).resolve()), float(weight)) if colon else Lora(str(Path(text).resolve()))
+        return Lora(find_file(named), float(weight)) if colon else Lora(find_file(text))
     except ValueError:
-        return Lora(str(Path(text).resolve()))
+        return Lora(find_file(text))
+
+
+def find_file(named: str) -> str:
+    """Return a file's path; what is none is a name, which the library knows."""
+    path = Path(named)
+    return str(path.resolve()) if path.is_file() else named

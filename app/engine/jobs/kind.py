@@ -44,6 +44,9 @@ class Kind(Protocol[Asks]):
     def refuse(self, model: Any, others: tuple[str, ...]) -> Trouble:
         """Say that a request of another kind names this model, and which ones would do."""
 
+    def complete(self, home: Home, request: Asks) -> Asks:
+        """Return the owner's request with the files that its words name; raise Trouble for one that is not there."""
+
     def check(self, home: Home, request: Asks, model: Any) -> None:
         """Raise Trouble for what the request's model, a row of the catalog, cannot do on any machine, before anything is loaded."""
 

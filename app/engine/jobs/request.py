@@ -151,8 +151,11 @@ class Lora:
     path: str
     weight: float = 1.0
 
+    word: str = ""
+    """The word of the prompt that stands for it: it is an embedding. Empty: it is a LoRA."""
+
     def __post_init__(self) -> None:
-        _require_texts(self.path)
+        _require_texts(self.path, self.word)
 
 
 @dataclass(frozen=True, slots=True)

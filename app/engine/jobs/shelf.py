@@ -160,6 +160,16 @@ class Shelf:
             for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL AND typeof(model)='text' ORDER BY model")
         ]
 
+    def list_loras(self) -> dict[str, tuple[float, int]]:
+        """Return each LoRA that a picture was made with, by its path: its weight in the newest, and which that is."""
+        rows = self._db.query(
+            "SELECT json_extract(lora.value, '$.path') AS file, json_extract(lora.value, '$.weight') AS weight, MAX(creations.id) AS newest"
+            " FROM creations, json_each(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.loras') AS lora"
+            " WHERE kind='picture' AND binned_s IS NULL AND lora.type='object' GROUP BY file"
+        )
+        known = [row for row in rows if isinstance(row["file"], str) and isinstance(row["weight"], float | int)]
+        return {row["file"]: (float(row["weight"]), row["newest"]) for row in known}
+
     def set_favourite(self, id_: int, favourite: bool) -> None:
         self._db.write("UPDATE creations SET favourite=? WHERE id=?", int(favourite), id_)
 

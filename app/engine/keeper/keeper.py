@@ -39,7 +39,7 @@ from app.engine.keeper.recovery import explain_database_fault, recall_progress
 from app.engine.keeper.state import EngineState
 from app.engine.keeper.stores import Stores
 from app.engine.keeper.work_queue import WorkQueue
-from app.engine.kinds import admit, measure_progress, parts_of
+from app.engine.kinds import admit, kind_of, measure_progress, parts_of
 from app.engine.models.chosen import read_choice
 from app.engine.models.on_disk import resolve
 from app.engine.models.planned import Setup
@@ -146,7 +146,8 @@ class Keeper:
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """Queue a job, with its model's id, which is what all later stations ask for, made from files in Hearth's own folders. All jobs use
         the chunk size asked for last."""
-        request = adopt(self.home, admit(request, self.home))
+        asked = kind_of(request).complete(self.home, request) if owner == OWNER else request
+        request = adopt(self.home, admit(asked, self.home))
         try:
             job = self.journal.queue(request, choice, owner)
         except sqlite3.Error as fault:
@@ -347,7 +348,7 @@ class Keeper:
 
     def _list_stored(self, request: Request) -> Iterable[Request]:
         """List what a request is in the journal: adopted, and with its model named."""
-        request = adopt(self.home, request)
+        request = adopt(self.home, kind_of(request).complete(self.home, request))
         return dict.fromkeys((resolve(self.home, request), request))
 
     def retry_start(self) -> None:

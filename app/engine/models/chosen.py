@@ -56,6 +56,12 @@ def find_usual_voice(home: Home) -> Model:
     return find_best(home, "speech")
 
 
+def read_lora_folders(home: Home) -> list[str]:
+    """Return the folders of LoRAs that the owner named beside Hearth's own."""
+    kept = _read(home, "loras")
+    return [each for each in kept if isinstance(each, str)] if isinstance(kept, list) else []
+
+
 def _read(home: Home, name: str) -> Any:
     try:
         kept = json.loads(read_text(home.settings) or "{}")

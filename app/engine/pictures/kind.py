@@ -26,6 +26,8 @@ from app.engine.models.on_disk import find_model
 from app.engine.pictures import steps
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import is_picture
+from app.engine.pictures.files.lora_tags import split_tags
+from app.engine.pictures.prompts import named_loras
 
 STEP_PIXELS: Final = 64
 SMALLEST_PIXELS: Final = 128
@@ -46,8 +48,12 @@ class PictureKind:
         )
         return Trouble(words, cure="models")
 
+    def complete(self, home: Home, request: PictureRequest) -> PictureRequest:
+        return named_loras.complete(home, request)
+
     def check(self, home: Home, request: PictureRequest, model: Model) -> None:
-        """What a model cannot paint is told by its run, which has its family at hand."""
+        """What else a model cannot paint is told by its run, which has its family at hand."""
+        named_loras.check_fit(request, model)
 
     def plan_parts(self, home: Home, request: PictureRequest) -> tuple[Part, ...]:
         return (Part(request.prompt),) * request.batch
@@ -147,7 +153,7 @@ class PictureKind:
                     most=most.batch,
                 )
             )
-        if request.loras:
+        if request.loras or split_tags(request.prompt)[1]:
             raise Trouble(say_to_all("guest.loras", "Only the owner of this machine can use LoRAs."))
         return replace(request, preview_every=max(2, request.preview_every))
 

@@ -47,6 +47,9 @@ class SpeechKind:
         )
         return Trouble(words, cure="models")
 
+    def complete(self, home: Home, request: SpeechRequest) -> SpeechRequest:
+        return request
+
     def check(self, home: Home, request: SpeechRequest, model: Model) -> None:
         limits = read_voice_limits(home, model)
         if limits is None:  # a missing voice is reported when it is loaded

@@ -13,7 +13,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
     "h-greeting", "h-scripts", "h-script", "h-book", "h-parts", "h-sound",
-    "h-samples", "h-prompt", "h-sketch", "h-canvas", "h-tuning", "h-grid",
+    "h-samples", "h-prompt", "h-loras", "h-sketch", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
@@ -25,10 +25,11 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 Field = Literal[
     "speak-text", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
     "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start",
-    "paint-dropped",
+    "paint-dropped", "paint-loras", "paint-chosen",
     "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
-"""Gradio's fields that scripts or styles know. Of these paint-dropped is hidden: it takes a picture that is dropped anywhere."""
+"""Gradio's fields that scripts or styles know. Hidden are paint-dropped, which takes a picture that is dropped anywhere,
+and paint-chosen, the LoRAs in use."""
 
 Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-test", "machine-tune"]
 """Gradio's buttons that scripts press, watch or disable; a person can press each as well."""
@@ -98,6 +99,8 @@ ROUTES: Final = (
     Address("hearth/export", fields=("ids", "audiobook", "title")),
     Address("hearth/models"),
     Address("hearth/models/{act}", "POST", ("value",)),
+    Address("hearth/loras", fields=("words", "model", "chosen")),
+    Address("hearth/loras/{act}", "POST", ("value",)),
     Address("hearth/downloads"),
     Address("hearth/offer", fields=("model",)),
     Address("hearth/found", fields=("root", "words")),
@@ -119,6 +122,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "look", "where", "creations", "free", "token", "token-away"),
+    "hearth/loras/{act}": ("folder", "leave", "show"),
     "hearth/machines/{act}": (
         "use",
         "use-not",

@@ -21,6 +21,7 @@ from app.ui.state.book_desk import BookDesk
 from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.listening import Listening
+from app.ui.state.lora_desk import LoraDesk
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
 from app.ui.state.models_desk import ModelsDesk
@@ -44,6 +45,7 @@ class Desk:
     jobs: JobsDesk = field(init=False)
     book: BookDesk = field(init=False)
     listening: Listening = field(init=False)
+    loras: LoraDesk = field(init=False)
     others: OtherMachines = field(init=False)
     downloads: Downloads = field(init=False)
 
@@ -57,6 +59,7 @@ class Desk:
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring, self.hearing)
         self.listening = Listening(self.hearing, self.jobs)
         self.book = BookDesk(self.jobs)
+        self.loras = LoraDesk(self.keeper, self.settings)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.others = OtherMachines(self.keeper, self.settings, self.downloads)
         self.downloads.recall(self.models.list_all())

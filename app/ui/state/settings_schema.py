@@ -98,6 +98,8 @@ class SettingsValues(TypedDict, total=False):
     models: list[Words]
     finds: bool
     """Models of other programs may be looked for."""
+    loras: list[Words]
+    """Folders of LoRAs beside Hearth's own."""
     machines: MachinesValues
     """`other_machines.SAVED`."""
     speak: SpeakValues

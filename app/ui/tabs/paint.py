@@ -11,13 +11,14 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.base.sentence import Sentence
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import list_by_hand
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
+from app.ui.state.lora_desk import Chosen, read_chosen, write_chosen
 from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
@@ -65,14 +66,14 @@ class PaintTab:
 
     def request_from(self, values: dict[Any, Any], person: Person) -> PictureRequest:
         """Make a request of the fields' values; an own width or height comes before the size chosen."""
-        chosen, own = self.fields, self.fields.settings
+        chosen = self.fields
         asked = chosen.rows.read(values)
         for name, side in zip(("width", "height"), (values[chosen.model.size] or "").split("x"), strict=False):
             asked[name] = asked.get(name) or read_whole(side or None)
-        loras = [] if self.shared.guest else paint_form.parse_loras(values[own.loras] or [], values[own.weights] or "")
+        loras = () if self.shared.guest else self.desk.loras.parse(values[chosen.loras.chosen] or "")
         request = PictureRequest(
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
-            loras=tuple(loras), **asked,
+            loras=loras, **asked,
         )  # fmt: skip
         image, mask = save_pictures(self.desk, values[chosen.start.image], person)  # last: nothing is written for what is refused
         return dataclasses.replace(request, image=image, mask=mask)
@@ -121,20 +122,29 @@ class PaintTab:
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         def restore() -> list[Any]:
             found = self.shared.read_creation(read_number(carried, "paint.restore"), request)
-            uploads = (self.desk.keeper.home.scratch / "uploads").resolve()  # Gradio hands out nothing from elsewhere
-            there = tuple(each for each in found.loras if Path(each.path).is_file() and Path(each.path).resolve().is_relative_to(uploads))
-            lost = tuple(each for each in found.loras if each not in there)
-            return self._restore(found, list_by_hand(dataclasses.replace(found, loras=lost)), request, there)
+            return self._restore(found, list_by_hand(found), request, ours=True)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
 
-    def _restore(self, found: PictureRequest, notes: Sequence[Sentence], request: gr.Request, loras: Sequence[Lora] = ()) -> list[Any]:
-        """Give values for the restored fields, and notes on what could not be restored. `loras`: those whose files are here."""
+    def _restore(self, found: PictureRequest, notes: Sequence[Sentence], request: gr.Request, ours: bool = False) -> list[Any]:
+        """Give values for the restored fields, and notes on what could not be restored. `ours`: it is of the shelf."""
         model, missing = self.shared.find_model_again(found.model)
-        files, weights = [each.path for each in loras], ", ".join(f"{each.weight:g}" for each in loras)
+        loras, lost = (
+            ("", tuple(Path(each.path).stem for each in found.loras)) if self.shared.guest else self.desk.loras.restore(found.loras, ours)
+        )
+        if lost:
+            notes = [*notes, say("owner.loras", "These LoRAs are not in your library, so the picture will differ: {names}.", names=lost)]
         settings = self.fields.rows.restore(found).values()
         said = explain_restored([*missing, *notes], request)
-        return [found.prompt, found.negative, model, *settings, files or None, weights, said]
+        return [found.prompt, found.negative, model, *settings, loras, said]
+
+    def add_loras(self, files: list[str] | None, chosen: str, request: gr.Request) -> list[Any]:
+        """Put uploaded files into the library and in use, and empty the field so that it takes others."""
+        used = read_chosen(chosen)
+        for name in self.desk.loras.take_in(files or []):
+            if all(each.name != name for each in used):
+                used.append(Chosen(name, 1.0))
+        return [None, write_chosen(used)]
 
     def last_seed(self, request: gr.Request) -> Any:
         progress = self.desk.jobs.find_progress(KIND, who(request))
@@ -161,7 +171,7 @@ def connect(tab: PaintTab) -> None:
     seed, width, height = (fields.rows[name] for name in ("seed", "width", "height"))
     own.dice.click(roll_seed, None, seed, **QUICK)
     own.reuse.click(tab.last_seed, None, seed, **QUICK)
-    reused = [own.loras, own.weights, seed, *fields.saved.values()]
+    reused = [fields.loras.chosen, seed, *fields.saved.values()]
     tell_reusing("paint", reused, script_event(fields.calls, "paint.restore"), fields.dropped.upload)
     reuse = hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     drop = fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)
@@ -184,14 +194,12 @@ def send_start(fields: PaintFields) -> str:
 
 def show_in_force(fields: PaintFields, reused: Sequence[Component]) -> None:
     """Connect what stands beside Paint and is removed there."""
-    own, calls, seed = fields.settings, fields.calls, fields.rows["seed"]
+    loras, calls, seed = fields.loras.chosen, fields.calls, fields.rows["seed"]
     tell_value("paint", "seed", seed)
     hear(calls, "paint.noseed", None, None, seed, js=empty(seed), **EACH)
-    tell_value("paint", "loras", own.loras)
-    hear(calls, "paint.noloras", None, None, [own.loras, own.weights], js=empty(own.loras, own.weights), **EACH)
-    tell_value("paint", "weights", own.weights)
-    js = "() => Hearth.kept('paint', ['seed', 'loras', 'weights'])"
-    hear(calls, "paint.kept", None, None, [seed, own.loras, own.weights], js=js, **EACH)
+    tell_value("paint", "loras", loras)
+    hear(calls, "paint.noloras", None, None, loras, js=empty(loras), **EACH)
+    hear(calls, "paint.kept", None, None, [seed, loras], js="() => Hearth.kept('paint', ['seed', 'loras'])", **EACH)
     hear(calls, "paint.unfold", None, None, fields.start.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     hear(calls, "paint.back", None, None, [*reused], js=give_back("paint"), **EACH)
 
@@ -201,8 +209,9 @@ def connect_owner(tab: PaintTab) -> None:
     fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
     model, size = fields.model.model, fields.model.size
     fields.grid.go.click(tab.begin_grid, fields.asked, message, js=send_start(fields), **QUICK)
+    fields.loras.files.upload(tab.add_loras, [fields.loras.files, fields.loras.chosen], [fields.loras.files, fields.loras.chosen], **EACH)
     model.change(tab.offer_sizes, model, size, **LATEST)
-    model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
+    model.change(None, model, None, js="model => { Hearth.paintedBy(model); Hearth.lorasFor(model); }")
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
     weighing = (fields.rows[name] for name in ("width", "height", "steps", "guidance", "batch", "quicker"))
     changes = [each.change for each in (model, size, *weighing)]

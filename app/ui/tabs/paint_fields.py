@@ -15,7 +15,8 @@ from app.engine.jobs.settings import PICTURES
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
-from app.ui.tabs import paint_form
+from app.ui.tabs import loras, paint_form
+from app.ui.tabs.loras import LoraCard
 from app.ui.tabs.script_calls import build_calls
 from app.ui.tabs.setting_fields import SettingFields
 from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, model_choices
@@ -49,8 +50,6 @@ class SettingsCard:
     presets: PresetRow
     dice: gr.Button
     reuse: gr.Button
-    loras: gr.File
-    weights: gr.Textbox
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +66,7 @@ class PaintFields:
     prompt: PromptCard
     model: ModelCard
     start: StartCard
+    loras: LoraCard
     rows: SettingFields
     settings: SettingsCard
     grid: GridCard
@@ -83,8 +83,7 @@ class PaintFields:
     @property
     def restored(self) -> list[Component]:
         """The fields that an earlier picture fills again."""
-        own = self.settings
-        return [self.prompt.prompt, self.prompt.negative, self.model.model, *self.rows.built.values(), own.loras, own.weights]
+        return [self.prompt.prompt, self.prompt.negative, self.model.model, *self.rows.built.values(), self.loras.chosen]
 
     @property
     def asked(self) -> set[Block]:
@@ -100,6 +99,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
             prompt = _build_prompt()
             model = _build_model(desk, saved, guest)
             start = _build_start(rows)
+            lora_card = loras.build(guest)
             settings = _build_settings(desk, rows, guest)
             grid = _build_grid(guest)
             go = build_go_and_stop("paint", word("paint.go", "Paint"))
@@ -114,6 +114,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
         prompt,
         model,
         start,
+        lora_card,
         rows,
         settings,
         grid,
@@ -173,13 +174,7 @@ def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCar
         with gr.Row(elem_classes="h-pair"):
             rows.build("batch", "upscale")
         rows.build_rest()
-        loras = gr.File(
-            file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=110, visible=not guest
-        )
-        weights = gr.Textbox(
-            "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not guest
-        )
-    return SettingsCard(presets, dice, reuse, loras, weights)
+    return SettingsCard(presets, dice, reuse)
 
 
 def _build_grid(guest: bool) -> GridCard:

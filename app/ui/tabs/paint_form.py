@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import PROMPT, Lora
+from app.engine.jobs.request import PROMPT
 from app.engine.jobs.settings import PICTURES
 from app.engine.models import catalog
 from app.engine.models.model import Model
@@ -74,21 +74,6 @@ def split_list(values: str, marks: str = COMMAS) -> list[str]:
     for mark in marks[1:]:
         values = values.replace(mark, marks[0])
     return [part.strip() for part in values.split(marks[0]) if part.strip()]
-
-
-def parse_loras(files: list[str], weights: str) -> list[Lora]:
-    given = split_list(weights)
-    try:
-        numbers = [float(part) for part in given]
-    except ValueError as fault:
-        raise Trouble(
-            say(
-                "paint.weights-bad",
-                '"{weights}" is not a list of weights. Enter numbers separated by commas, such as 1.0, 0.7.',
-                weights=weights,
-            )
-        ) from fault
-    return [Lora(file, numbers[place] if place < len(numbers) else 1.0) for place, file in enumerate(files)]
 
 
 AXES: Final[Mapping[str, Sentence]] = {

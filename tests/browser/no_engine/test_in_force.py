@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +48,10 @@ TOOLS_ON_TOP = """() => {
 }"""
 
 
-def lora(path: Path) -> Path:
-    header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
-    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+def lora(path: Path, wide: int = 300, **words: str) -> Path:
+    name = "lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
+    header = json.dumps({"__metadata__": words, name: {"dtype": "F16", "shape": [1, wide], "data_offsets": [0, 2 * wide]}}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(2 * wide))
     return path
 
 
@@ -78,52 +78,60 @@ def test_a_starting_picture_is_seen_until_it_is_removed(page: Page, opened: tupl
 
 
 @pytest.mark.slow
-def test_loras_are_seen_and_one_that_is_refused_is_told_of(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
+def test_loras_are_added_found_weighed_and_removed(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     go(page, "paint")
-    unfold(page, "Settings")
-    files = page.locator("#paint-settings input[type=file]")
-    box, icon = (
-        page.locator(f"#paint-settings {each}").first.bounding_box() for each in (".upload-container", "[data-testid=upload-icon]")
-    )
-    assert box and icon and icon["y"] > box["y"] + 4, "the arrow lies on its frame"
+    unfold(page, "LoRAs")
+    files = page.locator("#paint-loras input[type=file]")
     (tmp_path / "junk.safetensors").write_bytes(b"no weights at all")
     files.set_input_files(tmp_path / "junk.safetensors")
     expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors is damaged, incomplete or not what its name says."))
-    files.set_input_files(lora(tmp_path / "ink.safetensors"))
-    expect(chips(page)).to_have_text(re.compile("^with LoRA ink.safetensors"))
-    page.get_by_label("LoRA weights").fill("much")
+    files.set_input_files(lora(tmp_path / "ink.safetensors", **{"modelspec.trigger_phrase": "inkwash"}))
+    expect(chips(page)).to_have_text(re.compile("^with LoRA ink"))
+    rows = page.locator("#h-loras li")
+    expect(rows).to_have_count(1)
+    assert (opened[0].keeper.home.loras / "ink.safetensors").is_file()
+    weight = rows.get_by_label("Weight of ink")
+    weight.fill("0.7")
+    expect(chips(page)).to_have_text(re.compile("^with LoRA ink 0.7"))
     page.fill("#paint-prompt textarea", "a boat")
-    page.click("#paint-go")
-    trouble = page.locator("#paint-message .h-trouble")
-    expect(trouble).to_contain_text("is not a list of weights")
-    page.get_by_label("LoRA weights").press_sequentially(", 0.7")  # Gradio takes for a person's what comes by keys
-    expect(trouble).to_have_count(0)
+    rows.get_by_role("button", name="Put inkwash into the prompt").click()
+    expect(page.locator("#paint-prompt textarea")).to_have_value("a boat, inkwash")
+    page.get_by_label("Search by name, trigger word or tag").fill("nothing like it")
+    expect(rows).to_have_count(1)  # what is in use stays in view
     chips(page).get_by_role("button", name="Remove").click()
-    expect(chips(page)).to_have_count(0)
+    expect(rows).to_have_count(0)
+    page.get_by_label("Search by name, trigger word or tag").fill("INKWASH")
+    expect(rows).to_have_count(1)
+    assert not shut_out(page)
 
 
 @pytest.mark.slow
-def test_reuse_brings_the_loras_whose_files_are_here(
-    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go(page, "paint")
+def test_one_of_another_family_is_greyed_with_the_reason(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]
-    unfold(page, "Settings")
-    page.locator("#paint-settings input[type=file]").set_input_files(lora(tmp_path / "ink.safetensors"))
-    page.get_by_label("LoRA weights").fill("0.7")
-    page.fill("#paint-prompt textarea", "a boat in ink")
-    expect(chips(page)).to_have_text(re.compile("^with LoRA ink.safetensors"))
-    made = asked(page, desk, monkeypatch)
-    (ink,) = made.loras
-    gone = replace(made, loras=(ink, Lora(str(lora(tmp_path / "elsewhere.safetensors")), 0.3)))
-    number = keep_creation(desk, gone, "ink.png").id
-    chips(page).get_by_role("button", name="Remove").click()
-    expect(chips(page)).to_have_count(0)
+    desk.keeper.home.loras.mkdir(exist_ok=True)
+    lora(desk.keeper.home.loras / "pixels.safetensors", wide=2048)
+    go(page, "paint")
+    unfold(page, "LoRAs")
+    row = page.locator("#h-loras li", has_text="pixels")
+    expect(row).to_contain_text("Made for SDXL")
+    expect(row.locator("input[type=checkbox]")).to_be_disabled()
+    page.evaluate("Hearth.lorasFor('sdxl')")
+    expect(row.locator("input[type=checkbox]")).to_be_enabled()
+    assert not shut_out(page)
+
+
+@pytest.mark.slow
+def test_reuse_brings_the_loras_whose_files_are_here(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = opened[0]
+    desk.keeper.home.loras.mkdir(exist_ok=True)
+    ink = lora(desk.keeper.home.loras / "wash.safetensors")
+    go(page, "paint")
+    made = PictureRequest("a boat in ink", loras=(Lora(str(ink), 0.7), Lora("/nowhere/elsewhere.safetensors", 0.3)))
+    number = keep_creation(desk, made, "ink.png").id
     page.evaluate("number => Hearth.call('paint.restore', { creation: number })", number)
-    expect(chips(page).first).to_have_text(re.compile("^with LoRA ink.safetensors"))
-    expect(page.get_by_label("LoRA weights")).to_have_value("0.7")
-    expect(page.locator("#paint-message")).to_contain_text("Choose the LoRAs elsewhere yourself")
-    assert asked(page, desk, monkeypatch).loras == (ink,)
+    expect(chips(page).first).to_have_text(re.compile("^with LoRA wash 0.7"))
+    expect(page.locator("#paint-message")).to_contain_text("These LoRAs are not in your library, so the picture will differ: elsewhere.")
+    assert asked(page, desk, monkeypatch).loras == (Lora(str(ink), 0.7),)
     chips(page).get_by_role("button", name="Remove: settings of an earlier creation").click()
     expect(chips(page)).to_have_count(0)
 

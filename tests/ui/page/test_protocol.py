@@ -18,7 +18,7 @@ from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCH
 from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
-from app.ui.tabs import models, other_machines, shelf, welcome
+from app.ui.tabs import loras, models, other_machines, shelf, welcome
 from tests.support.places import TOP
 from tests.support.source_trees import tree_of
 
@@ -134,7 +134,7 @@ def schema_of(route: Route) -> Any:
 NOBODY: Any = None
 """No route is asked here, so none needs what it answers from."""
 SERVED: list[Route] = [
-    *routes.routes(NOBODY), *shelf.routes(NOBODY), *models.routes(NOBODY), *welcome.routes(NOBODY), *other_machines.routes(NOBODY),
+    *routes.routes(NOBODY), *shelf.routes(NOBODY), *loras.routes(NOBODY), *models.routes(NOBODY), *welcome.routes(NOBODY), *other_machines.routes(NOBODY),
     *share.routes(NOBODY), *own_window.routes(NOBODY),
 ]  # fmt: skip
 
@@ -189,8 +189,8 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
     assert IDS & placed == IDS - MADE
     assert {each for each in placed if each.startswith("h-")} == PLACES
     hidden = [name for name, source in PYTHON.items() for _ in re.findall('elem_classes="h-hidden"', source)]
-    assert hidden == ["app/ui/tabs/paint_fields.py"] * 2 + ["app/ui/tabs/script_calls.py"], (
-        "the picture to start from, a dropped one, and calls"
+    assert hidden == ["app/ui/tabs/loras.py", *["app/ui/tabs/paint_fields.py"] * 2, "app/ui/tabs/script_calls.py"], (
+        "LoRAs, the picture to start from, a dropped one, and calls"
     )
     scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
     assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE
@@ -218,13 +218,14 @@ def test_routes_are_the_servers_with_their_fields() -> None:
 
 
 def test_deeds_are_the_servers_and_the_scripts() -> None:
-    queue, listens, engine, book, leaving, shelved, models_, machines, shared = (set(each) for each in DEEDS.values())
+    queue, listens, engine, book, leaving, shelved, models_, library, machines, shared = (set(each) for each in DEEDS.values())
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
-    assert (listens, leaving, shelved, models_, machines) == (
+    assert (listens, leaving, shelved, models_, library, machines) == (
         set(listening.ACTIONS),
         set(own_window.ACTS),
         set(shelf.ACTIONS),
         set(models.ACTIONS),
+        set(loras.ACTIONS),
         set(other_machines.ACTIONS),
     )
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
@@ -233,7 +234,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     for names, deeds in {
         ("cures.js", "found.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine,
         ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared,
-        ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("book.js",): book,
+        ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("book.js",): book, ("loras.js",): library,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
@@ -243,6 +244,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         "found.js",
         "leave.js",
         "listen.js",
+        "loras.js",
         "machines.js",
         "models.js",
         "paint.js",

@@ -116,7 +116,6 @@ def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
 
 def test_values_may_be_typed_with_chinese_commas() -> None:
     assert paint_form.parse_values("steps", "8，16、24") == [8, 16, 24]
-    assert [each.weight for each in paint_form.parse_loras(["a", "b"], "1.0，0.7")] == [1.0, 0.7]
     assert paint_form.parse_values("prompt", "a cat, red｜a dog") == ["a cat, red", "a dog"]
 
 

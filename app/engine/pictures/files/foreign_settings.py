@@ -12,8 +12,9 @@ from app.base.bounded_json import Bounds, parse_json
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs import schedulers
-from app.engine.jobs.request import PictureRequest
-from app.engine.jobs.settings import PICTURES, Setting
+from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.jobs.settings import PICTURES, Setting, weight_of
+from app.engine.pictures.files.lora_tags import split_tags
 
 ADD_IMAGE: Final = say_to_all("restore.image", "This picture was made from another picture. Add that one yourself.")
 
@@ -31,7 +32,8 @@ class Found:
 
     prompt: str
     negative: str
-    loras: tuple[str, ...]
+    loras: tuple[tuple[str, float], ...]
+    """Names and weights."""
     numbers: dict[str, Any]
     """By Hearth's names, as the program wrote them; None where it has none."""
     sampler: str
@@ -42,13 +44,7 @@ class Found:
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     """List what the settings of a picture cannot restore."""
-    notes = []
-    if request.loras:
-        names = tuple(Path(each.path).stem for each in request.loras)
-        notes.append(say("owner.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=names))
-    if request.image:
-        notes.append(ADD_IMAGE)
-    return tuple(notes)
+    return (ADD_IMAGE,) if request.image else ()
 
 
 TEXT_MOST: Final = 200_000
@@ -59,7 +55,6 @@ VISITS_MOST: Final = 1000
 """Nodes looked at on the way to a prompt."""
 # Linear: every quantifier is possessive, so that no letter is tried in two ways.
 _SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
-_LORA: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:<>]++)(?::[^<>]*+)?+>")
 _STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
 _SAMPLERS: Final[Mapping[str, str]] = {
     "euler": "Euler", "euler a": "Euler a", "euler_ancestral": "Euler a", "heun": "Heun", "dpm++ 2m": "DPM++ 2M",
@@ -85,8 +80,9 @@ def read_a1111(text: str) -> RestoredSettings:
     sampler = settings.get("sampler", "")
     if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
         sampler = f"{sampler} {settings['schedule type']}"
+    bare, loras = split_tags(prompt)
     return _restore(Found(
-        _LORA.sub("", prompt).strip(), negative.strip(), loras=tuple(_LORA.findall(prompt)), sampler=sampler,
+        bare.strip(), negative.strip(), loras=loras, sampler=sampler,
         numbers={"steps": settings.get("steps"), "guidance": settings.get("cfg scale"), "seed": settings.get("seed"), "width": width, "height": height},
         model=settings.get("model", ""), strength=settings.get("denoising strength"),
         from_picture="denoising strength" in settings and "hires upscale" not in settings,
@@ -106,7 +102,7 @@ def read_comfyui(text: str) -> RestoredSettings:
     denoise = sampler.get("denoise", 1)
     return _restore(Found(
         _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")),
-        loras=tuple(str(each["lora_name"]) for each in loaders if "lora_name" in each),
+        loras=tuple((str(each["lora_name"]), each.get("strength_model", 1.0)) for each in loaders if "lora_name" in each),
         numbers={"steps": _read_plain(sampler.get("steps")), "guidance": _read_plain(sampler.get("cfg")),
                  "seed": _read_plain(sampler.get("seed", sampler.get("noise_seed"))), "width": _read_plain(latent.get("width")),
                  "height": _read_plain(latent.get("height"))},
@@ -167,14 +163,13 @@ def _restore(found: Found) -> RestoredSettings:
     known = scheduler in schedulers.SCHEDULERS
     given = found.numbers | ({"strength": found.strength} if found.from_picture else {})
     numbers = {name: number for name, value in given.items() if (number := _read_number(value, PICTURES[name])) is not None}
-    request = PictureRequest(found.prompt, negative=found.negative, scheduler=scheduler if known else None, **numbers)
+    loras = tuple(Lora(name, weight) for name, given in found.loras if (weight := _read_number(given, weight_of(name))) is not None)
+    request = PictureRequest(found.prompt, negative=found.negative, scheduler=scheduler if known else None, loras=loras, **numbers)
     unused = [name for name, value in found.numbers.items() if name not in numbers and value not in (None, "")]
     return RestoredSettings(request, tuple(_list_notes(found, known, unused)))
 
 
 def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
-    if found.loras:
-        yield say("owner.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=tuple(found.loras))
     if found.model:
         yield say("owner.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:

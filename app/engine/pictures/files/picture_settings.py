@@ -42,7 +42,7 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
         "Denoising strength": request.strength if request.image else None, "Read as": json.dumps(read_as, ensure_ascii=False) if read_as else None,
         "Version": f"Hearth {__version__}",
     }  # fmt: skip
-    loras = "".join(f" <lora:{PurePath(public_name(each.path)).stem}:{each.weight:g}>" for each in request.loras)
+    loras = "".join(f" <lora:{PurePath(public_name(each.path)).stem}:{each.weight:g}>" for each in request.loras if not each.word)
     lines = [request.prompt + loras]
     if request.negative:
         lines.append(f"Negative prompt: {request.negative}")

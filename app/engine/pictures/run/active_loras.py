@@ -41,7 +41,7 @@ class ActiveLoras:
 
     def activate(self, pipe: Any, settings: PictureSettings) -> bool:
         """Return whether anything changed."""
-        wanted = {each.path: each.weight for each in settings.request.loras}
+        wanted = {each.path: each.weight for each in settings.request.loras if not each.word}
         if wanted and not hasattr(pipe, "load_lora_weights"):
             raise Trouble(say("lora.none", "This model cannot use LoRAs. Remove them, or choose SD 1.5 or SDXL."))
         few_steps = {loader.FEW_STEPS: 1.0} if settings.few_steps else {}

@@ -29,6 +29,7 @@ from app.engine.pictures.families.kept_layers import keep_layers
 from app.engine.pictures.families.packed_convolutions import is_plain
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import batch, checkpoint, per_request, preview, steps, tiny_vae
+from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
 from app.engine.pictures.run.active_loras import ActiveLoras
 from app.engine.pictures.run.batch import Loop, Picture
 from app.engine.pictures.run.checkpoint import Checkpoint
@@ -80,6 +81,7 @@ class Painter:
         how = placement.find_precision(plan, denoiser)
         # In half precision adding a LoRA and taking it off again would leave its rounding in the weights.
         self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
+        self._words = ActiveEmbeddings()
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
@@ -105,7 +107,8 @@ class Painter:
         run = _Run(resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None), control, seam, tell)
         for sentence in run.settings.notes:
             tell(Note(sentence))
-        if self._loras.activate(self._pipe, run.settings):
+        changed = self._loras.activate(self._pipe, run.settings), self._words.activate(self._pipe, run.settings.request.loras)
+        if any(changed):
             self._embeddings.forget()
         files: list[str] = []
         steps_done, reused, stopped = 0, 0, False
@@ -176,6 +179,7 @@ class Painter:
         if self._disk_parts is not None:
             self._disk_parts.close()
         self._pipe = self._disk_parts = None
+        self._words.close()
         self._embeddings.forget()
         self._colours = self._tiny_vae = None
 
@@ -258,7 +262,7 @@ class Painter:
             kept = keep_layers(denoiser, placement.find_precision(self._plan, self._family.denoiser).kept_bytes)
             with kept, steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher:
                 pictures = [each.index for each in loop.pictures]
-                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures)
+                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures, self._words)
                 generator = generators if len(generators) > 1 else generators[0]
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
                 watcher.check_end()

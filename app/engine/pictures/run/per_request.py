@@ -14,6 +14,7 @@ from app.engine.jobs import schedulers
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.families import Family
 from app.engine.pictures.run import prompt_embeddings, steps
+from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
 from app.engine.pictures.run.final_settings import PictureSettings
 from app.engine.pictures.run.tiny_vae import TinyVae
 
@@ -43,12 +44,18 @@ def _make_scheduler(loaded: Any, name: str | None) -> Any:
 
 
 def make_arguments(
-    pipe: Any, family: Family, settings: PictureSettings, kept: prompt_embeddings.KeptEmbeddings, pictures: Sequence[int]
+    pipe: Any,
+    family: Family,
+    settings: PictureSettings,
+    kept: prompt_embeddings.KeptEmbeddings,
+    pictures: Sequence[int],
+    words: ActiveEmbeddings,
 ) -> dict[str, Any]:
     """Return the arguments of the pipeline's call for these pictures of the batch, without those that it does not take."""
     request = settings.request
     kept.keep(pipe)
-    own, negative = [settings.prompts[index] for index in pictures], settings.negative if family.negative_prompts else ""
+    own = [words.put_into(settings.prompts[index]) for index in pictures]
+    negative = words.put_into(settings.negative) if family.negative_prompts else ""
     prompt, count = own[0], len(own)
     prompts: dict[str, Any]
     if len(set(own)) > 1:  # a starter's

@@ -44,7 +44,7 @@ def test_what_is_written_comes_back_exactly(request_: PictureRequest, tmp_path: 
     found = picture_settings.read(path)
     assert found.request == request_
     told = [each.key for each in found.notes]  # the page has fields for all but these
-    assert told == (["owner.loras", "restore.image"] if request_.image else [])
+    assert told == (["restore.image"] if request_.image else [])
     assert [each.name for each in tmp_path.iterdir()] == ["picture.png"]
 
 
@@ -70,9 +70,9 @@ def test_reads_a1111(tmp_path: Path) -> None:
     restored = picture_settings.read(write_text(tmp_path / "p.png", parameters=A1111))
     assert restored.request == PictureRequest(
         "masterpiece, a castle: on a hill \nwith two lines", negative="blurry, bad hands,\nextra fingers", steps=30,
-        scheduler="DPM++ 2M Karras", guidance=6.5, seed=123456, width=512, height=768,
+        scheduler="DPM++ 2M Karras", guidance=6.5, seed=123456, width=512, height=768, loras=(Lora("ink_wash", 0.8),),
     )  # fmt: skip
-    assert keys(restored) == ["owner.loras", "owner.model"]
+    assert keys(restored) == ["owner.model"]
 
 
 def test_reads_a1111_of_old_of_jpeg_and_with_what_does_not_fit(tmp_path: Path) -> None:
@@ -103,9 +103,10 @@ COMFY: dict[str, Any] = {
 def test_reads_comfyui(tmp_path: Path) -> None:
     restored = picture_settings.read(write_text(tmp_path / "p.png", prompt=json.dumps(COMFY), workflow="{}"))
     assert restored.request == PictureRequest(
-        "a glass bottle", negative="text, watermark", steps=20, guidance=8.0, scheduler="DPM++ 2M Karras", width=512, height=640
-    )
-    assert keys(restored) == ["owner.loras", "owner.model", "restore.number"], "its seed has more than 32 bits"
+        "a glass bottle", negative="text, watermark", steps=20, guidance=8.0, scheduler="DPM++ 2M Karras", width=512, height=640,
+        loras=(Lora("ink.safetensors"),),
+    )  # fmt: skip
+    assert keys(restored) == ["owner.model", "restore.number"], "its seed has more than 32 bits"
 
 
 @pytest.mark.parametrize("kind", ["conditioning", "text"])

@@ -1,6 +1,7 @@
 // What is in force for the next start and may lie in a closed drawer: a chip each beside Speak and Paint, with a button that removes it.
 import { el, list, text } from "./elements.js";
 import { area, call, soon } from "./hearth.js";
+import { readLoras } from "./loras.js";
 import { start } from "./picture.js";
 import { offerWords, rememberWords } from "./rewrite.js";
 import { closeStart, openStart } from "./sketch.js";
@@ -36,11 +37,15 @@ export const startFrom = async (creation) => {
   if (answer.ok) openStart(await answer.blob(), creation.name);
 };
 
+const bare = (lora) => lora.name.split(/[/\\]/).pop();
 const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/[/\\]/).pop()).join(t("word.comma", ", "));
 
 const CHIPS = {
   start: () => start.now && { words: startWords(), picture: start.seen, run: closeStart },
-  loras: (files) => files?.length && { words: t("force.loras", "with {n:LoRA|LoRAs} {names}", { n: files.length, names: names(files) }), call: "paint.noloras" },
+  loras: (chosen) => {
+    const rows = readLoras(chosen), named = rows.map((each) => (each.weight === 1 ? bare(each) : `${bare(each)} ${each.weight}`));
+    return rows.length && { words: t("force.loras", "with {n:LoRA|LoRAs} {names}", { n: rows.length, names: named.join(t("word.comma", ", ")) }), call: "paint.noloras" };
+  },
   clip: (clip) => clip && !told.speak.voice && { words: t("force.clip", "with the voice of {name}", { name: names([clip]) }), call: "speak.noclip" },
   seed: (seed, tab) => seed != null && seed !== "" && { words: t("force.seed", "seed {seed}", { seed }), call: tab === "speak" ? "speak.noseed" : "paint.noseed" },
   changed: (words) => words && { words, look: "offer", call: "speak.changed", label: t("cure.changed", "Speak only what changed") }, // Speak itself speaks all parts anew

@@ -6,6 +6,7 @@ import { before, reused, reusing, startFrom } from "./force.js";
 import "./gradio.js";
 import "./greeting.js";
 import { askToLeave } from "./leave.js";
+import { lorasFor } from "./loras.js";
 import { copyReport, keepLooking, lookAt } from "./machine.js";
 import "./machines.js";
 import "./microphone.js";
@@ -25,7 +26,7 @@ import "./tuning.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, inForce, isFramed, keepLooking, kept, keptClip, lookAt, paintedBy, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, inForce, isFramed, keepLooking, kept, keptClip, lookAt, lorasFor, paintedBy, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
   askToLeave,
   call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

@@ -1,0 +1,181 @@
+"""What a LoRA or an embedding is, from its header alone: its family, its trigger words, what it was taught with. Loads nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from app.base.bounded_json import Bounds, parse_json
+from app.base.clean_words import clean_words
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
+from app.engine.models import safetensors
+from app.engine.models.model import Model
+from app.engine.models.safetensors import Entry
+
+Kind = Literal["lora", "embedding"]
+WORDS_MOST: Final = 12
+"""Of trigger words, and of tags: the most frequent."""
+WORD_MOST: Final = 80
+TEXT_MOST: Final = 4_000
+"""Letters of a field that is split into words."""
+TAGS: Final = Bounds(most_bytes=8 << 20, depth=4, values=200_000)
+VECTORS_MOST: Final = 128
+"""Of an embedding: more would fill the prompt."""
+NAMES: Final[Mapping[str, str]] = {
+    "sd15": "SD 1.5", "sd2": "SD 2", "sdxl": "SDXL", "sd3": "SD 3", "flux": "FLUX.1", "flux2-klein": "FLUX.2", "z-image": "Z-Image",
+    "pixart-sigma": "PixArt", "other": "another kind of model",
+}  # fmt: skip
+"""What families are called, also those that Hearth does not paint with."""
+_ARCHITECTURES: Final[Mapping[str, str]] = {
+    "stable-diffusion-v1": "sd15", "stable-diffusion-v2": "sd2", "stable-diffusion-xl": "sdxl", "stable-diffusion-3": "sd3",
+    "flux-1": "flux", "flux-2": "flux2-klein", "flux.2": "flux2-klein",
+}  # fmt: skip
+"""By how `modelspec.architecture` begins."""
+_BASES: Final[Mapping[str, str]] = {
+    "sd_v1": "sd15",
+    "sd_v2": "sd2",
+    "sdxl": "sdxl",
+    "sd3": "sd3",
+    "flux1": "flux",
+    "flux2": "flux2-klein",
+    "zimage": "z-image",
+}
+"""By how kohya's `ss_base_model_version` begins."""
+_CROSS: Final[Mapping[int, str]] = {768: "sd15", 1024: "sd2", 2048: "sdxl"}
+"""By the numbers that a UNet's attention reads of each token."""
+_VECTORS: Final[Mapping[int, str]] = {768: "sd15", 1024: "sd2"}
+"""By the numbers of an embedding's vectors; SDXL's has two lists."""
+_PARTS: Final[tuple[tuple[str, str], ...]] = (
+    ("lora_te2_", "sdxl"), ("text_encoder_2.", "sdxl"), ("joint_blocks", "sd3"), ("single_transformer_blocks", "flux"), ("double_blocks", "flux"),
+    ("layers.0.attention", "z-image"), ("layers_0_attention", "z-image"),
+)  # fmt: skip
+"""By what is in the name of a tensor; the first that is found."""
+_FLUX2: Final = ("to_qkv_mlp_proj", "stream_modulation")
+"""What only FLUX.2's names have."""
+_CROSS_NAME: Final = re.compile(r"attn2[._]to_[kv](?:\.lora)?[._](?:lora_down|lora_A|down)(?:\.default)?\.weight$")
+_LORA_MARKS: Final = ("lora_down.", "lora_A.", ".lora.down", "hada_w1", "lokr_w1", "lora.down.", ".lora_down")
+_REPEATED: Final = re.compile(r"(\d{1,4})_(.+)")
+"""The name of kohya's folder of pictures: how often each is seen, then the words that stand for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoraFacts:
+    kind: Kind = "lora"
+    family: str = ""
+    """A key of NAMES; empty: it does not say."""
+    title: str = ""
+    triggers: tuple[str, ...] = ()
+    """Words that its makers say bring it out."""
+    tags: tuple[str, ...] = ()
+    """What its pictures were tagged with, the most frequent first."""
+    trouble: Sentence | None = None
+    """Why it cannot be used."""
+
+
+def read_facts(path: Path) -> LoraFacts:
+    """Read the header; whatever is wrong with it becomes the trouble of this file alone."""
+    try:
+        header = safetensors.read_whole_header(path)
+        return describe(header.entries, header.words) or LoraFacts(
+            trouble=say("lora.not-one", "This file is neither a LoRA nor an embedding.")
+        )
+    except Trouble as trouble:
+        return LoraFacts(trouble=trouble.sentence)
+    except OSError:
+        return LoraFacts(trouble=say("lora.unreadable", "This file cannot be read."))
+
+
+def describe(entries: Mapping[str, Entry], words: Mapping[str, str]) -> LoraFacts | None:
+    """Describe a file by its tensors and by what its makers wrote; None if it is neither a LoRA nor an embedding."""
+    kind = _find_kind(entries)
+    if kind is None:
+        return None
+    tags = tuple(tag for tag, _ in _count_tags(words.get("ss_tag_frequency", "")).most_common(WORDS_MOST))
+    title = _clip(words.get("modelspec.title") or words.get("ss_output_name") or "")
+    return LoraFacts(kind, _find_family(kind, entries, words), title, _find_triggers(words), tags)
+
+
+def _find_kind(entries: Mapping[str, Entry]) -> Kind | None:
+    if any(mark in name for name in entries for mark in _LORA_MARKS):
+        return "lora"
+    vectors = [_count_vectors(entry) for entry in entries.values()]
+    return "embedding" if 0 < len(vectors) <= 2 and all(0 < count <= VECTORS_MOST for count in vectors) else None
+
+
+def _count_vectors(entry: Entry) -> int:
+    return {1: 1, 2: entry.shape[0]}.get(len(entry.shape), 0) if entry.shape and entry.dtype in ("F16", "F32", "BF16") else 0
+
+
+def _find_family(kind: Kind, entries: Mapping[str, Entry], words: Mapping[str, str]) -> str:
+    """Shapes say what fits; words say it where shapes do not."""
+    if kind == "embedding":
+        widths = [entry.shape[-1] for entry in entries.values()]
+        return "sdxl" if {"clip_g", "clip_l"} <= entries.keys() or 1280 in widths else _VECTORS.get(widths[0], "")
+    for name, entry in entries.items():
+        if _CROSS_NAME.search(name) and len(entry.shape) >= 2 and entry.shape[1] in _CROSS:
+            return _CROSS[entry.shape[1]]
+    found = next((family for mark, family in _PARTS if any(mark in name for name in entries)), "")
+    if found == "flux" and any(mark in name for name in entries for mark in _FLUX2):
+        return "flux2-klein"
+    return found or _find_written(words)
+
+
+def _find_written(words: Mapping[str, str]) -> str:
+    for table, field in ((_ARCHITECTURES, "modelspec.architecture"), (_BASES, "ss_base_model_version")):
+        written = words.get(field, "").lower()
+        if found := next((family for begin, family in table.items() if written.startswith(begin)), ""):
+            return found
+    return ""
+
+
+def _find_triggers(words: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words that the makers name; without any, those by which kohya calls the folders of pictures."""
+    told = words.get("modelspec.trigger_phrase") or words.get("ss_trigger_words") or words.get("trigger_word") or ""
+    if told.strip():
+        return _list_words(told[:TEXT_MOST].strip('[]"').replace('"', "").split(","))
+    named = (_REPEATED.fullmatch(name) for name in _parse(words.get("ss_dataset_dirs", "")))
+    return _list_words(found[2] for found in named if found is not None)
+
+
+def _count_tags(text: str) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for tags in _parse(text).values():
+        for tag, count in tags.items() if isinstance(tags, dict) else ():
+            if isinstance(count, int) and (named := _clip(tag)):
+                counted[named] += max(0, count)
+    return counted
+
+
+def _parse(text: str) -> dict[str, object]:
+    try:
+        found = parse_json(text, TAGS) if text else {}
+    except ValueError:
+        return {}
+    return {str(name): value for name, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _list_words(words: Iterable[str]) -> tuple[str, ...]:
+    found = dict.fromkeys(clipped for each in words if (clipped := _clip(each)))
+    return tuple(found)[:WORDS_MOST]
+
+
+def _clip(words: str) -> str:
+    """Return what strangers wrote on one line, as far as a row shows it."""
+    return clean_words(" ".join(str(words)[: 4 * WORD_MOST].split()))[:WORD_MOST]
+
+
+def explain_misfit(facts: LoraFacts, model: Model) -> Sentence | None:
+    """Say why a LoRA cannot be used with a model; None if it can, or nothing is known against it."""
+    if facts.trouble is not None:
+        return facts.trouble
+    if facts.family and (model.starter or facts.family != model.family):
+        made_for = NAMES.get(facts.family, facts.family)
+        return say("lora.family", "Made for {family}; {model} is another kind of model.", family=made_for, model=model.words)
+    if facts.kind == "embedding" and model.family not in ("sd15", "sdxl"):
+        return say("lora.embedding-family", "Only SD 1.5 and SDXL take embeddings.")
+    return None

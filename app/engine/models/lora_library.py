@@ -1,0 +1,114 @@
+"""The library of LoRAs and embeddings: which files there are, found by name; their headers are read in the background. No torch."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.base.paths import Home
+from app.engine.models.chosen import read_lora_folders
+from app.engine.models.lora_facts import LoraFacts, read_facts
+
+FILES_MOST: Final = 20_000
+DEPTH_MOST: Final = 8
+ENDING: Final = ".safetensors"
+Stamp = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LoraFile:
+    name: str
+    """Its path in the library, without the ending."""
+    path: Path
+    stamp: Stamp
+    """Size and time, which change with the file."""
+
+    @property
+    def word(self) -> str:
+        """What it is called in a prompt."""
+        return self.path.stem
+
+
+def list_loras(home: Home) -> list[LoraFile]:
+    """List the files of Hearth's own folder and of those that the owner named, by name. No file is opened."""
+    found: dict[str, LoraFile] = {}
+    for folder in (home.loras, *map(Path, read_lora_folders(home))):
+        for each in _walk(folder, "", DEPTH_MOST):
+            found.setdefault(each.name, each)
+            if len(found) >= FILES_MOST:
+                break
+    return sorted(found.values(), key=lambda each: (each.name.lower(), each.name))
+
+
+def _walk(folder: Path, before: str, depth: int) -> Iterator[LoraFile]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = f"{before}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    if depth and not entry.name.startswith("."):
+                        yield from _walk(Path(entry.path), f"{name}/", depth - 1)
+                elif entry.name.lower().endswith(ENDING) and entry.is_file():
+                    found = entry.stat()
+                    yield LoraFile(name[: -len(ENDING)], Path(entry.path), (found.st_size, found.st_mtime_ns))
+    except OSError:  # a folder that went, or that nobody may look into
+        return
+
+
+def find_named(files: Sequence[LoraFile], name: str) -> LoraFile | None:
+    """Find a file by its name in the library, by its file's name alone, or by its path, as prompts, pictures and requests have it; large and small
+    letters count only between several."""
+    wanted = name.replace("\\", "/").removesuffix(ENDING)
+    called = [(each, (each.name, each.word, str(each.path).removesuffix(ENDING))) for each in files]
+    exactly = (each for place in range(3) for each, names in called if names[place] == wanted)
+    alike = (each for place in range(3) for each, names in called if names[place].lower() == wanted.lower())
+    return next(exactly, None) or next(alike, None)
+
+
+@dataclass(slots=True)
+class LoraReader:
+    """What is known of the files; a thread reads what is not known yet, file by file."""
+
+    _known: dict[Path, tuple[Stamp, LoraFacts]] = field(default_factory=dict)
+    _wanted: dict[Path, Stamp] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _thread: threading.Thread | None = None
+
+    def look(self, files: Iterable[LoraFile]) -> dict[Path, LoraFacts]:
+        """Return what is known by now, and have the rest read."""
+        with self._lock:
+            files = list(files)
+            known = {each.path: found[1] for each in files if (found := self._known.get(each.path)) and found[0] == each.stamp}
+            self._wanted |= {each.path: each.stamp for each in files if each.path not in known}
+            if self._wanted and self._thread is None:
+                self._thread = threading.Thread(target=self._read_all, name="loras", daemon=True)
+                self._thread.start()
+        return known
+
+    def read(self, file: LoraFile) -> LoraFacts:
+        """Read one now."""
+        with self._lock:
+            found = self._known.get(file.path)
+        if found and found[0] == file.stamp:
+            return found[1]
+        facts = read_facts(file.path)
+        with self._lock:
+            self._known[file.path] = file.stamp, facts
+        return facts
+
+    def _read_all(self) -> None:
+        while True:
+            with self._lock:
+                if not self._wanted:
+                    self._thread = None
+                    return
+                path, stamp = next(iter(self._wanted.items()))
+            facts = read_facts(path)
+            with self._lock:
+                self._known[path] = stamp, facts
+                if self._wanted.get(path) == stamp:
+                    del self._wanted[path]

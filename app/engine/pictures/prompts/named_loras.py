@@ -1,0 +1,73 @@
+"""What a prompt names of the library: LoRAs by <lora:name:0.8>, embeddings by their word. The request then has them by their files."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from app.base.path_checks import is_file
+from app.base.paths import Home
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models.lora_facts import explain_misfit, read_facts
+from app.engine.models.lora_library import LoraFile, find_named, list_loras
+from app.engine.models.model import Model
+from app.engine.pictures.files.lora_tags import split_tags
+
+LARGEST_BYTES: Final = 4 << 20
+"""Of an embedding; 128 vectors of SDXL have a megabyte. Larger files are not looked into for a word."""
+_WORD: Final = re.compile(r"[\w.+-]++")
+"""What a word of a prompt may have; an embedding's name that has more cannot be written there."""
+_NEAR: Final = 0.6
+
+
+def complete(home: Home, request: PictureRequest) -> PictureRequest:
+    """Return the request with its LoRAs by their files: those that it names by path or by name, those that its prompt names by
+    tags, which leave it, and the embeddings whose words it has. Raise a Trouble for a name that the library has not."""
+    prompt, tags = split_tags(request.prompt)
+    files, written = list_loras(home), words_of(prompt) | words_of(request.negative)
+    own = [each if Path(each.path).is_absolute() else replace(each, path=_find(home, files, each.path)) for each in request.loras]
+    loras = {each.path: each for each in (*own, *(Lora(_find(home, files, name), weight) for name, weight in tags))}
+    for file in files:
+        if file.word.lower() in written and str(file.path) not in loras and is_embedding(file):
+            loras[str(file.path)] = Lora(str(file.path), word=file.word)
+    return replace(request, prompt=prompt, loras=tuple(loras.values()))
+
+
+def _find(home: Home, files: Sequence[LoraFile], name: str) -> str:
+    file = find_named(files, name)
+    if file is None:
+        raise _explain_unknown(home, name, files)
+    return str(file.path)
+
+
+def words_of(text: str) -> set[str]:
+    return {each.lower().strip(".+-") for each in _WORD.findall(text)}
+
+
+def is_embedding(file: LoraFile) -> bool:
+    facts = read_facts(file.path) if file.stamp[0] <= LARGEST_BYTES else None
+    return facts is not None and facts.kind == "embedding" and facts.trouble is None
+
+
+def check_fit(request: PictureRequest, model: Model) -> None:
+    """Raise a Trouble for a LoRA whose header says that it was made for another family. A missing one is reported when it is loaded."""
+    for each in request.loras:
+        path = Path(each.path)
+        if is_file(path) and (why := explain_misfit(read_facts(path), model)) is not None:
+            raise Trouble(say("lora.unfit", "The LoRA {name} cannot be used here. {why}", name=path.stem, why=why))
+
+
+def _explain_unknown(home: Home, name: str, files: Sequence[LoraFile]) -> Trouble:
+    near = difflib.get_close_matches(name.lower(), [each.word.lower() for each in files], 1, _NEAR)
+    if near:
+        offered = next(each.word for each in files if each.word.lower() == near[0])
+        return Trouble(say("lora.unknown-near", "There is no LoRA {name} in your library. Did you mean {near}?", name=name, near=offered))
+    return Trouble(
+        say("lora.unknown", "There is no LoRA {name} in your library. Put its file into {folder}.", name=name, folder=str(home.loras))
+    )

@@ -1,0 +1,77 @@
+"""Test the library of LoRAs: thousands of files at once, folders, names, and headers read in the background."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from pathlib import Path
+
+from app.base.paths import Home
+from app.engine.models.lora_library import LoraReader, find_named, list_loras
+
+KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
+
+
+def home_in(folder: Path) -> Home:
+    return Home(folder, folder / "models")
+
+
+def write_lora(path: Path, **words: str) -> Path:
+    header = json.dumps({"__metadata__": words, KOHYA: {"dtype": "F16", "shape": [1, 768], "data_offsets": [0, 1536]}}).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(1536))
+    return path
+
+
+def test_files_of_all_folders_by_name(tmp_path: Path) -> None:
+    home, other = home_in(tmp_path / "home"), tmp_path / "other"
+    for path in (
+        home.loras / "styles" / "Ink.safetensors",
+        home.loras / "b.SAFETENSORS",
+        home.loras / ".hidden" / "x.safetensors",
+        other / "c.safetensors",
+    ):
+        write_lora(path)
+    (home.loras / "notes.txt").write_text("x")
+    (other / "gone.safetensors").symlink_to(tmp_path / "nowhere")
+    home.settings.write_text(json.dumps({"loras": [str(other), str(tmp_path / "unplugged"), 5]}))
+    files = list_loras(home)
+    assert [each.name for each in files] == ["b", "c", "styles/Ink"]
+    for name in ("styles/Ink", "styles\\Ink", "Ink", "ink", "INK.safetensors", str(home.loras / "styles" / "Ink.safetensors")):
+        found = find_named(files, name)
+        assert found is not None and found.name == "styles/Ink", name
+    assert find_named(files, "in") is None and find_named(files, "") is None
+
+
+def test_the_exact_name_goes_first(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    for name in ("a/ink", "ink", "z/INK"):
+        write_lora(home.loras / f"{name}.safetensors")
+    files = list_loras(home)
+    assert [found.name for name in ("ink", "a/ink", "INK") if (found := find_named(files, name))] == ["ink", "a/ink", "z/INK"]
+
+
+def test_five_thousand_are_listed_in_a_second_and_read_behind(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    first = write_lora(home.loras / "0.safetensors", **{"modelspec.title": "first"})
+    for place in range(1, 5_000):
+        (home.loras / f"{place}.safetensors").hardlink_to(first)
+    begun_s = time.thread_time()
+    files, reader = list_loras(home), LoraReader()
+    known = reader.look(files)
+    assert len(files) == 5_000 and time.thread_time() - begun_s < 1 and len(known) < 5_000
+    for _ in range(600):
+        if len(known := reader.look(files)) == 5_000:
+            break
+        time.sleep(0.05)
+    assert {each.title for each in known.values()} == {"first"} and len(known) == 5_000
+
+
+def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
+    home, reader = home_in(tmp_path), LoraReader()
+    path = write_lora(home.loras / "a.safetensors", **{"modelspec.title": "one"})
+    assert reader.read(list_loras(home)[0]).title == "one"
+    path.unlink()
+    write_lora(path, **{"modelspec.title": "two, longer"})
+    assert reader.read(list_loras(home)[0]).title == "two, longer"

@@ -1,0 +1,83 @@
+"""Test that a prompt's tags and words find their LoRAs and embeddings, and that what does not fit is told before anything is loaded."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from app.base.paths import Home
+from app.base.trouble import Trouble
+from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models import catalog
+from app.engine.pictures.files.lora_tags import split_tags
+from app.engine.pictures.prompts.named_loras import check_fit, complete
+
+KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
+
+
+def write(path: Path, name: str, shape: tuple[int, ...]) -> str:
+    size = 2 * shape[0] * shape[1]
+    header = json.dumps({name: {"dtype": "F16", "shape": shape, "data_offsets": [0, size]}}).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(size))
+    return str(path)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path, tmp_path / "models")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "bare", "tags"),
+    [
+        ("a cat <lora:ink:0.8> at dusk", "a cat at dusk", (("ink", 0.8),)),
+        ("a cat, <lora:ink>,<lyco:b c:-1:x>", "a cat", (("ink", 1.0), ("b c", -1.0))),
+        ("a <lora:ink:nan> b", "a b", (("ink", 1.0),)),
+        ("a  cat <3 <lora:>", "a  cat <3 <lora:>", ()),
+    ],
+)
+def test_tags_leave_the_prompt(prompt: str, bare: str, tags: tuple[tuple[str, float], ...]) -> None:
+    assert split_tags(prompt) == (bare, tags)
+
+
+def test_a_request_gets_what_its_prompt_names(home: Home) -> None:
+    ink, bad = (
+        write(home.loras / "styles" / "Ink.safetensors", KOHYA, (1, 768)),
+        write(home.loras / "badhands.safetensors", "emb_params", (2, 768)),
+    )
+    write(home.loras / "cat.safetensors", KOHYA, (1, 768))  # a word of the prompt, but no embedding
+    asked = PictureRequest(
+        "a cat <lora:ink:0.7>", negative="(BadHands:1.2), ugly", loras=(Lora(ink, 0.2), Lora("styles/ink", 0.4), Lora("/other", 0.5))
+    )
+    done = complete(home, asked)
+    assert done.prompt == "a cat" and done.loras == (Lora(ink, 0.7), Lora("/other", 0.5), Lora(bad, 1.0, "badhands"))
+    assert complete(home, done) == done
+    assert complete(home, PictureRequest("badhandsome. A cat")).loras == ()
+    assert complete(home, PictureRequest("many badhands.")).loras == (Lora(bad, 1.0, "badhands"),)
+
+
+def test_a_tag_that_names_none_is_told(home: Home) -> None:
+    write(home.loras / "inkwash.safetensors", KOHYA, (1, 768))
+    for name, key in (("inkwsh", "lora.unknown-near"), ("water", "lora.unknown")):
+        with pytest.raises(Trouble) as told:
+            complete(home, PictureRequest(f"a <lora:{name}:1>"))
+        assert told.value.sentence.key == key
+
+
+def test_a_weight_out_of_range_is_told(home: Home) -> None:
+    write(home.loras / "ink.safetensors", KOHYA, (1, 768))
+    with pytest.raises(Trouble) as told:
+        complete(home, PictureRequest("a <lora:ink:99>"))
+    assert told.value.sentence.key == "request.range"
+
+
+def test_another_familys_is_told_before_anything_is_loaded(home: Home) -> None:
+    request = PictureRequest("a", loras=(Lora(write(home.loras / "ink.safetensors", KOHYA, (1, 768))), Lora("missing")))
+    check_fit(request, catalog.BY_ID["sd15"])
+    with pytest.raises(Trouble) as told:
+        check_fit(request, catalog.BY_ID["sdxl"])
+    assert told.value.sentence.key == "lora.unfit" and "Made for SD 1.5" in str(told.value)
