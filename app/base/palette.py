@@ -25,6 +25,14 @@ PALETTE: Final[Mapping[str, tuple[str, str]]] = {
     "speaker1-ground": ("#e2eef7", "#172a38"),
     "speaker2": ("#7a3f91", "#d7a6ea"),
     "speaker2-ground": ("#f3e6f7", "#2f1c37"),
+    "speaker3": ("#2f6b2a", "#a4d58a"),
+    "speaker3-ground": ("#e6f2e2", "#1d2f18"),
+    "speaker4": ("#7d4a12", "#f0b37a"),
+    "speaker4-ground": ("#f8eadb", "#38250f"),
+    "speaker5": ("#0f6262", "#7fd1d1"),
+    "speaker5-ground": ("#dff1f1", "#123131"),
+    "speaker6": ("#9b2c5a", "#f2a1c2"),
+    "speaker6-ground": ("#f8e4ec", "#3a1a28"),
 }
 """Name: (light, dark). Text on its ground keeps 4.5:1, `edge` on a card 3:1; a test holds both."""
 

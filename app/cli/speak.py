@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -27,11 +28,12 @@ from app.cli.job import (
     run_jobs,
     write_result,
 )
-from app.engine.jobs.request import SpeechRequest, VoicePrompt
+from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
-from app.engine.models.catalog import find_credit
+from app.engine.models import catalog
 from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
+from app.engine.speech import cast_table
 from app.engine.speech.book.book import TITLE_MOST, Book
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
@@ -49,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
+    parser.add_argument("--cast", type=Path, metavar="FILE", help="a TOML file with the voice of each name in the script (docs/cast.md)")
     parser.add_argument("--subtitles", type=Path, metavar="FILE", help="write when each sentence is said to this .srt or .vtt")
     parser.add_argument("--title", help="the title of an audiobook, -o NAME.m4b; without it, the book's own")
     add_job_options(parser, SPEECH)
@@ -59,8 +62,9 @@ def main(args: argparse.Namespace) -> int:
     voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model) if args.voice else DIA)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
+    asked["cast"] = read_cast(args.cast, args.model, home)
     if suffix == "m4b":
-        return speak_book(args, voice)
+        return speak_book(args, voice, asked["cast"])
     request = SpeechRequest(read_script(args.text, args.file), args.model, voice, **asked)
     if args.subtitles is None:
         return run_job(request, args)
@@ -69,6 +73,15 @@ def main(args: argparse.Namespace) -> int:
         raise Trouble(say("speak.subtitles", "{path} is no name of subtitles. End it with .srt or .vtt.", path=str(args.subtitles)))
     output_file.check_writable(args.subtitles, request)
     return run_job(request, args, lambda file: write_subtitles(file, args.subtitles, wanted))
+
+
+def read_cast(file: Path | None, model: str, home: Home) -> tuple[Actor, ...]:
+    if file is None:
+        return ()
+    table = cast_table.read_file(file)
+    return cast_table.read_table(
+        table, model, lambda name: catalog.find(name).id, lambda id_: list_offered_voices(home, find_limits(home, id_)), file.parent
+    )
 
 
 def write_subtitles(file: Path, path: Path, wanted: subtitles.Format) -> None:
@@ -103,13 +116,13 @@ def open_book(path: Path) -> Book:
     return book
 
 
-def speak_book(args: argparse.Namespace, voice: VoicePrompt | None) -> int:
+def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[Actor, ...]) -> int:
     """Speak a book's chapters one after another, and join them to an audiobook. Those that the same command finished before are taken over."""
     require_available("aac")
     path = find_book(args.text, args.file)
     if path is None:
         raise Trouble(say("speak.no-book", "An audiobook is made of a book. Name its file, such as book.epub."))
-    book, settings = open_book(path), {"format": "flac"} | read_settings(args, SPEECH)
+    book, settings = open_book(path), {"format": "flac", "cast": cast} | read_settings(args, SPEECH)
     requests = [SpeechRequest(each.script, args.model, voice, **settings) for each in book.chapters]
     files = run_jobs(requests, args, [each.title or each.text[:TITLE_MOST] for each in book.chapters])
     if len(files) < len(requests):
@@ -117,7 +130,7 @@ def speak_book(args: argparse.Namespace, voice: VoicePrompt | None) -> int:
     chapters = [
         Spoken(each.title or each.text.partition("\n")[0][:TITLE_MOST], file) for each, file in zip(book.chapters, files, strict=True)
     ]
-    credit = find_credit(args.model)
+    credit = catalog.list_credits({"model": args.model, "cast": [asdict(each) for each in cast]})
     with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
         write_audiobook(chapters, Labels(args.title or book.title or path.stem, book.author, credit, book.cover), Path(folder, "book.m4b"))
         written = write_result(Path(folder, "book.m4b"), args.output)

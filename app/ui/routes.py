@@ -41,7 +41,7 @@ from app.ui.state.asked import TEXT_MOST, Asked, Id, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
-from app.ui.tabs import book, hear_script, machine_view, paint_view, speak_view
+from app.ui.tabs import book, hear_script, machine_view, paint_view, speak_view, voice_shelf
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 RESULT_TYPES: Final = {
@@ -69,6 +69,8 @@ class CheckAsked(Asked):
     text: str = ""
     model: str | None = None
     negative: str = ""
+    cast: str = ""
+    """As the field of Speak holds it."""
     speed: float = Field(1.0, ge=0.01, le=100)
     """Only for a forecast; what may be asked for, the request itself says."""
 
@@ -141,6 +143,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/report", send_report),
         owner_route(desk, "/hearth/book", book.open_or_send, ["GET", "POST"]), owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
         owner_route(desk, "/hearth/listen/{act}", listen, ["POST"], ActAsked),
+        route(desk, "/hearth/voices", voice_shelf.send_voices, schema=voice_shelf.VoicesAsked),
         owner_route(desk, "/hearth/voices", keep_voice, ["POST"], VoiceAsked),
         owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"], ActAsked),
         owner_route(desk, "/hearth/chunk", set_chunk, ["POST"], ChunkAsked),
@@ -172,7 +175,8 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     if asked.kind == "picture":
         view = paint_view.prompt_view(desk, asked.text[:most], asked.negative[:most], model, person, language(request))
     else:
-        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request), asked.speed)
+        cast = desk.models.read_cast(asked.cast, model, person)
+        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request), asked.speed, cast)
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)

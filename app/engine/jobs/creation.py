@@ -77,7 +77,7 @@ class RunSummary:
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
     """Name a file by date and words, so that people can find it and every file system accepts it: by all of them where they are few, else
     by the first sentence, else by the words that fit."""
-    said = re.sub(r"\[S\d]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])
+    said = re.sub(r"\[[^\[\]]{1,40}\]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])
     first = re.split(r"(?<=\w\w\w)[.!?\u3002\uff01\uff1f]", said, maxsplit=1)[0]  # "Mr." ends no sentence
     words, sentence = (" ".join(re.sub(r"[^\w\s-]", " ", each).split()) for each in (said, first))
     if len(words) > NAME_LETTERS:

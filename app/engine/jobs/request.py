@@ -10,10 +10,12 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.settings import PICTURES, SPEECH, check_settings, weight_of
+from app.engine.jobs.settings import PACE, PICTURES, SPEECH, VOLUME, check_settings, weight_of
 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 """Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
+NAME_MOST, CAST_MOST = 40, 50
+"""Letters of a speaker's name, and names of a cast."""
 UPDATE = say("owner.update", "Or update Hearth.")
 FORMATS = tuple(SPEECH["format"].choices)
 PROMPT = say_to_all("setting.prompt", "prompt")
@@ -53,6 +55,40 @@ class VoicePrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Actor:
+    """Who speaks under a name of the script, and how."""
+
+    name: str
+    """As in the script: a name, or S1, S2 for a numbered speaker."""
+    voice: VoicePrompt | None = None
+    """None: one that the model has, or makes up."""
+    model: str = ""
+    """Empty: the request's."""
+    volume_db: float = 0.0
+    pace: float = 1.0
+    """Times the request's speed."""
+
+    def __post_init__(self) -> None:
+        _require_texts(self.name, self.model)
+        if not 0 < len(self.name.strip()) <= NAME_MOST or not self.name.isprintable() or set(self.name) & set("[]:\n"):
+            raise Trouble(
+                say_to_all(
+                    "cast.name",
+                    "{name} cannot be the name of a speaker. Use up to {most} letters, without brackets and colons.",
+                    name=self.name[:NAME_MOST],
+                    most=NAME_MOST,
+                )
+            )
+        for row, value in ((VOLUME, self.volume_db), (PACE, self.pace)):
+            row.check(value)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        voice = values.get("voice")
+        return cls(**{**values, "voice": VoicePrompt(**voice) if voice else None})
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechRequest:
     kind: ClassVar[Literal["speech"]] = "speech"
     batch: ClassVar[int] = 1
@@ -81,6 +117,8 @@ class SpeechRequest:
     """Speak these parts only (0-based). With `keep` the others are taken over; without, empty means all."""
     keep: tuple[str, ...] = ()
     """An earlier take's sound for each part; empty for a part that has none."""
+    cast: tuple[Actor, ...] = ()
+    """The voices of names in the script; whoever is not named here gets one by itself."""
 
     def __post_init__(self) -> None:
         _require_texts(self.model, *self.keep)
@@ -90,6 +128,18 @@ class SpeechRequest:
         if not self.text.strip():
             raise Trouble(say_to_all("request.no-text", "The script is empty. Write a line such as: [S1] Hello there."))
         check_settings(self, SPEECH)
+        names = [each.name.casefold() for each in self.cast]
+        if len(names) > CAST_MOST:
+            raise Trouble(
+                say_to_all(
+                    "cast.many",
+                    "The cast has {count} {count:name|names}; the limit is {most}. Leave some out.",
+                    count=len(names),
+                    most=CAST_MOST,
+                )
+            )
+        if twice := next((each.name for each in self.cast if names.count(each.name.casefold()) > 1), ""):
+            raise Trouble(say_to_all("cast.twice", "{name} is in the cast twice. Give each name one voice.", name=twice))
 
     @property
     def words(self) -> str:
@@ -97,16 +147,22 @@ class SpeechRequest:
         return self.text
 
     @property
+    def prompts(self) -> tuple[VoicePrompt, ...]:
+        """The clips of all of its voices."""
+        return tuple(each for each in (self.voice, *(actor.voice for actor in self.cast)) if each is not None)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The sounds or pictures that it starts from."""
-        return (self.voice.path,) if self.voice is not None else ()
+        return tuple(each.path for each in self.prompts)
 
     @classmethod
     def read(cls, values: dict[str, Any]) -> Self:
         """Parse the output of `to_json`."""
         voice = values.get("voice")
         lists = {name: tuple(values.get(name, ())) for name in ("only_parts", "keep")}
-        return cls(**{**values, **lists, "voice": VoicePrompt(**voice) if voice else None})
+        cast = tuple(Actor.read(each) for each in values.get("cast", ()))
+        return cls(**{**values, **lists, "voice": VoicePrompt(**voice) if voice else None, "cast": cast})
 
     @property
     def is_piece(self) -> bool:
@@ -115,12 +171,17 @@ class SpeechRequest:
 
     @property
     def stays_here(self) -> bool:
-        """Whether no other computer can do it: the other parts, which it goes with, are here."""
-        return bool(self.keep or self.only_parts)
+        """Whether no other computer can do it: the other parts, which it goes with, are here, or the models of its cast."""
+        return bool(self.keep or self.only_parts or self.cast)
 
     def with_files(self, put: Callable[[str], str]) -> Self:
         """Return it with other paths of the same files."""
-        return dataclasses.replace(self, voice=self.voice and VoicePrompt(put(self.voice.path), self.voice.transcript))
+
+        def moved(voice: VoicePrompt | None) -> VoicePrompt | None:
+            return voice and VoicePrompt(put(voice.path), voice.transcript)
+
+        cast = tuple(dataclasses.replace(each, voice=moved(each.voice)) for each in self.cast)
+        return dataclasses.replace(self, voice=moved(self.voice), cast=cast)
 
     def one_piece(self) -> SpeechRequest:
         """Return what one machine gets at a time, as far as is known before it is split."""
@@ -130,7 +191,7 @@ class SpeechRequest:
         return self
 
     def without_files(self) -> SpeechRequest:
-        return dataclasses.replace(self, voice=None, keep=())
+        return dataclasses.replace(self, voice=None, keep=(), cast=tuple(dataclasses.replace(each, voice=None) for each in self.cast))
 
     def what_weighs(self) -> SpeechRequest:
         """Return only what its memory hangs on."""
@@ -162,6 +223,7 @@ class Lora:
 class PictureRequest:
     kind: ClassVar[Literal["picture"]] = "picture"
     voice: ClassVar[None] = None
+    prompts: ClassVar[tuple[VoicePrompt, ...]] = ()
     only_parts: ClassVar[tuple[int, ...]] = ()
     keep: ClassVar[tuple[str, ...]] = ()
     """A batch takes nothing over."""
@@ -269,8 +331,9 @@ Asked = TypeVar("Asked", bound=SpeechRequest | PictureRequest)
 
 
 def to_json(request: Request) -> dict[str, Any]:
-    """Serialise with the kind of request, for files, journal and clipboard."""
-    return {"kind": request.kind, **dataclasses.asdict(request)}
+    """Serialise with the kind of request, for files, journal and clipboard; a Hearth that knows no cast reads what has none."""
+    values = {"kind": request.kind, **dataclasses.asdict(request)}
+    return values if values.get("cast") else {name: value for name, value in values.items() if name != "cast"}
 
 
 def from_json(values: dict[str, Any]) -> Request:

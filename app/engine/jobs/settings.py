@@ -134,6 +134,10 @@ PICTURES: Final = _by_name(
     Setting("preview_every", say_to_all("setting.preview", "steps between previews"), range=(0, 100), whole=True),
 )  # fmt: skip
 
+VOLUME: Final = Setting("volume", say_to_all("setting.volume", "volume"), range=(-24.0, 12.0))
+"""Of one speaker, in decibels beside the others."""
+PACE: Final = Setting("pace", say_to_all("setting.pace", "pace"), range=(0.5, 2.0))
+
 
 def weight_of(path: str) -> Setting:
     """Return the row of a LoRA's weight."""

@@ -25,7 +25,7 @@ BLOCK_BYTES: Final = 1 << 20
 def adopt(home: Home, request: Request) -> Request:
     """Return the request with copies of the files that lie elsewhere, as commands name them; each under its content, so that the same request
     gives the same. Weights are used where they lie."""
-    return request.with_files(lambda path: _adopt(home, path, clip=request.voice is not None))
+    return request.with_files(lambda path: _adopt(home, path, clip=bool(request.prompts)))
 
 
 def _adopt(home: Home, path: str, clip: bool) -> str:

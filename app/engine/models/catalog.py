@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from app.base import paths
 from app.base.sentence import Sentence, say
@@ -263,6 +263,16 @@ def name_model(id_: str) -> str:
 def find_credit(id_: object) -> str:
     """Return who is to be credited beside what was made with a model of the catalog."""
     return BY_ID[id_].credit if isinstance(id_, str) and id_ in BY_ID else ""
+
+
+def list_credits(settings: Mapping[str, Any]) -> str:
+    """Return who is to be credited beside what was made with these settings: for its model, and those of its cast."""
+    cast = settings.get("cast")
+    models = [
+        settings.get("model"),
+        *(each.get("model") for each in (cast if isinstance(cast, list | tuple) else ()) if isinstance(each, dict)),
+    ]
+    return ", ".join(dict.fromkeys(filter(None, map(find_credit, models))))
 
 
 def look(wanted: str) -> Seen:

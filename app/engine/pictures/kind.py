@@ -58,6 +58,9 @@ class PictureKind:
     def plan_parts(self, home: Home, request: PictureRequest) -> tuple[Part, ...]:
         return (Part(request.prompt),) * request.batch
 
+    def list_models(self, home: Home, request: PictureRequest, folder: Path) -> tuple[str, ...]:
+        return (request.model,)
+
     def read_part(self, request: PictureRequest, path: Path, place: int, total: int) -> PartDone:
         return PartDone(place, total, str(path), request.prompt, seed_of_part(draw_seed(request, path.parent), place))
 

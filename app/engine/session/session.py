@@ -4,6 +4,7 @@ raises."""
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,7 @@ from app.compat.machine.verdicts import WITH_LORAS, RunFailure, Subject, Verdict
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
 from app.compat.planning.types import Choice, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step, Stopped
 from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import LESSONS, drop_elsewhere, list_made
 from app.engine.jobs.request import Request
@@ -110,9 +111,25 @@ class Session:
         self, request: Request, choice: Choice, control: Control, job: Path,
         tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
-        model = on_disk.find_model(self.home, request)
-        request = replace(request, model=model.id)  # the file names its model, for voices that are saved from it
-        check(self.home, request, model)
+        main = on_disk.find_model(self.home, request)
+        request = replace(request, model=main.id)  # the file names its model, for voices that are saved from it
+        check(self.home, request, main)
+        began_s, models = time.monotonic(), kind_of(request).list_models(self.home, request, job)
+        for each in models:
+            model = main if each == main.id else catalog.find(each)
+            for event in self._make_with(model, request, choice, control, job, tell, died, yields):
+                if not isinstance(event, Finished | Stopped):
+                    yield event
+                    continue
+                yield event if len(models) == 1 else replace(event, elapsed_s=time.monotonic() - began_s)
+                return
+            died = None
+
+    def _make_with(
+        self, model: Model, request: Request, choice: Choice, control: Control, job: Path,
+        tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
+    ) -> Iterator[Event]:  # fmt: skip
+        """Make what this model makes of a request; the one that makes the last of it ends the job."""
         facts = self._read_hardware()
         need = find_need(self.home, facts, model, request)
         decided = partial(make_plan, self.home, facts, model, choice, request=request, yields=yields)

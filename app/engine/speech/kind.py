@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,16 +21,17 @@ from app.engine.jobs.owners import Allowance
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import KindName, Request, SpeechRequest, from_json, to_json
 from app.engine.jobs.seed import draw_seed
+from app.engine.models import catalog
 from app.engine.models.forecast import list_measured, take_median
 from app.engine.models.model import Model
-from app.engine.models.on_disk import find_limits, read_voice_limits
-from app.engine.models.voice_limits import VoiceLimits
+from app.engine.models.on_disk import find_limits, locate, read_voice_limits
+from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.sound import arrived, join_sound, sound, spoken_parts
 from app.engine.speech.sound.join_sound import Finish, Segment
 from app.engine.speech.text import script, subtitles, voices
+from app.engine.speech.text.cast_script import FindLimits, parse_request
 from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.script import ParsedScript
-from app.engine.speech.text.turns import ScriptPart
 
 SHORTEST_S: Final = 1.0
 WAV_BYTES_S: Final = 32_000
@@ -51,18 +53,33 @@ class SpeechKind:
         return request
 
     def check(self, home: Home, request: SpeechRequest, model: Model) -> None:
+        for other in {each.model for each in request.cast} - {"", model.id}:
+            _require_voice(home, other)
         limits = read_voice_limits(home, model)
         if limits is None:  # a missing voice is reported when it is loaded
             return
         if limits.letters is not None:
             read_letters(limits.letters)
-        script.require_speakable(request.text, limits)
-        if request.voice is not None:
+        parsed = script.require_no_fault(self.parse(home, request))
+        for actor in parsed.actors:
+            if actor.voice is not None:
+                voices.parse_transcript(actor.voice, find_limits(home, actor.model))
+        if request.voice is not None and not parsed.actors:
             voices.parse_transcript(request.voice, limits)
+
+    def parse(self, home: Home, request: SpeechRequest) -> ParsedScript:
+        """Split a request's script as its voices speak it."""
+        return parse_request(request, partial(find_limits, home))
+
+    def list_models(self, home: Home, request: SpeechRequest, folder: Path) -> tuple[str, ...]:
+        parts = self.parse(home, request).parts
+        wanted = [place for place in request.choose_parts(len(parts)) if place < len(parts)]
+        left = [parts[place].model or request.model for place in wanted if not spoken_parts.measure(folder, place, parts[place].text)]
+        return tuple(dict.fromkeys(left)) or (request.model,)
 
     def plan_parts(self, home: Home, request: SpeechRequest) -> tuple[Part, ...]:
         limits = find_limits(home, request.model)
-        parts, apart = script.parse_script(request.text, limits).parts, _find_apart(request, limits)
+        parts, apart = self.parse(home, request).parts, _find_apart(request, limits)
         return tuple(Part(part.text, part.seconds, chained=apart is not None and not part.speakers <= apart) for part in parts)
 
     def read_part(self, request: SpeechRequest, path: Path, place: int, total: int) -> PartDone | None:
@@ -89,7 +106,7 @@ class SpeechKind:
 
     def measure_work(self, home: Home, request: SpeechRequest) -> float:
         limits = find_limits(home, request.model)
-        parts = script.parse_script(request.text, limits).parts
+        parts = self.parse(home, request).parts
         return sum(parts[place].seconds for place in request.choose_parts(len(parts)) if place < len(parts)) * limits.frame_rate
 
     def weigh_step(self, request: SpeechRequest, model: Model) -> float:
@@ -111,9 +128,9 @@ class SpeechKind:
     def shrink(self, home: Home, request: SpeechRequest) -> tuple[SpeechRequest, Sentence]:
         """Halve the parts of a script, split by pauses of almost no length."""
         limits = find_limits(home, request.model)
-        longest_s = max((part.seconds for part in script.parse_script(request.text, limits).parts), default=0.0)
+        longest_s = max((part.seconds for part in self.parse(home, request).parts), default=0.0)
         half = replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
-        parts = script.parse_script(request.text, half).parts
+        parts = parse_request(request, lambda model: half if model == request.model else find_limits(home, model)).parts
         if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
             raise Trouble(
                 say_to_all("smaller.shortest", "The parts of this script cannot get any shorter. {advice}", advice=MORE_ROOM), cure="models"
@@ -132,7 +149,7 @@ class SpeechKind:
                     most=most.letters,
                 )
             )
-        return request
+        return replace(request, cast=tuple(replace(each, model="") for each in request.cast))
 
     def read_made_from(self, path: Path) -> Request:
         return from_json(sound.read_settings(path) or {})
@@ -142,12 +159,12 @@ class SpeechKind:
 
     def estimate_bytes(self, request: SpeechRequest) -> int:
         rate = WAV_BYTES_S if request.format in ("wav", "flac") else PACKED_BYTES_S
-        return round(script.parse_script(request.text).estimate_seconds(request.speed) * rate)
+        return round(parse_request(request, lambda _: DIA).estimate_seconds(request.speed) * rate)
 
     def join(
         self, home: Home, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
     ) -> tuple[tuple[str, ...], float]:
-        parsed = script.parse_script(request.text, find_limits(home, request.model))
+        parsed = self.parse(home, request)
         return join_parts(parsed, request, folder, [place for place in places if place < len(parsed.parts)], target)
 
 
@@ -156,7 +173,7 @@ def join_parts(
 ) -> tuple[tuple[str, ...], float]:
     """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the seed that was drawn."""
     parts, files = [parsed.parts[place] for place in sorted(places)], [SPOKEN.shown(folder, place) for place in sorted(places)]
-    segments = [Segment(file, part.pause_before_s) for file, part in zip(files, parts, strict=True)]
+    segments = [Segment(file, part.pause_before_s, part.volume_db, part.pace) for file, part in zip(files, parts, strict=True)]
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
     file = target / SpeechKind().name_result(request)
     settings = to_json(replace(request, seed=draw_seed(request, folder)))
@@ -164,30 +181,58 @@ def join_parts(
     return (str(file),), join_sound.join(segments, file, finish, told)
 
 
+def _require_voice(home: Home, model: str) -> None:
+    """Raise a Trouble unless this model of a cast speaks and is installed."""
+    found = catalog.find(model)
+    if found.kind != "speech":
+        raise Trouble(say("cast.no-voice", "{model} is no voice. Choose another model for the cast.", model=found.words))
+    if locate(home, found) is None:
+        raise Trouble(
+            say(
+                "cast.not-there", "The cast needs {model}, which is not installed. Download it in Models, or choose another voice.",
+                model=found.words,
+            ),
+            cure=f"get:{found.id}",
+        )  # fmt: skip
+
+
 def as_script(request: Request) -> SpeechRequest | None:
     """Return a request that speaks as what it is; None for any other."""
     return request if isinstance(request, SpeechRequest) else None
 
 
-def match_takes(parts: Sequence[PartDone], split: Sequence[ScriptPart]) -> tuple[str, ...]:
-    """Return for each part of a script the earlier take of the same words, empty where there is none: the same ones at the script's
-    beginning and end first, then what was moved, in order."""
-    takes = [(part.text, part.path) for part in parts if part.whole and Path(part.path).is_file()]
-    texts = [part.text for part in split]
-    keep = [""] * len(texts)
-    most = min(len(takes), len(texts))
-    begin = next((at for at in range(most) if takes[at][0] != texts[at]), most)
-    end = next((at for at in range(most - begin) if takes[-1 - at][0] != texts[-1 - at]), most - begin)
-    left = defaultdict[str, deque[str]](deque)
-    for text, path in takes[begin : len(takes) - end]:
-        left[text].append(path)
-    for index, text in enumerate(texts):
+Take = tuple[str, tuple[tuple[str, object], ...]]
+"""The words of a part, and the model and voice of each of its speakers, where the script has a cast."""
+
+
+def list_takes(parsed: ParsedScript, find: FindLimits) -> list[Take]:
+    signs = voices.name_cast(parsed.actors, find)
+    ways = [(each.model, sign or each.voice) for each, sign in zip(parsed.actors, signs, strict=True)]
+    return [
+        (part.text, tuple(ways[each - 1] for each in dict.fromkeys(turn.speaker for turn in part.turns)) if ways else ())
+        for part in parsed.parts
+    ]
+
+
+def match_takes(parts: Sequence[PartDone], before: Sequence[Take], wanted: Sequence[Take]) -> tuple[str, ...]:
+    """Return for each part of a script the earlier take of the same words in the same voices, empty where there is none: the same ones at the
+    script's beginning and end first, then what was moved, in order. `before`: as the parts were to be."""
+    ways = {place: way for place, (_, way) in enumerate(before)}
+    takes = [((part.text, ways.get(part.index, ())), part.path) for part in parts if part.whole and Path(part.path).is_file()]
+    keep = [""] * len(wanted)
+    most = min(len(takes), len(wanted))
+    begin = next((at for at in range(most) if takes[at][0] != wanted[at]), most)
+    end = next((at for at in range(most - begin) if takes[-1 - at][0] != wanted[-1 - at]), most - begin)
+    left = defaultdict[Take, deque[str]](deque)
+    for take, path in takes[begin : len(takes) - end]:
+        left[take].append(path)
+    for index, words in enumerate(wanted):
         if index < begin:
             keep[index] = takes[index][1]
-        elif index >= len(texts) - end:
-            keep[index] = takes[index - len(texts)][1]
-        elif left[text]:
-            keep[index] = left[text].popleft()
+        elif index >= len(wanted) - end:
+            keep[index] = takes[index - len(wanted)][1]
+        elif left[words]:
+            keep[index] = left[words].popleft()
     return tuple(keep)
 
 

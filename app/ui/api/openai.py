@@ -23,9 +23,11 @@ from app.base.trouble import NoSuchModel, Trouble
 from app.engine.jobs.events import Failed
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.request import FORMATS, KindName, PictureRequest, SpeechRequest
+from app.engine.jobs.request import FORMATS, Actor, KindName, PictureRequest, SpeechRequest
 from app.engine.models.on_disk import locate
+from app.engine.speech.cast_table import read_table
 from app.engine.speech.sound import sound, stream_encoding
+from app.engine.speech.text.cast_tags import list_names
 from app.ui.api.following import follow, work
 from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard
 from app.ui.api.transcriptions import answer_transcription
@@ -51,6 +53,8 @@ class SpeechAsked(Asked):
     stream_format: Word | None = None
     speed: float | None = None
     seed: Whole | None = None
+    cast: dict[str, Any] | None = None
+    """Hearth's own: the voice of each name in the script, as docs/cast.md says."""
 
 
 class PictureAsked(Asked):
@@ -107,7 +111,7 @@ async def answer_speech(desk: Desk, asked: Request, person: Person, given: Speec
     streaming = given.stream_format or ""
     if streaming not in ("", "audio", "sse"):
         raise Trouble(say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming))
-    if streaming and request.speed == 1.0:  # another speed is made from the finished sound
+    if streaming and request.speed == 1.0 and not request.cast:  # another speed is made from the finished sound, and so are volume and pace
         return await stream_speech(desk, asked, request, person, wanted, events=streaming == "sse")
     _, (file, *_) = await run_job(desk, asked, request, person)
     if streaming != "sse" and wanted in FORMATS:
@@ -155,7 +159,7 @@ async def read_upload(part: Any) -> bytes | None:
 
 def add_speaker_tag(text: str) -> str:
     """Tag plain text as one speaker's."""
-    return text if not text.strip() or text.lstrip().startswith("[S") else TAG + text
+    return text if not text.strip() or list_names(text) else TAG + text
 
 
 def find_model(desk: Desk, wanted: Any, kind: KindName) -> str:
@@ -180,10 +184,22 @@ def no_such_model(wanted: str) -> Trouble:
 
 def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest:
     model = find_model(desk, given.model, "speech")
+    cast = read_cast(desk, given.cast, model) if given.cast else ()
     return SpeechRequest(
-        add_speaker_tag(given.input), model, find_voice(desk, given.voice, model), given.seed,
-        speed=given.speed or 1.0, format=wanted if wanted in FORMATS else "wav",
+        given.input if cast else add_speaker_tag(given.input), model, find_voice(desk, given.voice, model), given.seed,
+        speed=given.speed or 1.0, format=wanted if wanted in FORMATS else "wav", cast=cast,
     )  # fmt: skip
+
+
+def read_cast(desk: Desk, table: dict[str, Any], model: str) -> tuple[Actor, ...]:
+    """Read the cast of a program; a model that it names has to be here."""
+
+    def find(name: str) -> str:
+        if found := find_model(desk, name, "speech"):
+            return found
+        raise no_such_model(name)
+
+    return read_table(table, model, find, lambda id_: desk.models.list_voices(id_, OWNER))
 
 
 def picture_request(desk: Desk, given: PictureAsked, image: str | None = None, mask: str | None = None) -> PictureRequest:

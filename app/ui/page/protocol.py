@@ -12,7 +12,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 
 ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
-    "h-greeting", "h-scripts", "h-script", "h-book", "h-parts", "h-sound",
+    "h-greeting", "h-scripts", "h-script", "h-cast", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompt", "h-loras", "h-sketch", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
@@ -23,7 +23,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 """Elements that a script makes."""
 
 Field = Literal[
-    "speak-text", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
+    "speak-text", "speak-voice", "speak-cast", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
     "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start",
     "paint-dropped", "paint-loras", "paint-chosen",
     "machine-chunk", "machine-exact", "machine-more",
@@ -36,7 +36,7 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 
 Call = Literal[
     "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
-    "speak.back", "speak.kept", "speak.noclip", "speak.noseed",
+    "speak.back", "speak.kept", "speak.noclip", "speak.novoice", "speak.noseed",
     "paint.restore", "paint.use", "paint.forecast", "paint.unfold",
     "paint.back", "paint.kept", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
@@ -72,7 +72,7 @@ ROUTES: Final = (
     Address("hearth/words"),
     Address("hearth/static/{name}"),
     Address("hearth/live", fields=("charts",)),
-    Address("hearth/check", "POST", ("kind", "text", "model", "negative", "speed")),
+    Address("hearth/check", "POST", ("kind", "text", "model", "negative", "cast", "speed")),
     Address("hearth/drafts"),
     Address("hearth/drafts", "POST", DRAFTS),
     Address("hearth/made/{job}/{name}"),
@@ -82,6 +82,7 @@ ROUTES: Final = (
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/listen/{act}", "POST"),
+    Address("hearth/voices", fields=("model",)),
     Address("hearth/voices", "POST", ("id", "name")),
     Address("hearth/book"),
     Address("hearth/book", "POST"),

@@ -264,13 +264,13 @@ def unknown_view(words: str, found: Sequence[Unknown]) -> list[View]:
     """Return what is not known, in order, with its places counted as a browser counts: in units of UTF-16."""
     view, at, units = list[View](), 0, 0
     for each in found:
-        begin = units + _count_units(words[at : each.begin])
-        at, units = each.end, begin + _count_units(words[each.begin : each.end])
+        begin = units + count_units(words[at : each.begin])
+        at, units = each.end, begin + count_units(words[each.begin : each.end])
         view.append({"begin": begin, "end": units, "near": list(each.near)})
     return view
 
 
-def _count_units(words: str) -> int:
+def count_units(words: str) -> int:
     return len(words) + sum(letter > "\uffff" for letter in words)
 
 

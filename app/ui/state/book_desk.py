@@ -12,6 +12,7 @@ from app.base.trouble import BadRequest
 from app.engine.jobs.request import SpeechRequest
 from app.engine.speech.book.book import Book
 from app.engine.speech.book.read_book import read_book
+from app.engine.speech.text.cast_script import keep_used
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 
@@ -52,4 +53,4 @@ class BookDesk:
                     "book.many", "At most {most} chapters can be begun at once. Untick some, and speak them afterwards.", most=CHAPTERS_MOST
                 )
             )
-        self.jobs.begin_together([dataclasses.replace(asked, text=text) for text in scripts], OWNER)
+        self.jobs.begin_together([keep_used(dataclasses.replace(asked, text=text)) for text in scripts], OWNER)

@@ -47,9 +47,8 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
     """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
     model = model_for(request.kind, keeper, owners)
     request = kind_of(request).grant(request, limits, catalog.find(model))
-    brought = map(str, find_limits(keeper.home, model).brought.values())
-    ready = request.voice is not None and (voices.is_ready(request.voice) or request.voice.path in brought)
-    if not ready and not all(is_inside(Path(file), keeper.home.scratch / "uploads") for file in request.files):
+    ready = {*map(str, find_limits(keeper.home, model).brought.values()), *(each.path for each in request.prompts if voices.is_ready(each))}
+    if not all(file in ready or is_inside(Path(file), keeper.home.scratch / "uploads") for file in request.files):
         raise Trouble(say_to_all("guest.files", "You can only use files that you uploaded yourself."))
     check_turn(person, keeper, limits)
     return dataclasses.replace(request, model=model)

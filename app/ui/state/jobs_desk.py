@@ -20,14 +20,16 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import Actor, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.own_inputs import require_own
 from app.engine.kinds import kind_of
-from app.engine.speech.kind import as_script, match_takes
-from app.engine.speech.text import script
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.kind import as_script, list_takes, match_takes
+from app.engine.speech.text.cast_script import parse_request
+from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
 from app.ui.state.guest_files import GuestFiles
@@ -242,30 +244,33 @@ class JobsDesk:
         fresh = sorted({*places, *(part.index for part in spoken.parts if not part.whole)})
         return self.begin(dataclasses.replace(spoken.request, only_parts=tuple(fresh), keep=keep, seed=None), person)
 
-    def speak_changed(self, text: str, person: Person) -> str:
+    def speak_changed(self, text: str, person: Person, cast: tuple[Actor, ...] = ()) -> str:
         """Speak only what the last script's parts do not say already; take over the others."""
-        wanted = self.match_script(text, person)
+        wanted = self.match_script(text, person, cast)
         if wanted is None:
             raise Trouble(say_to_all("parts.none-fits", "No part of this script is spoken already. Speak the whole script."))
         require_own(self.keeper.home, wanted)
         return self.begin(wanted, person)
 
-    def match_script(self, text: str, person: Person) -> SpeechRequest | None:
-        """Return the request that takes over what the last script's parts say, with the voice and settings they were spoken with;
-        None if nothing can be, or nothing has changed. A voice known by name hangs on who speaks first."""
+    def match_script(self, text: str, person: Person, cast: tuple[Actor, ...] = ()) -> SpeechRequest | None:
+        """Return the request that takes over what the last script's parts say in the voices that this cast has, with the settings they were spoken
+        with; None if nothing can be, or nothing has changed. Without a cast, a voice known by name hangs on who speaks first."""
         spoken = self.find_ended_script(person)
         if spoken is None:
             return None
-        before = self.split_script(spoken.job, spoken.request)
-        now = script.parse_script(text, self.models.read_limits(spoken.request.model)[1])
-        if now.fatal or not before or now.parts in ((), before) or now.parts[0].turns[0].speaker != before[0].turns[0].speaker:
+        wanted = dataclasses.replace(spoken.request, text=text if text.strip() else "?", cast=cast, only_parts=(), keep=())
+        before, now = self.parse(spoken.request), self.parse(wanted)
+        earlier, takes = (list_takes(each, self.find_limits) for each in (before, now))
+        if now.fatal or not before.parts or not now.parts or (now.parts == before.parts and earlier == takes):
             return None
-        keep = match_takes(spoken.parts, now.parts)
+        if not now.actors and now.parts[0].turns[0].speaker != before.parts[0].turns[0].speaker:
+            return None
+        keep = match_takes(spoken.parts, earlier, takes)
         if not any(keep):
             return None
         seed = draw_seed(spoken.request, self.keeper.folder(spoken.job))
         fresh = tuple(place for place, path in enumerate(keep) if not path)
-        return dataclasses.replace(spoken.request, text=text, seed=seed, only_parts=fresh, keep=keep)
+        return dataclasses.replace(wanted, seed=seed, only_parts=fresh, keep=keep)
 
     def find_ended_script(self, person: Person) -> EndedScript | None:
         """Find the last script of this person with its parts, once it has ended. Where an earlier version stored no model, it is
@@ -320,9 +325,21 @@ class JobsDesk:
         if job not in self.split_scripts:
             if len(self.split_scripts) >= SPLIT_SCRIPTS_KEPT:
                 self.split_scripts.clear()
-            limits = self.models.read_limits(request.model)[1]
-            self.split_scripts[job] = script.parse_script(request.words, limits).parts
+            asked = as_script(request)
+            self.split_scripts[job] = self.parse(asked).parts if asked is not None else ()
         return self.split_scripts[job]
+
+    def list_speakers(self, job: str, request: Request) -> list[str]:
+        """List the names of a script's speakers by their numbers; none where it has no cast."""
+        turns = sorted({(turn.speaker, turn.name) for part in self.split_script(job, request) for turn in part.turns if turn.name})
+        return [next((name for number, name in turns if number == place), "") for place in range(1, turns[-1][0] + 1)] if turns else []
+
+    def parse(self, request: SpeechRequest) -> ParsedScript:
+        """Split a request's script as its voices speak it."""
+        return parse_request(request, self.find_limits)
+
+    def find_limits(self, model: str) -> VoiceLimits:
+        return self.models.read_limits(model)[1]
 
     def owns(self, job: str, person: Person) -> bool:
         """Tell whether this person may see a job: its maker and the owner may."""

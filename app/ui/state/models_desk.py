@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.base import notices
+from app.base.bounded_json import Bounds, parse_json
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import KindName
+from app.engine.jobs.request import Actor, KindName, SpeechRequest, VoicePrompt
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.catalog import BY_ID, CATALOG, CONFIGS
@@ -17,6 +18,7 @@ from app.engine.models.local_models import Seen
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate, read_voice_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
+from app.engine.speech.cast_table import read_table, write_table
 from app.engine.speech.text.voices import Voice, list_offered_voices
 from app.ui.state.guest_limits import model_for
 from app.ui.state.person import Person
@@ -24,6 +26,8 @@ from app.ui.state.settings import Settings
 
 TABS: dict[str, str] = {"speech": "speak", "picture": "paint"}
 """The tab whose settings name the owner's model, by kind of job."""
+CAST: Final = Bounds(most_bytes=64 << 10, depth=4, values=1000)
+"""Of what the cast's field holds."""
 START_WAIT_S: Final = 1.0
 """The most that a start waits for the disks of all local models together."""
 
@@ -90,6 +94,21 @@ class ModelsDesk:
         """List the voices that a person may choose for a model; for the last one chosen where none is named."""
         limits = self.read_limits(self.resolve("speech", model, person))[1]
         return list_offered_voices(self.keeper.home, limits, guest=not person.owner)
+
+    def read_cast(self, table: str, model: str, person: Person) -> tuple[Actor, ...]:
+        """Read what the cast's field holds: names of voices, of which some may be gone. A guest's cast has one model."""
+        known = {id_ for _, id_ in self.list_choices("speech")} if person.owner else set()
+        try:
+            values = parse_json(table, CAST) if table else {}
+            return read_table(
+                values, model, lambda id_: id_ if id_ in known else "", lambda id_: self.list_voices(id_, person), lenient=True
+            )
+        except (ValueError, Trouble):
+            return ()
+
+    def write_cast(self, request: SpeechRequest, person: Person) -> tuple[str, tuple[VoicePrompt, ...]]:
+        """Return a request's cast as the field holds it, and the voices that cannot be chosen again."""
+        return write_table(request, lambda id_: self.list_voices(id_, person))
 
     def resolve_cure(self, cure: str) -> str:
         """Turn "use this model" into "get this model" where it is not installed."""

@@ -37,7 +37,7 @@ def list_types(rows: Rows) -> dict[str, Any]:
     return {name: find_type(each) for name, each in rows.items() if each.label and each.kept != "nowhere"}
 
 
-SpeakValues = TypedDict("SpeakValues", {**list_types(SPEECH), "model": Words, "voice": Words, "own": bool}, total=False)  # type: ignore[misc]
+SpeakValues = TypedDict("SpeakValues", {**list_types(SPEECH), "model": Words, "voice": Words, "cast": Words, "own": bool}, total=False)  # type: ignore[misc]
 PaintValues = TypedDict("PaintValues", {**list_types(PICTURES), "model": Words}, total=False)  # type: ignore[misc]
 
 

@@ -41,7 +41,10 @@ def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:
         return Response(status_code=404)
     if not files:
         return Response(status_code=204)
+    split = desk.jobs.split_script(asked.job, wanted)
+    part = split[asked.part] if asked.part < len(split) else None
     spoken, rate = heard_part.read_part(files)
+    spoken = join_sound.make_louder(spoken, part.volume_db if part is not None else 0.0)
     gain = asked.gain
     if not gain:
         known = [heard_part.measure_file(Path(each.path)) for each in progress.parts if Path(each.path).is_file()]
@@ -49,7 +52,7 @@ def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:
         gain = float(join_sound.choose_gain(known, wanted.loudness_lufs))
     if wanted.loudness_lufs is not None:
         gain = heard_part.lower_gain(gain, spoken)
-    found = heard_part.cut_next(spoken, rate, done, asked.after, wanted.speed, gain)
+    found = heard_part.cut_next(spoken, rate, done, asked.after, wanted.speed * (part.pace if part is not None else 1.0), gain)
     headers = {GAIN: str(gain), UNTIL: str(found.until_s), "Cache-Control": "no-store"}
     if not len(found.samples):
         return Response(status_code=204, headers=headers)

@@ -22,7 +22,7 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.owners import is_guest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.kinds import is_heard
-from app.engine.models.catalog import find_credit, name_model
+from app.engine.models.catalog import list_credits, name_model
 from app.engine.models.model_names import word_name
 from app.engine.speech.book.book import TITLE_MOST
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
@@ -37,7 +37,7 @@ from app.ui.tabs.file_manager import reveal
 PAGE: Final = 60
 ZIP_MOST: Final = 500
 CHAPTER_LETTERS: Final = 80
-TAG: Final = re.compile(r"\[S\d\]|^#+ ")
+TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
 OF_THE_MACHINE: Final = {"title": "", "speed": "", "highest": 0, "maker": ""}
 """What a guest is not told of their own creations."""
@@ -153,7 +153,7 @@ def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = 
         raise Trouble(say("shelf.no-chapters", "Nothing spoken is selected. Select the chapters of the audiobook."))
     chapters = [Spoken(name_chapter(each.text), each.path) for each in spoken]
     book = desk.book.book
-    credit = ", ".join(dict.fromkeys(filter(None, (find_credit(each.model) for each in spoken))))
+    credit = ", ".join(dict.fromkeys(filter(None, (list_credits({"model": each.model} | each.settings) for each in spoken))))
     author, cover = (book.author, book.cover) if book else ("", b"")
     labels = Labels(title or (book.title if book else chapters[0].title), author, credit, cover)
     write_audiobook(chapters, labels, target)

@@ -14,10 +14,11 @@ from gradio.components import Component
 
 from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
-from app.engine.jobs.request import SpeechRequest, VoicePrompt
+from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
+from app.engine.speech.text.cast_script import keep_used
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
@@ -64,7 +65,12 @@ class SpeakTab:
         """Make a request of the fields' values."""
         own = self.fields.settings
         asked = own.rows.read(values, values[own.by_hand])
-        return SpeechRequest(values[self.fields.script], values[own.model], self._prompt_from(values), **asked)
+        cast = self._read_cast(values[self.fields.voice.cast], values[own.model])
+        return SpeechRequest(values[self.fields.script], values[own.model], self._prompt_from(values), **asked, cast=cast)
+
+    def _read_cast(self, table: str | None, model: str | None) -> tuple[Actor, ...]:
+        person = NOBODY if self.shared.guest else OWNER
+        return self.desk.models.read_cast(table or "", self.desk.models.resolve("speech", model, person), person)
 
     def _prompt_from(self, values: dict[Any, Any]) -> VoicePrompt | None:
         """Return the saved voice that was chosen, else the recording, else nothing."""
@@ -78,7 +84,7 @@ class SpeakTab:
         return self.desk.models.list_voices(model, NOBODY if self.shared.guest else OWNER)
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
-        return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
+        return run_or_explain(lambda: self.desk.jobs.begin(keep_used(self.request_from(values)), who(request)), request)
 
     def speak_book(self, values: dict[Any, Any], request: gr.Request) -> str:
         """Speak the ticked chapters with the settings of the fields; what is in the script stays there."""
@@ -88,8 +94,8 @@ class SpeakTab:
     def redo_part(self, carried: Any, request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.redo_part(read_number(carried, "speak.redo"), who(request)), request)
 
-    def speak_changed(self, text: str, request: gr.Request) -> str:
-        return run_or_explain(lambda: self.desk.jobs.speak_changed(text, who(request)), request)
+    def speak_changed(self, text: str, cast: str, model: str, request: gr.Request) -> str:
+        return run_or_explain(lambda: self.desk.jobs.speak_changed(text, who(request), self._read_cast(cast, model)), request)
 
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         number = read_number(carried, "speak.restore")
@@ -114,8 +120,10 @@ class SpeakTab:
         voice = next((each.name for each in self._list_voices(model) if restored.voice and voices.is_same(each, restored.voice)), FRESH)
         if restored.voice is not None and voice == FRESH:
             notes += (voices.say_gone(self.desk.keeper.home, restored.voice),)
+        cast, gone = self.desk.models.write_cast(dataclasses.replace(restored, model=model), NOBODY if self.shared.guest else OWNER)
+        notes += tuple(voices.say_gone(self.desk.keeper.home, each) for each in gone)
         by_hand = any(getattr(restored, each.field) is not None for each in SPEECH.values() if each.by_hand is not None)
-        values = {**self.fields.settings.rows.restore(restored), "model": model, "own": by_hand, "voice": voice}
+        values = {**self.fields.settings.rows.restore(restored), "model": model, "own": by_hand, "voice": voice, "cast": cast}
         return [restored.text, *(values[name] for name in self.fields.saved), explain_restored(notes, request)]
 
     def save_voice(self, clip: str | None, transcript: str, name: str, model: str, request: gr.Request) -> tuple[Any, str]:
@@ -196,7 +204,7 @@ def connect(tab: SpeakTab) -> None:
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
     reused = [*fields.saved.values()]
-    hear(fields.calls, "speak.changed", tab.speak_changed, fields.script, message, **EACH)
+    hear(fields.calls, "speak.changed", tab.speak_changed, [fields.script, fields.voice.cast, own.model], message, **EACH)
     tell_reusing("speak", reused, script_event(fields.calls, "speak.restore"), script_event(fields.calls, "speak.open"))
     reuse = hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     opened = hear(fields.calls, "speak.open", tab.open_creation, None, [*fields.restored, message], **LATEST)
@@ -215,10 +223,12 @@ def show_in_force(fields: SpeakFields, reused: Sequence[Component]) -> None:
     hear(calls, "speak.noseed", None, None, seed, js=empty(seed), **EACH)
     tell_value("speak", "voice", voice.voice)
     tell_value("speak", "clip", voice.clip)
+    hear(calls, "speak.novoice", None, None, voice.voice, js=empty(voice.voice).replace("null", '""'), **EACH)
     hear(calls, "speak.noclip", None, None, [voice.clip, voice.transcript], js=empty(voice.clip, voice.transcript), **EACH)
     tell_value("speak", "transcript", voice.transcript)
-    kept = [seed, voice.voice, voice.clip, voice.transcript, voice.drawer]
-    js = "() => [...Hearth.kept('speak', ['seed', 'voice', 'clip', 'transcript']), Hearth.keptClip()]"
+    tell_value("speak", "cast", voice.cast)
+    kept = [seed, voice.voice, voice.cast, voice.clip, voice.transcript, voice.drawer]
+    js = "() => [...Hearth.kept('speak', ['seed', 'voice', 'cast', 'clip', 'transcript']), Hearth.keptClip()]"
     hear(calls, "speak.kept", None, None, kept, js=js, **EACH)
     hear(calls, "speak.back", None, None, [*reused], js=give_back("speak"), **EACH)
 

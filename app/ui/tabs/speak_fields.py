@@ -29,6 +29,8 @@ Saved = Mapping[str, Any]
 @dataclass(frozen=True, slots=True, eq=False)
 class VoiceCard:
     voice: gr.Dropdown
+    cast: gr.Textbox
+    """The voice of each name in the script, as JSON (cast_table.py): cast.js draws it."""
     delete: gr.Button
     drawer: gr.Accordion
     clip: gr.Audio
@@ -62,7 +64,7 @@ class SpeakFields:
     def saved(self) -> dict[str, Component]:
         """The fields whose values are saved, by their names in the settings."""
         own = self.settings
-        return {**own.rows.kept, "model": own.model, "own": own.by_hand, "voice": self.voice.voice}
+        return {**own.rows.kept, "model": own.model, "own": own.by_hand, "voice": self.voice.voice, "cast": self.voice.cast}
 
     @property
     def restored(self) -> list[Component]:
@@ -92,7 +94,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
                         elem_id="speak-dictation", visible=False,
                     )  # fmt: skip
                     load_on_open(dictate, dictation)
-            voice = _build_voice(desk, guest)
+            voice = _build_voice(desk, saved, guest)
             settings = _build_settings(desk, saved, guest)
             go = build_go_and_stop("speak", word("speak.go", "Speak"))
         with gr.Column():
@@ -106,7 +108,16 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
         settings,
         go,
         build_calls(
-            "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.back", "speak.kept", "speak.noclip", "speak.noseed", *own
+            "speak.restore",
+            "speak.open",
+            "speak.redo",
+            "speak.changed",
+            "speak.back",
+            "speak.kept",
+            "speak.noclip",
+            "speak.novoice",
+            "speak.noseed",
+            *own,
         ),
     )
 
@@ -116,7 +127,7 @@ def voice_choices(desk: Desk, model: str | None, guest: bool = False) -> list[tu
     return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in offered)]
 
 
-def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
+def _build_voice(desk: Desk, saved: Saved, guest: bool) -> VoiceCard:
     with gr.Column(elem_classes="h-card"):
         with gr.Row(elem_classes="h-inline"):
             voice = gr.Dropdown(
@@ -124,6 +135,8 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
                 info=word("speak.voice-info", "A ready or saved voice sounds the same every time."),
             )  # fmt: skip
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
+        cast = gr.Textbox(saved.get("cast", ""), container=False, show_label=False, elem_id="speak-cast", elem_classes="h-hidden")
+        gr.HTML('<section id="h-cast" hidden></section>', apply_default_css=False)
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False, elem_id="speak-new-voice") as drawer:
             clip = gr.Audio(
                 sources=["upload", "microphone"],
@@ -146,7 +159,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
             with gr.Row(visible=not guest, elem_classes="h-inline"):
                 name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                 save = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
-    return VoiceCard(voice, delete, drawer, clip, transcript, listen, name, save)
+    return VoiceCard(voice, cast, delete, drawer, clip, transcript, listen, name, save)
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say_to_all
@@ -14,27 +16,31 @@ from app.compat.planning.types import Plan
 from app.engine.hearing.compare import Mark
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.request import Actor, Request, SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.engine.keeper.delivery import format_ranges
 from app.engine.kinds import KINDS
 from app.engine.models.forecast import list_alike
 from app.engine.models.model import Model
-from app.engine.models.voice_limits import VoiceLimits
+from app.engine.models.voice_limits import VoiceLimits, clip_key
 from app.engine.speech.kind import as_script
-from app.engine.speech.text import script
-from app.engine.speech.text.named_speakers import NamedSpeakers, find_named
+from app.engine.speech.text import voices
+from app.engine.speech.text.cast_script import parse_words
+from app.engine.speech.text.cast_tags import NARRATOR, find_tags, list_names
+from app.engine.speech.text.named_speakers import find_named
+from app.engine.speech.text.said_by import guess_speakers
 from app.engine.speech.text.script import ParsedScript
-from app.engine.speech.text.script_characters import is_strange
 from app.engine.speech.text.subtitles import strip_tags
 from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.unknown import find_in_script
 from app.ui.page.translate import Language, join, translate
-from app.ui.page.views import View, end_view, has_cues, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
+from app.ui.page.views import View, count_units, end_view, has_cues, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences
 from app.ui.state.listening import find_marks
 from app.ui.state.person import Person
+
+NUMBERED: Final = re.compile(r"S\d+")
 
 
 def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spoken: Language) -> View:
@@ -116,7 +122,9 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
         {"kind": worst.get(each.severity, ""), "text": join(spoken, *redact_sentences(person, each.sentence)), "cure": each.cure}
         for each in found.problems
     ]
-    turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
+    turns = [
+        {"speaker": turn.speaker, "name": turn.name or f"S{turn.speaker}", "text": turn.text} for part in found.parts for turn in part.turns
+    ]
     about = say_to_all(
         "script.about", "{parts} {parts:part|parts}, about {time} of speech",
         parts=len(found.parts), time=word_duration(found.estimate_seconds(speed)),
@@ -124,8 +132,18 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
         "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken) if found.parts else "", "eta_s": seconds,
-        "nonverbals": sorted(limits.nonverbals), "tags": limits.tags, "transcript": limits.needs_transcript, "imitates": limits.imitates,
+        "nonverbals": sorted(limits.nonverbals), "tags": list_tags(found, limits), "transcript": limits.needs_transcript, "imitates": limits.imitates,
     }  # fmt: skip
+
+
+def list_tags(found: ParsedScript, limits: VoiceLimits) -> list[str]:
+    """List the tags to insert: those of the cast, else the model's own, and one more where all of them speak."""
+    if not all(NUMBERED.fullmatch(each.name) for each in found.actors):
+        return [f"[{each.name}]" for each in found.actors]
+    spoken = {turn.speaker for part in found.parts for turn in part.turns}
+    most = max(limits.speakers, len(found.actors))
+    more = len(spoken) == most > 1
+    return [f"[S{number}]" for number in range(1, most + 1 + more)]
 
 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
@@ -140,6 +158,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     return {
         **parts_view(job, progress, desk.jobs.split_script(job, request), spoken),
         "pace": script_asked.speed if script_asked is not None else 1.0,
+        "cast": desk.jobs.list_speakers(job, request),
         "place": desk.jobs.queue_position(job),
         "results": results,
         "listening": listening_view(desk, job, spoken),
@@ -160,23 +179,63 @@ def word_taken(request: Request) -> Sentence | None:
     return say_to_all("parts.taken", "Spoken for this result: {spoken}. Taken over as they were: {kept}.", spoken=spoken, kept=kept)
 
 
-def script_view(desk: Desk, text: str, model: str, person: Person, spoken: Language, speed: float = 1.0) -> View:
-    """Check a script as it is typed, for the model that will speak it, at this speed."""
+def script_view(
+    desk: Desk, text: str, model: str, person: Person, spoken: Language, speed: float = 1.0, cast: tuple[Actor, ...] = ()
+) -> View:  # fmt: skip
+    """Check a script as it is typed, for the model and the cast that will speak it, at this speed."""
     chosen, limits = desk.models.read_limits(model)
-    found_out = script.parse_script(text, limits)
+    found_out = parse_words(text, chosen.id if chosen else model, cast, desk.jobs.find_limits)
     seconds = forecast_parts(desk, found_out.parts, chosen, limits, person)
     view = check_view(found_out, limits, seconds, speed, person, spoken)
-    named = find_named(text) if limits.speakers > 1 else None
-    view["problems"] += [named_view(text, named, limits, spoken)] if named else []
-    wanted = desk.jobs.match_script(text, person)
+    view["problems"] += named_view(text, found_out.actors, spoken)
+    view["model"] = chosen.id if chosen else ""
+    view["cast"] = cast_view(desk, text, found_out, limits, cast)
+    wanted = desk.jobs.match_script(text, person, cast)
     view["changed"] = changed_text(desk, wanted, person, spoken) if wanted else ""
-    return view | {"marks": unknown_view(text, find_in_script(text, limits))}
+    tags = [each[:2] for each in find_tags(text, [each.name for each in found_out.actors])] if found_out.actors else []
+    return view | {"marks": unknown_view(text, find_in_script(text, limits, tags))}
+
+
+def cast_view(desk: Desk, text: str, parsed: ParsedScript, limits: VoiceLimits, cast: tuple[Actor, ...]) -> list[View]:
+    """Return who speaks, where more than one does or somebody has a name: each with the voice that comes by itself."""
+    if not parsed.actors:
+        names = list_names(text, [each.name for each in cast])
+        signs = limits.usual or [""] * limits.speakers
+        return [
+            {"name": name, "speaker": int(name[1:]), "voice": name_sign(signs[int(name[1:]) - 1], limits)}
+            for name in names
+            if len(names) > 1
+        ]
+    signs = voices.name_cast(parsed.actors, desk.jobs.find_limits)
+    return [
+        {"name": each.name, "speaker": number, "voice": name_sign(sign, desk.jobs.find_limits(each.model))}
+        for number, (each, sign) in enumerate(zip(parsed.actors, signs, strict=True), 1)
+    ]
+
+
+def name_sign(sign: str, limits: VoiceLimits) -> str:
+    """Return the name of a voice that a model knows by this sign."""
+    if sign in limits.brought:
+        return sign
+    keys = {known: key for key, known in limits.ready.items()}
+    return next((each.name for each in voices.list_ready_voices() if clip_key(each.prompt.path) == keys.get(sign)), "")
 
 
 def forecast_parts(desk: Desk, parts: Sequence[ScriptPart], model: Model | None, limits: VoiceLimits, person: Person) -> float | None:
-    """Forecast how long this machine speaks at these parts; None where it was never measured."""
+    """Forecast how long this machine speaks at these parts, each by its own model; None where one was never measured."""
     if not (parts and model and desk.keeper.state.hardware):
         return None
+    total_s = 0.0
+    for id_ in dict.fromkeys(part.model for part in parts):
+        own, its = (model, limits) if id_ in ("", model.id) else desk.models.read_limits(id_)
+        seconds = _forecast_own(desk, [part for part in parts if part.model == id_], own, its, person) if own is not None else None
+        if seconds is None:
+            return None
+        total_s += seconds
+    return total_s
+
+
+def _forecast_own(desk: Desk, parts: Sequence[ScriptPart], model: Model, limits: VoiceLimits, person: Person) -> float | None:
     frames = round(sum(part.seconds * limits.frame_rate + limits.delay for part in parts))
     past = desk.keeper.shelf.find(Search(kind="speech", model=model.id, most=8))
     plan = _plan_next(desk, model, person)
@@ -191,7 +250,7 @@ def changed_text(desk: Desk, wanted: SpeechRequest, person: Person, spoken: Lang
             say_to_all("script.moved", "The script has changed, but all its parts are spoken already: they can be joined anew."), spoken
         )
     model, limits = desk.models.read_limits(wanted.model)
-    parts = script.parse_script(wanted.text, limits).parts
+    parts = desk.jobs.parse(wanted).parts
     sentence = say_to_all(
         "script.changed",
         "Only {fresh} of {total} {total:part|parts} {fresh:needs|need} to be spoken; the others can stay as they are, with their voice and settings.",
@@ -209,19 +268,19 @@ def _plan_next(desk: Desk, model: Model, person: Person) -> Plan | None:
     return None
 
 
-def named_view(script_text: str, named: NamedSpeakers, limits: VoiceLimits, spoken: Language) -> View:
-    """Offer to give speakers who are named in the script a voice each."""
-    first, second = (tuple(name for name, voice in named.voices.items() if voice == each) for each in (1, 2))
-    if len(named.voices) == 2:
-        sentence = say_to_all("script.named", "{first} and {second} speak here.", first=first, second=second)
+def named_view(text: str, actors: tuple[Actor, ...], spoken: Language) -> list[View]:
+    """Offer tags for speakers that a script names otherwise: as a play does, or as a story, which is a guess."""
+    known = {each.name.casefold() for each in actors}
+    if (found := find_named(text)) and not {each.name.casefold() for each in found} <= known:
+        words = say_to_all(
+            "script.named", "{names} speak here. Now the names are read aloud.", names=tuple(dict.fromkeys(e.name for e in found))
+        )
+    elif not found and (found := guess_speakers(text)):
+        names = tuple(dict.fromkeys(each.name for each in found if each.name != NARRATOR))
+        words = say_to_all("script.said", "{names} seem to speak here, by words such as: said {first}.", names=names, first=names[0])
     else:
-        sentence = say_to_all(
-            "script.named-many",
-            "{count} {count:person speaks|people speak} here, with two voices: {first} would get the first, {second} the second.",
-            count=len(named.voices), first=first, second=second,
-        )  # fmt: skip
-    read = not any(is_strange(sign, limits) for name in named.voices for sign in name)
-    told = [sentence, *([say_to_all("script.names-read", "Now the names are read aloud.")] if read else [])]
-    places = [Unknown(begin, end) for begin, end, _ in named.tags]
-    tags = [each | {"speaker": voice} for each, (_, _, voice) in zip(unknown_view(script_text, places), named.tags, strict=True)]
-    return {"kind": "note", "text": join(spoken, *told), "cure": "voices", "tags": tags}
+        return []
+    places = unknown_view(text, [Unknown(each.begin, each.end) for each in found])
+    length = count_units(text)
+    tags = [{**place, "name": each.name, "length": length} for place, each in zip(places, found, strict=True)]
+    return [{"kind": "note", "text": translate(words, spoken), "cure": "voices", "tags": tags}]

@@ -23,7 +23,6 @@ from app.engine.keeper import job_folder, kept_parts
 from app.engine.keeper.delivery import deliver
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.kind import match_takes
-from app.engine.speech.text.turns import ScriptPart, Turn
 from tests.support import light_engine
 from tests.support.other_functions import set_in
 from tests.support.vanishing import coming_and_going
@@ -202,5 +201,16 @@ def test_a_take_is_found_again_by_its_words(tmp_path: Path, spoken: str, script:
     for path in paths:
         Path(path).touch()
     parts = [PartDone(place, 9, paths[place], f"[S1] {word}", 1, whole=word.islower()) for place, word in enumerate(spoken)]
-    split = [ScriptPart((Turn(1, word),), 1.0) for word in script]
-    assert [Path(path).name if path else "-" for path in match_takes(parts, split)] == list(taken)
+    wanted = [(f"[S1] {word}", ()) for word in script]
+    assert [Path(path).name if path else "-" for path in match_takes(parts, [], wanted)] == list(taken)
+
+
+def test_a_take_in_another_voice_is_not_taken_over(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{place}") for place in range(3)]
+    for path in paths:
+        Path(path).touch()
+    parts = [PartDone(place, 3, path, "[Anna] Yes.", 1, whole=True) for place, path in enumerate(paths)]
+    anna, ben = (("dia", "a"),), (("dia", "b"),)
+    before = [("[Anna] Yes.", way) for way in (anna, ben, anna)]
+    wanted = [("[Anna] Yes.", way) for way in (ben, anna, (("pocket", "a"),))]
+    assert [Path(path).name if path else "-" for path in match_takes(parts, before, wanted)] == ["1", "0", "-"]

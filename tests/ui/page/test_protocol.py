@@ -189,8 +189,9 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
     assert IDS & placed == IDS - MADE
     assert {each for each in placed if each.startswith("h-")} == PLACES
     hidden = [name for name, source in PYTHON.items() for _ in re.findall('elem_classes="h-hidden"', source)]
-    assert hidden == ["app/ui/tabs/loras.py", *["app/ui/tabs/paint_fields.py"] * 2, "app/ui/tabs/script_calls.py"], (
-        "LoRAs, the picture to start from, a dropped one, and calls"
+    fields = "app/ui/tabs/paint_fields.py"
+    assert hidden == ["app/ui/tabs/loras.py", fields, fields, "app/ui/tabs/script_calls.py", "app/ui/tabs/speak_fields.py"], (
+        "LoRAs, the picture to start from, a dropped one, calls, the cast"
     )
     scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
     assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from tokenizers import Tokenizer
 
 from app.base.bounded_json import read_json
+from app.base.paths import Home
 from app.base.sentence import Sentence
 from app.compat.machine import meter
 from app.compat.planning.types import Plan
@@ -93,7 +94,7 @@ def _move(words: list[Said], after_s: float) -> list[Said]:
     return [replace(each, begin_s=each.begin_s + after_s, end_s=each.end_s + after_s) for each in words]
 
 
-def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Ear:
+def load_found(found: Located, model: Model, plan: Plan, home: Home) -> Ear:
     return load(found.folder, plan, model.id)
 
 

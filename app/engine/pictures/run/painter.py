@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from app.base.paths import Home
 from app.base.sentence import say
 from app.compat.machine.fault_words import is_out_of_memory
 from app.compat.machine.meter import Meter
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
 
 
-def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Painter:
-    return load(found.folder, model, plan, found.companions, scratch)
+def load_found(found: Located, model: Model, plan: Plan, home: Home) -> Painter:
+    return load(found.folder, model, plan, found.companions, home.scratch)
 
 
 def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None) -> Painter:

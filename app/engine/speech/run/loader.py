@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.base.paths import Home
 from app.compat.planning.types import Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
@@ -15,8 +16,9 @@ from app.engine.models import model_folder
 from app.engine.models.fingerprint import fingerprint
 from app.engine.models.loading.loaded import same_placement
 from app.engine.models.model import Model
-from app.engine.models.on_disk import Located
+from app.engine.models.on_disk import Located, find_limits
 from app.engine.models.voice_families import find_family
+from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.family import Voice
 from app.engine.speech.run.run import SpeechRun
 
@@ -27,13 +29,16 @@ if TYPE_CHECKING:
 class Speaker:
     """A loaded voice; one run at a time."""
 
-    def __init__(self, voice: Voice, plan: Plan) -> None:
+    def __init__(self, voice: Voice, plan: Plan, model: str = "", home: Home | None = None) -> None:
         self.limits, self.notes = voice.limits, voice.notes
-        self.voice, self._plan = voice, plan
+        self.voice, self._plan, self._model, self._home = voice, plan, model, home
 
     def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
-        """Speak the parts that `job` lacks; the last event is Finished or Stopped."""
-        yield from SpeechRun(self.voice, request, control, seam, job).events()
+        """Speak the parts that `job` lacks; the last event is Finished or Stopped, where no other model's parts are missing."""
+        yield from SpeechRun(self.voice, request, control, seam, job, self._model, self._find_limits).events()
+
+    def _find_limits(self, model: str) -> VoiceLimits:
+        return self.limits if model == self._model or self._home is None else find_limits(self._home, model)
 
     def adapt(self, plan: Plan) -> bool:
         """Tell whether the weights need not be loaded again; the attention seam does the rest of a plan."""
@@ -46,14 +51,18 @@ class Speaker:
         del self.voice
 
 
-def load_found(found: Located, model: Model, plan: Plan, scratch: Path) -> Speaker:
+def load_found(found: Located, model: Model, plan: Plan, home: Home) -> Speaker:
     name = fingerprint(found.folder) if model.is_local else ""  # every machine has it in another folder
-    return load(found.folder, plan, found.companions, name)
+    return Speaker(_load(found.folder, plan, found.companions, name), plan, model.id, home)
 
 
 def load(folder: Path, plan: Plan, beside: Mapping[str, Path] | None = None, name: str = "") -> Speaker:
     """Load the voice in `folder`. `beside`: its companions, by name, where they are not in the folder itself. `name`: what parts are kept
     under; empty: the folder's own."""
+    return Speaker(_load(folder, plan, beside or {}, name), plan)
+
+
+def _load(folder: Path, plan: Plan, beside: Mapping[str, Path], name: str) -> Voice:
     model_folder.check_part(folder, folder)
-    family = import_module(find_family(folder).loads_with)
-    return Speaker(family.load(folder, plan, beside or {}, name or folder.name), plan)
+    loaded: Voice = import_module(find_family(folder).loads_with).load(folder, plan, beside, name or folder.name)
+    return loaded

@@ -43,7 +43,7 @@ class Pace:
         ratio = self._find_ratio()
         expected = self.estimates[part] * ratio
         left = max(expected - frames, OVERDUE * expected)
-        later = sum(each * ratio for index, each in enumerate(self.estimates) if index > part and index not in self.spoken)
+        later = sum(each * ratio for index, each in enumerate(self.estimates) if index != part and index not in self.spoken)
         done = sum(self.spoken.values()) + self.given_up + frames
         rate = rows / elapsed_s if elapsed_s > 0 else 0.0
         seconds = self._estimate_seconds(part, left + later, unsounded, self.made + rows, self.worked_s + elapsed_s)
@@ -64,7 +64,7 @@ class Pace:
         frame_s = (worked_s - self.sounded_s) / made
         sound_s = self.sounded_s / self.sounded if self.sounded else 0.0
         prepare_s = self.prepared_s / self.prepared if self.prepared else 0.0
-        later = sum(1 for index, each in enumerate(self.estimates) if index > part and each and index not in self.spoken)
+        later = sum(1 for index, each in enumerate(self.estimates) if index != part and each and index not in self.spoken)
         return frames * frame_s + (frames + unsounded) * sound_s + later * prepare_s
 
     def record_prepared(self, elapsed_s: float) -> None:

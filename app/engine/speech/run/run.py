@@ -24,12 +24,14 @@ from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.family import PartTask, Voice, VoiceContext
 from app.engine.speech.kind import join_parts
+from app.engine.speech.run.actors import Actors, renumber
 from app.engine.speech.run.pace import Pace
 from app.engine.speech.run.part import PartRun
 from app.engine.speech.run.sounding import open_beside
 from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text import script, voices
+from app.engine.speech.text.cast_script import FindLimits, parse_request
 from app.engine.speech.text.known_voices import name_voices
 from app.engine.speech.text.turns import ScriptPart
 
@@ -40,11 +42,17 @@ if TYPE_CHECKING:
 class SpeechRun:
     """One request while it is spoken; `job` holds what earlier runs of it finished."""
 
-    def __init__(self, voice: Voice, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> None:
+    def __init__(
+        self, voice: Voice, request: SpeechRequest, control: Control, seam: Seam | None, job: Path, model: str = "",
+        find_limits: FindLimits | None = None,
+    ) -> None:  # fmt: skip
+        """`model`: the id of the voice's model, which speaks its own parts alone; empty: there is no other."""
         self._voice, self._request, self._control, self._seam, self._job = voice, request, control, seam, job
-        self._script = script.require_speakable(request.text, voice.limits)
+        self._script = script.require_no_fault(parse_request(request, find_limits or (lambda _: voice.limits)))
+        self._model = model or request.model
+        self._actors = Actors(voice, self._script.actors, self._model) if self._script.actors else None
         known = voices.find_known(Path(request.voice.path)) if request.voice else ()
-        self._named = name_voices(self._script.parts[0].turns[0].speaker, known, voice.limits)
+        self._named = () if self._actors else name_voices(self._script.parts[0].turns[0].speaker, known, voice.limits)
         self._spoken: dict[int, SpokenPart] = {}
         self._beside: ThreadPoolExecutor | None = None
 
@@ -61,13 +69,21 @@ class SpeechRun:
         self._job.mkdir(parents=True, exist_ok=True)
         seed = draw_seed(self._request, self._job)
         wanted = self._choose_parts(parts)
+        own = [index for index in wanted if self._is_own(index)]
+        if self._actors is not None:
+            yield from map(Note, self._actors.hear(speaker for index in own for speaker in parts[index].speakers))
         if self._request.keep:
             self._spoken = {
                 index: self._keep(index, part) for index, part in enumerate(parts) if index not in wanted and self._request.keep[index]
             }
             yield from (self._tell(index) for index in self._spoken)
         pace = Pace(limits.frame_rate, [part.seconds * limits.frame_rate * (index in wanted) for index, part in enumerate(parts)])
-        for index in wanted:
+        for index in set(wanted) - set(own):
+            if (spoken := self._find_spoken(index)) is not None:
+                self._spoken[index] = spoken
+                pace.record_finished(index, round(spoken.seconds * limits.frame_rate))
+                yield self._tell(index)
+        for index in own:
             if self._control.stopped:
                 break
             saved = yield from self._speak(index, clip, seed_of_part(seed, index), pace)
@@ -76,6 +92,8 @@ class SpeechRun:
             self._spoken[index] = saved
             pace.record_finished(index, saved.frames)
             yield self._tell(index)
+        if not self._control.stopped and not set(wanted) - set(own) <= self._spoken.keys():
+            return  # another model's turn
         due = range(len(parts)) if self._request.keep else wanted
         finished = all(index in self._spoken and self._spoken[index].whole for index in due)
         if self._request.keep:  # a part that was to be redone stays as it was where a stop came before its first sound
@@ -88,18 +106,26 @@ class SpeechRun:
         files, seconds = yield from self._join(seed)
         elapsed_s = time.monotonic() - began_s
         if finished:
-            rate = pace.made / pace.worked_s if pace.worked_s else 0.0
+            rate = pace.made / pace.worked_s if pace.worked_s and own == [*wanted] else 0.0
             yield Finished(files, elapsed_s, rate, "frames", pace.meter.read().highest_bytes, seconds)
         else:
             yield Stopped(files, elapsed_s, seconds)
 
     def _encode_clip(self) -> Generator[Event, None, VoiceContext | None]:
         """Encode the request's recording of a voice, if there is one and the model does not know the voice by name."""
-        if self._request.voice is None or self._named:
+        if self._request.voice is None or self._named or self._actors is not None:
             return None
         prompt = voices.prepare_prompt(self._request.voice, self._voice.limits)
         yield from map(Note, prompt.notes)
         return VoiceContext(self._voice.codec.encode(prompt.samples), prompt.turns)
+
+    def _is_own(self, index: int) -> bool:
+        return self._script.parts[index].model in ("", self._model)
+
+    def _find_spoken(self, index: int) -> SpokenPart | None:
+        """Return a part that another model of the cast has finished."""
+        saved = spoken_parts.find(SPOKEN.shown(self._job, index))
+        return saved if saved is not None and saved.whole and saved.text == self._script.parts[index].text else None
 
     def _choose_parts(self, parts: tuple[ScriptPart, ...]) -> tuple[int, ...]:
         """Return the indices of the parts to speak; the others are kept as they are."""
@@ -139,14 +165,18 @@ class SpeechRun:
         began_s = time.monotonic()
         request, part = self._request, self._script.parts[index]
         settings = self._voice.choose_settings(request)
-        context = choose_context(part, clip, self._list_contexts(index))
+        if self._actors is None:
+            named, context = self._named, choose_context(part, clip, self._list_contexts(index))
+        else:
+            named = self._actors.name(part)
+            part, context = renumber(part, None if named else self._actors.choose_context(part, self._list_contexts(index)))
         made_from = (self._voice.name, part.text, seed, settings, request.max_frames, context and context.codes.tolist())
-        key = spoken_parts.hash_inputs(*made_from, *self._named, *filter(None, [self._voice.limits.edition]))
+        key = spoken_parts.hash_inputs(*made_from, *named, *filter(None, [self._voice.limits.edition]))
         saved = spoken_parts.find(SPOKEN.shown(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved
         asked_s = self._voice.limits.measure_rows(request.max_frames) if request.max_frames else None
-        task = PartTask(index, part, context, settings, seed, asked_s, self._named, key)
+        task = PartTask(index, part, context, settings, seed, asked_s, named, key)
         run = PartRun(self._voice, task, self._job, self._beside)
         pace.record_prepared(time.monotonic() - began_s)
         return (yield from run.events(self._control, self._seam, pace))
@@ -157,7 +187,7 @@ class SpeechRun:
         limits, parts = self._voice.limits, self._script.parts
         if not (self._request.carry_voice and limits.carries):
             return
-        others = (each for each in self._spoken if each != index)
+        others = (each for each in self._spoken if each != index and self._is_own(each))
         for earlier in sorted(others, key=lambda each: (self._spoken[each].doubt != "", each > index, abs(each - index))):
             if is_elsewhere(self._spoken[earlier].path):
                 (self._job / LESSONS).mkdir(exist_ok=True)

@@ -27,6 +27,8 @@ class Segment:
 
     path: Path
     pause_before_s: float = 0.0
+    volume_db: float = 0.0
+    pace: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
     segments = tuple(segments)
     rate = max(sound.measure(segment.path).rate for segment in segments)
     out_rate = sound.choose_rate(finish.coding, rate)
-    gain = choose_gain((measure_loudness(*read_spoken(segment.path)) for segment in segments), finish.loudness_lufs)
+    gain = choose_gain((measure_loudness(*_read_segment(segment)) for segment in segments), finish.loudness_lufs)
     fade = int(FADE_S * out_rate)
     written = 0
     with sound.replacing(target) as unfinished:
@@ -58,8 +60,8 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
 
             held = np.zeros(fade, np.float32)  # the fading end of the previous part; the next one fades in over it
             for segment in segments:
-                samples, own_rate = read_spoken(segment.path)
-                samples = sound.resample(stretch(samples, own_rate, finish.speed), own_rate, out_rate) * gain
+                samples, own_rate = _read_segment(segment)
+                samples = sound.resample(stretch(samples, own_rate, finish.speed * segment.pace), own_rate, out_rate) * gain
                 samples = fade_edges(samples, fade)
                 if segment.pause_before_s > 0:
                     put(held)
@@ -73,6 +75,15 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
         if finish.coding == "wav":
             sound.tag_wav(unfinished, settings)
     return written / out_rate
+
+
+def _read_segment(segment: Segment) -> tuple[Samples, int]:
+    samples, rate = read_spoken(segment.path)
+    return make_louder(samples, segment.volume_db), rate
+
+
+def make_louder(samples: Samples, volume_db: float) -> Samples:
+    return samples * np.float32(10 ** (volume_db / 20)) if volume_db else samples
 
 
 def read_spoken(path: Path) -> tuple[Samples, int]:

@@ -28,7 +28,7 @@ from app.base.regular_file import open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import strip_paths
-from app.engine.models.catalog import find_credit
+from app.engine.models.catalog import list_credits
 from app.engine.speech.sound.convert_sound import convert
 
 Samples = NDArray[np.float32]
@@ -189,7 +189,7 @@ def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any]) ->
     file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
     if coding != "wav" and (tag := _make_tag(settings, coding)):
         file.software, file.comment = "Hearth", tag
-    if coding != "wav" and (credit := find_credit(settings.get("model"))):
+    if coding != "wav" and (credit := list_credits(settings)):
         file.artist = credit  # which every format has, unlike a copyright
     return file
 
@@ -212,7 +212,7 @@ def _make_tag(settings: dict[str, Any], coding: str) -> str:
 def tag_wav(path: Path, settings: dict[str, Any]) -> None:
     """Append the settings to a closed file as the comment that players show, and who is to be credited (LIST INFO ICMT, IART)."""
     body = b"INFO" + _make_entry(b"ICMT", _make_tag(settings, "wav"))
-    if credit := find_credit(settings.get("model")):
+    if credit := list_credits(settings):
         body += _make_entry(b"IART", credit)
     with path.open("r+b") as file:
         file.seek(0, os.SEEK_END)

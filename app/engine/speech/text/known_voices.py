@@ -22,6 +22,20 @@ def name_voices(first: int, known: Sequence[str], limits: VoiceLimits) -> tuple[
     return tuple(chosen[0] if speaker == first else other for speaker, other in enumerate(others, start=1))
 
 
+def name_actors(known: Sequence[Sequence[str] | None], limits: VoiceLimits) -> tuple[str, ...]:
+    """Return the sign of each speaker's voice, empty where the model knows none. `known`: the clips that a chosen voice is heard in, each by its
+    `clip_key`; None for whoever has no voice chosen, who gets one that nobody has: which, hangs on the place alone while there are enough."""
+    chosen = [next((limits.ready[key] for key in keys or () if key in limits.ready), "") for keys in known]
+    signs = [*dict.fromkeys((*limits.usual, *limits.ready.values()))]
+    taken = {*filter(None, chosen)}
+    for place, keys in enumerate(known):
+        if keys is None and signs:
+            turned = [*signs[place % len(signs) :], *signs[: place % len(signs)]]
+            chosen[place] = next((sign for sign in turned if sign not in taken), turned[0])
+            taken.add(chosen[place])
+    return tuple(chosen)
+
+
 def list_known(named: Sequence[str], heard: Sequence[Turn], limits: VoiceLimits) -> tuple[str, ...]:
     """Return the clips, each by its `clip_key`, of the voices heard in a result that was spoken with these signs; where one speaker alone is
     heard, only that one's. Nothing where the model names no voices."""

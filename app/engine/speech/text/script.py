@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.base.duration import word_duration
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
+from app.engine.jobs.request import Actor
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.text.script_characters import clean_text, list_strange
@@ -26,6 +27,8 @@ class ParsedScript:
     problems: tuple[Problem, ...]
     seconds_estimate: float
     pause_after_s: float = 0.0
+    actors: tuple[Actor, ...] = ()
+    """Who speaks, by the number of the speaker less one, where the script has a cast (cast_script.py)."""
 
     @property
     def fatal(self) -> tuple[Problem, ...]:
@@ -42,11 +45,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     """Split a script into parts and list every problem; a fatal one means that it cannot be spoken. The result is
     cached: check, page, engine and delivery parse the same script once in each process."""
     problems: list[Problem] = []
-    cleaned = clean_text(text, limits, problems)
-    marks = tuple(split_marks(cleaned, limits, problems))
-    parts, pause_s = gather_parts(marks, limits)
-    if not parts:
-        problems = _name_lack(problems, limits, cleaned)
+    parts, pause_s = read_parts(text, limits, problems)
     seconds = sum(part.seconds + part.pause_before_s for part in parts) + pause_s
     if parts and seconds < limits.part_least_s:
         problems.append(
@@ -61,16 +60,28 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 ),
             )
         )
-    if seconds > LONG_S:
-        problems.append(
-            Problem(
-                "note",
-                say_to_all(
-                    "script.long", "This script is long: {parts} {parts:part|parts}. Finished parts are kept if you stop.", parts=len(parts)
-                ),
-            )
-        )
-    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, pause_s)
+    problems += list_length(parts, seconds)
+    return ParsedScript(tuple(parts), shorten_list(problems), seconds, pause_s)
+
+
+def read_parts(text: str, limits: VoiceLimits, problems: list[Problem]) -> tuple[list[ScriptPart], float]:
+    """Split a script into parts; return the pause after the last, too."""
+    cleaned = clean_text(text, limits, problems)
+    marks = tuple(split_marks(cleaned, limits, problems))
+    parts, pause_s = gather_parts(marks, limits)
+    if not parts:
+        problems[:] = _name_lack(problems, limits, cleaned)
+    return parts, pause_s
+
+
+def list_length(parts: list[ScriptPart], seconds: float) -> list[Problem]:
+    """Say that a script is long."""
+    if seconds <= LONG_S:
+        return []
+    words = say_to_all(
+        "script.long", "This script is long: {parts} {parts:part|parts}. Finished parts are kept if you stop.", parts=len(parts)
+    )
+    return [Problem("note", words)]
 
 
 def _name_lack(problems: list[Problem], limits: VoiceLimits, cleaned: str) -> list[Problem]:
@@ -90,7 +101,10 @@ def _name_lack(problems: list[Problem], limits: VoiceLimits, cleaned: str) -> li
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     """Return the script; raise a Trouble if this voice cannot speak it."""
-    checked = parse_script(text, limits)
+    return require_no_fault(parse_script(text, limits))
+
+
+def require_no_fault(checked: ParsedScript) -> ParsedScript:
     if checked.fatal:
         first, *others = checked.fatal
         cure = next((each.cure for each in checked.fatal if each.cure), "")
@@ -98,7 +112,7 @@ def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     return checked
 
 
-def _shorten_list(problems: list[Problem]) -> tuple[Problem, ...]:
+def shorten_list(problems: list[Problem]) -> tuple[Problem, ...]:
     """Keep what is fatal and the first of the others; a script may have a problem every three letters."""
     if len(problems) <= PROBLEMS_TOLD:
         return tuple(problems)

@@ -20,7 +20,7 @@ PAUSE_MOST_S = 30.0
 # Possessive quantifiers keep these linear: scripts come from guests and other programs, too.
 MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
 LENGTH = re.compile(r"\s*+(\d{1,6}(?:\.\d{1,6})?)\s*+(ms|seconds?|sec|s)?+\s*+", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
 def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | Pause]:
@@ -32,7 +32,7 @@ def split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iter
     has_tags = any(mark[1] for mark in marks)
     for mark in [*marks, None]:
         chunk = text[begin : mark.start() if mark else len(text)]
-        if _WORD.search(chunk) or ROUND.search(chunk):
+        if WORD.search(chunk) or ROUND.search(chunk):
             if has_tags and not tagged and not said and limits.speakers > 1:
                 problems.append(
                     Problem("note", say_to_all("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
@@ -94,7 +94,7 @@ def _split_paragraphs(chunk: str, speaker: int, limits: VoiceLimits, problems: l
     for paragraph in paragraphs:
         if paragraph.pause_before_s:
             yield Pause(paragraph.pause_before_s, layout=True)
-        if _WORD.search(paragraph.text) or ROUND.search(paragraph.text):
+        if WORD.search(paragraph.text) or ROUND.search(paragraph.text):
             yield from (Turn(speaker, said) for said in spell_for(paragraph.text, limits, problems) if said)
     if pause_after_s:
         yield Pause(pause_after_s, layout=True)

@@ -24,7 +24,7 @@ FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 MEDIA: Final = {"srt": "application/x-subrip", "vtt": "text/vtt"}
 LINE_MOST: Final = 42
 """Letters of a line, of which two are shown at once; a longer sentence is shown bit by bit."""
-_TAGGED: Final = re.compile(r"\[S\d+\] ?")
+_TAGGED: Final = re.compile(r"\[[^\[\]]{1,40}\] ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,11 @@ def list_cues(parts: Sequence[ScriptPart], files: Sequence[Path], speed: float) 
             at_s -= join_sound.FADE_S  # it fades in over the end of the one before
         turns = [Turn(turn.speaker, each) for turn in part.turns for each in split_sentences(turn.text)]
         ends = find_turn_ends(samples, rate, turns, lasts_s) if len(turns) > 1 else ()
+        own = speed * part.pace
         times_s = [0.0, *(end / rate for end in ends), *[lasts_s] * (len(turns) - len(ends))]
-        spans_s = [(at_s + begin / speed, at_s + end / speed) for begin, end in pairwise(times_s)]
+        spans_s = [(at_s + begin / own, at_s + end / own) for begin, end in pairwise(times_s)]
         cues += [Cue(*span, turn.text) for span, turn in zip(spans_s, turns, strict=True)]
-        at_s += lasts_s / speed
+        at_s += lasts_s / own
     return cues
 
 

@@ -28,9 +28,11 @@ SHORT: Final = 0.3
 class Turn:
     speaker: int
     text: str
+    name: str = ""
+    """Of the speaker, in a script with a cast."""
 
     def __str__(self) -> str:
-        return f"[S{self.speaker}] {self.text}"
+        return f"[{self.name or f'S{self.speaker}'}] {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,10 @@ class ScriptPart:
     seconds: float
     """A forecast."""
     pause_before_s: float = 0.0
+    model: str = ""
+    """Which speaks it; empty: the request's."""
+    volume_db: float = 0.0
+    pace: float = 1.0
 
     @property
     def text(self) -> str:

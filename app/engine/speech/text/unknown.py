@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Final
 
@@ -21,10 +21,13 @@ SIMILAR: Final = 0.6
 _LETTERS: Final = re.compile(r"[^\x00-\x7f]++")
 
 
-def find_in_script(text: str, limits: VoiceLimits) -> list[Unknown]:
-    """Find tags, sounds and pauses that the voice does not understand, and characters that it skips; in order, and side by side."""
+def find_in_script(text: str, limits: VoiceLimits, tags: Collection[tuple[int, int]] = ()) -> list[Unknown]:
+    """Find tags, sounds and pauses that the voice does not understand, and characters that it skips; in order, and side by side. `tags`: the places
+    of a cast's tags, each of which has a voice."""
     found: list[Unknown] = []
-    for each in sorted(islice(_find_in_script(text, limits), MARKED_MOST)):
+    known = frozenset(tags)
+    unknown = (each for each in _find_in_script(text, limits) if (each.begin, each.end) not in known)
+    for each in sorted(islice(unknown, MARKED_MOST)):
         if not found or each.begin >= found[-1].end:
             found.append(each)
     return found

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,13 +23,14 @@ from app.base.regular_file import is_inside
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.stored_json import is_right, read_stored
 from app.base.trouble import Trouble
-from app.engine.jobs.request import VoicePrompt
+from app.engine.jobs.request import Actor, VoicePrompt
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import VoiceLimits, clip_key
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples
 from app.engine.speech.text import script
 from app.engine.speech.text.clip_cut import LEAST_S, cut_clip
+from app.engine.speech.text.known_voices import name_actors
 from app.engine.speech.text.turns import Turn
 
 GOOD_S = (5.0, 10.0)
@@ -172,6 +173,17 @@ def find_known(clip: Path) -> tuple[str, ...]:
         return tuple(_read_note(clip).get("known", ())) or (clip_key(clip),)
     except (OSError, ValueError, TypeError, RecursionError):
         return (clip_key(clip),)
+
+
+def name_cast(actors: Sequence[Actor], find: Callable[[str], VoiceLimits]) -> tuple[str, ...]:
+    """Return for each actor the sign by which the model knows the voice; empty where it knows none. `find`: the limits of a model, by its id."""
+    signs = [""] * len(actors)
+    for model in {each.model for each in actors}:
+        own = [place for place, each in enumerate(actors) if each.model == model]
+        known = [find_known(Path(voice.path)) if (voice := actors[place].voice) is not None else None for place in own]
+        for place, sign in zip(own, name_actors(known, find(model)), strict=True):
+            signs[place] = sign
+    return tuple(signs)
 
 
 def _read_note(clip: Path) -> StoredVoice:

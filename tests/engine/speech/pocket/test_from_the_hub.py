@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.cli.speak import find_voice
 from app.compat.machine.pretended import MACHINES
@@ -37,47 +34,13 @@ from app.ui.state.guest_limits import grant_request
 from app.ui.state.person import NOBODY, OWNER, Person
 from app.ui.tabs.speak_fields import FRESH, voice_choices
 from app.ui.tabs.speak_view import script_view
-from tests.support import open_session
+from tests.support import cached_pockets, open_session
 from tests.support.guests import desk_at
-from tests.support.hub import cached
-from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_as_on_the_hub, save_brought, save_frames, save_pocket
+from tests.support.tiny_pockets import VOICE_WIDTH, Kind, save_frames, save_pocket
 
-session = open_session.session
+session, phonon, pocket = open_session.session, cached_pockets.phonon, cached_pockets.pocket
 TEXT = "Hello there, how are you today? I am well, thank you, and it is a fine day."
 MODELS: dict[Kind, str] = {"phonon": "phonon-31m", "pocket": "pocket-tts"}
-
-
-def put(home: Home, repo: str, folder: Path) -> Path:
-    """Put a folder into the hub's cache, its files among the blobs; return its snapshot."""
-    snapshot = cached(home.models, repo)
-    blobs = snapshot.parents[1] / "blobs"
-    blobs.mkdir(exist_ok=True)
-    for file in (each for each in folder.rglob("*") if each.is_file()):
-        blob, link = blobs / hashlib.sha256(file.read_bytes()).hexdigest(), snapshot / file.relative_to(folder)
-        shutil.copyfile(file, blob)
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(blob)
-    return snapshot
-
-
-@pytest.fixture
-def phonon(session: Session, tmp_path: Path) -> Path:
-    """Phonon in the hub's cache; returns where its voices are there."""
-    folder = save_as_on_the_hub(tmp_path / "phonon", "phonon", tmp_path / "mimi")
-    values = json.loads((folder / "config.json").read_text("utf-8")) | {"embeddings_ext": ["ext@1"], "languages": ["en"]}
-    (folder / "config.json").write_text(json.dumps(values), "utf-8")
-    sources = BY_ID["phonon-31m"].companions
-    put(session.home, "gradium/phonon-31m-en", folder)
-    put(session.home, sources[0].source.repo, tmp_path / "mimi")
-    save_frames(session.home.models / "outside.safetensors", 9)
-    return put(session.home, sources[1].source.repo, save_brought(tmp_path / "voices"))
-
-
-@pytest.fixture
-def pocket(session: Session, tmp_path: Path) -> str:
-    put(session.home, "eustlb/pocket-tts", save_as_on_the_hub(tmp_path / "pocket", "pocket", tmp_path / "codec"))
-    put(session.home, "eustlb/pocket-tts-audio-tokenizer", tmp_path / "codec")
-    return "pocket-tts"
 
 
 def speak(session: Session, job: Path, model: str, text: str = TEXT, **more: Any) -> list[Event]:

@@ -276,8 +276,8 @@ def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], 
 
 
 def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match=r"has 2 speakers, but the script uses \[S3\]"):
-        run(speakers["dia"], tmp_path / "job", text="[S3] Who am I?")
+    with pytest.raises(Trouble, match=r"has only tags, pauses or punctuation"):
+        run(speakers["dia"], tmp_path / "job", text="[S3] (pause 1s)")
     assert not (tmp_path / "job").exists()
 
 

@@ -6,24 +6,25 @@ import { underline } from "./underline.js";
 
 const WAIT_MS = 250;
 
-// `unwanted`: the field of the negative prompt, which changes how a prompt is read.
-/** @param {string} id @param {Kind} kind @param {(view: View) => void} draw */
-export const checked = (id, kind, draw, unwanted = "") => {
+// `beside`: other fields that change how it is read, by what the server calls them.
+/** @param {string} id @param {Kind} kind @param {(view: View) => void} draw @param {{ negative?: string, cast?: string }} beside */
+export const checked = (id, kind, draw, beside = {}) => {
   let asked = "", model, speed, timer = 0, turn = 0; // undefined model: the one in the settings
   const typed = (field) => document.querySelector(`#${field} textarea, #${field} input`)?.value;
   function look() {
-    const text = typed(id), negative = (unwanted && typed(unwanted)) || "", words = JSON.stringify([text, negative]);
+    const text = typed(id), others = Object.fromEntries(Object.entries(beside).map(([name, field]) => [name, typed(field) || ""]));
+    const { negative = "", cast = "" } = others, words = JSON.stringify([text, others]);
     if (text == null || words === asked) return;
     asked = words;
     const mine = ++turn;
-    post("hearth/check", { kind, text, model, negative, speed })
+    post("hearth/check", { kind, text, model, negative, cast, speed })
       .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
       .then((view) => mine === turn && (draw(view), underline(id, text, view.marks)))
       .catch(() => mine === turn && (asked = ""));
   }
   const soon = () => (clearTimeout(timer), (timer = setTimeout(look, WAIT_MS)));
   onPage("input", (event) => {
-    if ([id, unwanted].some((field) => field && event.target.closest?.(`#${field}`))) soon();
+    if ([id, ...Object.values(beside)].some((field) => event.target.closest?.(`#${field}`))) soon();
   });
   // A model downloaded on another tab may change the answer.
   onPage("click", (event) => event.target.closest?.('button[role="tab"]') && again(model));

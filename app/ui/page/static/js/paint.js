@@ -15,7 +15,7 @@ area("#h-samples", (element) => offerSamples(element, t("paint.samples", "Sample
 const prompt = checked("paint-prompt", "picture", ({ problems }) => {
   const element = document.querySelector("#h-prompt");
   if (element) drawProblems(element, problems);
-}, "paint-negative");
+}, { negative: "paint-negative" });
 export const paintedBy = prompt.again;
 area("#h-prompt", () => prompt.look());
 

@@ -41,17 +41,18 @@ export const makePlayer = ({ url, peaks, seconds, label, pace = 1 }) => {
   return player;
 };
 
-// Only speakers 1 and 2 exist; others get the error colour.
-/** @param {number | string} number */
-export const speakerLook = (number) => (["1", "2"].includes(String(number)) ? `s${number}` : "wrong");
+const LOOKS = 6; // colours of speakers; then they come again
+/** @param {number} number */
+export const speakerLook = (number) => `s${((number - 1) % LOOKS) + 1}`;
 
-// Show a script in one line, speakers as coloured letters instead of tags.
-/** @param {HTMLElement} element @param {string} words */
-export const drawScript = (element, words) => {
-  if (element.dataset.words === words) return;
-  element.dataset.words = words;
-  element.replaceChildren(...words.split(/(\[S\d+\])/).filter(Boolean).map((piece) => {
-    const speaker = piece.match(/^\[S(\d+)\]$/)?.[1];
-    return speaker ? Object.assign(el(`<b class="h-who ${speakerLook(speaker)}"></b>`), { textContent: `S${speaker}` }) : document.createTextNode(piece);
+// Show a script in one line, its speakers in their colours instead of as tags; `names`: of a cast, in its order.
+/** @param {HTMLElement} element @param {string} words @param {string[]} names */
+export const drawScript = (element, words, names = []) => {
+  const drawn = `${names} ${words}`;
+  if (element.dataset.words === drawn) return;
+  element.dataset.words = drawn;
+  element.replaceChildren(...words.split(/(\[[^[\]]{1,40}\])/).filter(Boolean).map((piece) => {
+    const name = piece.match(/^\[(.*)\]$/)?.[1] ?? "", number = names.length ? names.indexOf(name) + 1 : Number(name.match(/^S(\d+)$/)?.[1] ?? 0);
+    return number > 0 ? Object.assign(el(`<b class="h-who ${speakerLook(number)}"></b>`), { textContent: name }) : document.createTextNode(piece);
   }));
 };

@@ -3,7 +3,7 @@ import { earlier, keepEarlier, restoreDraft, waitingDraft } from "./drafts.js";
 import { el, makeButton, onPage, text } from "./elements.js";
 import { area, call, fill, press, redraw } from "./hearth.js";
 import { told } from "./told.js";
-import { sentences, t } from "./words.js";
+import { t } from "./words.js";
 
 const LONG = 20_000; // characters; as if typed, more take the browser seconds
 const TABS = { speak: ["speak-text"], paint: ["paint-prompt", "paint-negative"] };
@@ -136,11 +136,7 @@ onPage("input", ({ target }) => {
 /** @param {View[]} tags */
 export const giveVoices = (tags) => {
   let words = document.querySelector("#speak-text textarea").value;
-  if (!tags.every(({ begin, end }) => /[:\uff1a]\s*$/.test(words.slice(begin, end)))) return; // it was typed on; the next answer knows
-  const names = new Map(tags.map(({ begin, end, speaker }) => [words.slice(begin, end).replace(/[:\uff1a]\s*$/, ""), speaker]));
-  for (const { begin, end, speaker } of [...tags].reverse()) words = `${words.slice(0, begin)}[S${speaker}] ${words.slice(end)}`;
-  const said = [...names].map(([name, speaker]) => t("rewritten.voice", "{name} speaks as [S{speaker}].", { name, speaker }));
-  const narrated = words.slice(words.indexOf("[S")).split("\n").some((each) => each.trim() && !/^\s*\[S\d\]/.test(each));
-  if (narrated) said.push(t("rewritten.narrated", "Lines without a name go to the one who spoke before."));
-  rewrite("speak-text", words, sentences(said));
+  if (words.length !== tags[0].length) return; // it was typed on; the next answer knows
+  for (const { begin, end, name } of [...tags].reverse()) words = `${words.slice(0, begin)}[${name}] ${words.slice(end)}`;
+  rewrite("speak-text", words, t("rewritten.tags", "Each name is a tag now. Choose the voices under Voice."));
 };

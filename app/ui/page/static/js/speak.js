@@ -1,4 +1,5 @@
 // Speak: the script checked as it is typed, its parts as they are spoken, and the result.
+import { drawCast } from "./cast.js";
 import { checked, drawProblems } from "./check.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live, post, soon } from "./hearth.js";
@@ -36,8 +37,9 @@ function drawCheck(view) {
   const chipsArea = place.querySelector(".h-chips");
   chipsArea.setAttribute("aria-label", t("speak.insert", "Insert into the script"));
   const turns = place.querySelector(".h-turns");
-  list(turns, view.turns, (turn) => `${turn.speaker} ${turn.text}`, (turn) => {
-    const line = el(`<li><span class="h-badge ${speakerLook(turn.speaker)}">S${turn.speaker}</span> <span></span></li>`);
+  list(turns, view.turns, (turn) => `${turn.speaker} ${turn.name} ${turn.text}`, (turn) => {
+    const line = el(`<li><span class="h-badge ${speakerLook(turn.speaker)}"></span> <span></span></li>`);
+    line.firstElementChild.textContent = turn.name;
     line.lastElementChild.textContent = turn.text;
     return line;
   });
@@ -50,6 +52,7 @@ function drawCheck(view) {
   const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
   text(check.lastElementChild, view.about + eta);
   drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
+  drawCast(view, script.look);
   inForce("speak", "changed", view.changed);
   document.querySelector("#speak-new-voice")?.classList.toggle("h-hidden", !view.imitates); // some know only the voices that lie with them
   document.querySelector("#speak-transcript")?.classList.toggle("h-hidden", !view.transcript); // asked for where the voice needs it
@@ -60,7 +63,7 @@ function rank(chip) {
   return chip.startsWith("[") ? 0 : chip.startsWith("(pause") ? 1 : FIRST_CHIPS.includes(name) ? 2 : 3;
 }
 
-const script = checked("speak-text", "speech", drawCheck);
+const script = checked("speak-text", "speech", drawCheck, { cast: "speak-cast" });
 export const spokenBy = script.again;
 export const spokenAt = script.at;
 area("#h-script", () => script.look());
@@ -236,7 +239,7 @@ function drawPart(row, part, end, pace) {
   const words = row.querySelector("p");
   words.classList.toggle("h-soft", !done);
   const before = cut ? t("part.cut", "cut off by the stop") : done ? (doubt ? `⚠ ${doubt}` : "") : under_way;
-  drawScript(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")));
+  drawScript(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")), live.state.speech.cast);
   drawMarks(row, part.marks);
   drawLive(row);
   const again = row.querySelector(".h-again");

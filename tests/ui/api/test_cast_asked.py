@@ -1,0 +1,78 @@
+"""Several voices in one request of a program, by a command, and by a guest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.base.trouble import Trouble
+from app.cli.speak import read_cast
+from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
+from app.engine.speech.text import voices
+from app.ui.api.openai import SpeechAsked, speech_request
+from app.ui.state.guest_limits import grant_request, read_allowance
+from app.ui.state.person import OWNER, Person
+from app.ui.tabs.speak_view import script_view
+from tests.support.guests import desk_at
+
+FIRST, SECOND = (each.prompt for each in voices.list_ready_voices()[:2])
+
+
+def test_a_program_names_several_voices(tmp_path: Path) -> None:
+    names = [each.name for each in voices.list_ready_voices()[:2]]
+    with desk_at(tmp_path) as desk:
+        given = SpeechAsked(
+            input="[Anna] Hi.\nBen: Ho.", model="starter-voice", cast={"Anna": names[1].lower(), "Ben": {"voice": names[0], "pace": 1.2}}
+        )
+        request = speech_request(desk, given, "mp3")
+        assert request.text == given.input and request.cast == (Actor("Anna", SECOND), Actor("Ben", FIRST, pace=1.2))
+        assert desk.jobs.parse(request).parts[1].text == "[Ben] Ho."
+        for cast, words in (
+            ({"Anna": "Nobody"}, "not there"),
+            ({"Anna": {"model": "nothing"}}, "nothing"),
+            ({"Anna": 1}, "at Anna"),
+            ({"Anna": "/etc/passwd"}, "not there"),
+        ):
+            with pytest.raises(Trouble, match=words):
+                speech_request(desk, SpeechAsked(input="[Anna] Hi.", cast=cast), "wav")
+        assert speech_request(desk, SpeechAsked(input="[Anna] Hi."), "wav").text == "[Anna] Hi.", "a name is a speaker's tag, too"
+        assert speech_request(desk, SpeechAsked(input="Hi."), "wav").text == "[S1] Hi."
+
+
+def test_a_command_reads_its_cast_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "cast.toml").write_text('[Anna]\nvoice = "clip.wav"\ntranscript = "Oh."\nmodel = "dia-1.6b"\n', "utf-8")
+    (tmp_path / "clip.wav").write_bytes(b"RIFF")
+    with desk_at(tmp_path / "home") as desk:
+        (anna,) = read_cast(tmp_path / "cast.toml", "", desk.keeper.home)
+        assert (
+            anna == Actor("Anna", VoicePrompt(str((tmp_path / "clip.wav").resolve()), "Oh."), "dia-1.6b")
+            and read_cast(None, "", desk.keeper.home) == ()
+        )
+
+
+def test_a_guests_cast_has_the_owners_model_and_ready_voices(tmp_path: Path) -> None:
+    guest = Person("guest-1", owner=False)
+    with desk_at(tmp_path) as desk:
+        limits = read_allowance({})
+        asked = SpeechRequest("[Anna] Hi. [Ben] Ho.", cast=(Actor("Anna", SECOND, "dia-1.6b"), Actor("Ben", pace=1.1)))
+        granted = grant_request(asked, guest, desk.keeper, limits, {})
+        assert isinstance(granted, SpeechRequest) and [each.model for each in granted.cast] == ["", ""] and granted.cast[0].voice == SECOND
+        private = SpeechRequest("[Anna] Hi.", cast=(Actor("Anna", VoicePrompt(str(tmp_path / "voices" / "own.wav"), "Oh.")),))
+        with pytest.raises(Trouble, match="files that you uploaded"):
+            grant_request(private, guest, desk.keeper, limits, {})
+        assert desk.models.read_cast('{"Ben": {"model": "dia-1.6b", "pace": 1.2}}', "", guest) == (Actor("Ben", pace=1.2),)
+        assert desk.models.read_cast("[", "", OWNER) == desk.models.read_cast('{"A]": {}}', "", OWNER) == ()
+
+
+def test_the_window_is_told_who_speaks_with_which_voice(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        names = [each.name for each in voices.list_ready_voices()]
+        view = script_view(desk, "[Anna] Hi. [Ben] Ho. [Carl] Hm.", "", OWNER, "en", cast=(Actor("Ben", SECOND),))
+        assert [each["name"] for each in view["cast"]] == ["Anna", "Ben", "Carl"] and view["cast"][1]["voice"] == names[1]
+        assert len({each["voice"] for each in view["cast"]} & set(names)) == 3, "each another one"
+        assert view["tags"] == ["[Anna]", "[Ben]", "[Carl]"] and not view["marks"]
+        assert (
+            script_view(desk, "[S1] Hi.", "", OWNER, "en")["cast"] == []
+            and len(script_view(desk, "[S1] Hi. [S2] Ho.", "", OWNER, "en")["cast"]) == 2
+        )
