@@ -187,9 +187,7 @@ class JobsDesk:
             more = say_to_all("book.taken-back", "No chapter was begun: those that were queued already are taken out again.")
             (told := copy(trouble)).objections = (*trouble.objections, more)
             raise told from trouble
-        limits = [self.models.read_limits(each.model)[1] for each in requests]
-        lasts = (script.parse_script(each.text, known).estimate_seconds(each.speed) for each, known in zip(requests, limits, strict=True))
-        self.chapters = Chapters(tuple(begun), tuple(lasts))
+        self.chapters = Chapters(tuple(begun), tuple(self.parse(each).estimate_seconds(each.speed) for each in requests))
         self.latest[person.name, "speech"] = begun[0]
         with contextlib.suppress(Trouble):  # then only a restart forgets it
             self.settings.put({CHAPTERS_SAVED: dataclasses.asdict(self.chapters)})

@@ -43,7 +43,8 @@ def spread(sizes: Sequence[int], most_bytes: int) -> list[int]:
 
 def _list_groups(denoiser: torch.nn.Module) -> list[Any]:
     """List what diffusers sends at a time, a layer each."""
-    hooks = (module._diffusers_hook.get_hook("group_offloading") for module in denoiser.modules() if hasattr(module, "_diffusers_hook"))
+    with_hooks: list[Any] = [module for module in denoiser.modules() if hasattr(module, "_diffusers_hook")]
+    hooks = (module._diffusers_hook.get_hook("group_offloading") for module in with_hooks)
     return [hook.group for hook in hooks if hook is not None and hook.group.modules]
 
 

@@ -51,7 +51,7 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
         raise Locked(name)
     if "fault" in found:
         raise OSError(found["fault"])
-    pages = [[PrintedLine(*line, page) for line in lines] for page, lines in enumerate(found["pages"])]
+    pages = [[PrintedLine(words, size, left, low, page) for words, size, left, low in lines] for page, lines in enumerate(found["pages"])]
     lost = found["lost"]
     note = (
         say_to_all("book.pages-lost", "{count} {count:page|pages} of it cannot be read and {count:is|are} left out: {pages}.",
@@ -70,7 +70,9 @@ def _take_apart(file: IO[bytes], name: str) -> dict[str, Any]:
         file.seek(0)
         shutil.copyfileobj(file, given)
         given.seek(0)
-        options: dict[str, Any] = {"creationflags": subprocess.CREATE_NO_WINDOW} if sys.platform == "win32" else {}
+        options: dict[str, Any] = {}
+        if sys.platform == "win32":
+            options = {"creationflags": subprocess.CREATE_NO_WINDOW}
         command = [sys.executable, "-X", "utf8", "-c", RUN, str(TOP)]
         with subprocess.Popen(command, stdin=given, stdout=told, stderr=subprocess.DEVNULL, **options) as process:
             try:
