@@ -33,12 +33,11 @@ from app.engine.jobs.settings import SPEECH
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
-from app.engine.speech import cast_table
 from app.engine.speech.book.book import TITLE_MOST, Book
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
-from app.engine.speech.text import subtitles
+from app.engine.speech.text import cast_table, subtitles
 from app.engine.speech.text.voices import list_offered_voices
 
 BOOKS: Final = (".epub", ".docx", ".pdf", ".md", ".markdown", ".txt", ".srt", ".vtt")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from app.base.sentence import say
+from app.base.sentence import Value, say
 from app.compat.planning.memory_formulas import (
     MIB,
     SCRATCH_BYTES,
@@ -109,7 +109,7 @@ def keep_layers(
         room //= 2  # memory ran out although all of it should have fit
     whole = part_bytes(*part, quantisation)
     kept = max(0, min(room, whole)) // MIB * MIB
-    sizes = {"why": moved.because.sentence, "kept": gib(kept), "whole": gib(whole)}
+    sizes: dict[str, Value] = {"why": moved.because.sentence, "kept": gib(kept), "whole": gib(whole)}
     words = say("offload.kept",
         "{why} {kept} of {whole} GiB of the weights stay on the card; the others are sent for each row and never copied back.", **sizes)  # fmt: skip
     if need.kind == "picture":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.base.sentence import Sentence, Value, say_to_all
+from app.base.sentence import Sentence, say_to_all
 
 VOICE: Final = say_to_all("model.starter-voice", "Starter voice")
 PAINTER: Final = say_to_all("model.starter-painter", "Starter painter")
@@ -12,5 +12,5 @@ NAMES: Final[dict[str, Sentence]] = {"Starter voice": VOICE, "Hearth starter voi
 """By their titles in the catalog, and by the name that the voice's own folder gives."""
 
 
-def word_name(title: str) -> Value:
+def word_name(title: str) -> str | Sentence:
     return NAMES.get(title, title)

@@ -25,8 +25,8 @@ from app.engine.jobs.outward import public_name
 from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import FORMATS, Actor, KindName, PictureRequest, SpeechRequest
 from app.engine.models.on_disk import locate
-from app.engine.speech.cast_table import read_table
 from app.engine.speech.sound import sound, stream_encoding
+from app.engine.speech.text.cast_table import read_table
 from app.engine.speech.text.cast_tags import list_names
 from app.ui.api.following import follow, work
 from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard

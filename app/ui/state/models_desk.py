@@ -18,7 +18,7 @@ from app.engine.models.local_models import Seen
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate, read_voice_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
-from app.engine.speech.cast_table import read_table, write_table
+from app.engine.speech.text.cast_table import read_table, write_table
 from app.engine.speech.text.voices import Voice, list_offered_voices
 from app.ui.state.guest_limits import model_for
 from app.ui.state.person import Person

@@ -148,5 +148,5 @@ def _read(pipe: Any, asked: Lora) -> dict[str, torch.Tensor]:
 def _pick(found: dict[str, torch.Tensor], own: str, width: int, alone: bool) -> torch.Tensor | None:
     """Return the vectors for an encoder of this width: those under its name, or the only ones that there are."""
     name = (next(iter(found)) if len(found) == 1 else "") if alone else own if own in found else ""
-    vectors = torch.atleast_2d(found[name]) if name else None
+    vectors = found[name][None] if name and found[name].ndim == 1 else found.get(name)
     return vectors if vectors is not None and vectors.ndim == 2 and vectors.shape[1] == width and 0 < len(vectors) <= VECTORS_MOST else None

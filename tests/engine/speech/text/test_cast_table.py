@@ -10,7 +10,7 @@ import pytest
 
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
-from app.engine.speech.cast_table import read_file, read_table, write_table
+from app.engine.speech.text.cast_table import read_file, read_table, write_table
 from app.engine.speech.text.voices import Voice
 
 VOICES = {
