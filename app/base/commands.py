@@ -8,6 +8,7 @@ COMMANDS: Final = {
     "open": ("app.cli.open", "open the window (the default)"),
     "speak": ("app.cli.speak", "speak a script into a sound file"),
     "paint": ("app.cli.paint", "paint a prompt into a picture"),
+    "voices": ("app.cli.voices", "list voices; send, take, rename and remove saved ones"),
     "models": ("app.cli.models", "list, download and remove models"),
     "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
     "bench": ("app.cli.bench", "measure Hearth on this machine, in turn with the plain libraries"),
@@ -26,6 +27,7 @@ WORDS: Final = {
     "--seed --speed --subtitles --temperature --top-p --title --transcript --voice -f -o",
     "paint": "--anew --batch --chunk --dtype --file --gqa --guidance --home --image --json --kernels --lora --mask --model --negative --offload "
     "--output --pretend --quantised --quicker --scheduler --seed --size --steps --strength --upscale -f -o",
+    "voices": "list export import rename describe remove --home --json --model",
     "models": "list get remove where size found --home --json --pretend",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
     "lend": "--fetch-models --home --pretend",

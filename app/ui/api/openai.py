@@ -82,7 +82,7 @@ class ModelAsked(Asked):
 
 def routes(desk: Desk) -> list[Route]:
     return build_routes(desk, [
-        ("/v1/audio/speech", "POST", answer_speech, SpeechAsked), ("/v1/models", "GET", list_models, None),
+        ("/v1/audio/speech", "POST", answer_speech, SpeechAsked), ("/v1/audio/voices", "GET", list_voices, None), ("/v1/models", "GET", list_models, None),
         ("/v1/models/{model:path}", "GET", show_model, ModelAsked), ("/v1/images/generations", "POST", answer_generation, PictureAsked),
         ("/v1/images/edits", "POST", answer_edit, None), ("/v1/audio/transcriptions", "POST", answer_transcription, None),
     ])  # fmt: skip
@@ -125,6 +125,17 @@ async def answer_speech(desk: Desk, asked: Request, person: Person, given: Speec
 async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
     names = await work(lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)])
     return JSONResponse({"object": "list", "data": [model_entry(each) for each in names]})
+
+
+async def list_voices(desk: Desk, asked: Request, person: Person) -> Response:
+    """List the voices of every installed voice model, as `voice` and `cast` name them."""
+    installed = await work(desk.models.list_choices, "speech")
+    data = [
+        {"id": each.name, "object": "voice", "model": public_name(id_)}
+        for _, id_ in installed
+        for each in await work(desk.models.list_voices, id_, OWNER)
+    ]
+    return JSONResponse({"object": "list", "data": data})
 
 
 async def show_model(desk: Desk, asked: Request, person: Person, given: ModelAsked) -> Response:

@@ -12,7 +12,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 
 ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
-    "h-greeting", "h-scripts", "h-script", "h-cast", "h-book", "h-parts", "h-sound",
+    "h-greeting", "h-scripts", "h-script", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompt", "h-loras", "h-sketch", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
@@ -82,7 +82,10 @@ ROUTES: Final = (
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/listen/{act}", "POST"),
-    Address("hearth/voices", fields=("model",)),
+    Address("hearth/voices", fields=("model", "measured")),
+    Address("hearth/voice", fields=("name", "download")),
+    Address("hearth/voice", "POST"),
+    Address("hearth/voices/{act}", "POST", ("name", "value")),
     Address("hearth/voices", "POST", ("id", "name")),
     Address("hearth/book"),
     Address("hearth/book", "POST"),
@@ -120,6 +123,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/listen/{act}": ("listen", "mend", "stop"),
     "hearth/engine/{act}": ("again", "repair"),
     "hearth/book/{act}": ("tick", "script", "close"),
+    "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/models/{act}": ("get", "pause", "remove", "add", "forget", "look", "where", "creations", "free", "token", "token-away"),

@@ -137,6 +137,7 @@ def _build_voice(desk: Desk, saved: Saved, guest: bool) -> VoiceCard:
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
         cast = gr.Textbox(saved.get("cast", ""), container=False, show_label=False, elem_id="speak-cast", elem_classes="h-hidden")
         gr.HTML('<section id="h-cast" hidden></section>', apply_default_css=False)
+        gr.HTML('<details id="h-voices" hidden></details>', visible=not guest, apply_default_css=False)
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False, elem_id="speak-new-voice") as drawer:
             clip = gr.Audio(
                 sources=["upload", "microphone"],

@@ -1,29 +1,62 @@
-"""The voices that a person may choose, by the model that speaks with them."""
+"""The shelf of voices: those of each model and those that are kept, heard by a click; kept ones renamed, described, removed, sent and fetched as a file."""
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+import functools
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from app.base.paths import Home
+from app.base.sentence import Sentence, say
+from app.base.trouble import BadRequest
+from app.engine.jobs.request import SpeechRequest
 from app.engine.models.catalog import name_model
 from app.engine.models.model_names import word_name
+from app.engine.speech.sound import sound
+from app.engine.speech.sound.measured_voice import measure_pace, measure_pitch, word_voice
+from app.engine.speech.text import voices
+from app.engine.speech.text.voice_files import FILE_BYTES, SUFFIX, export_voice, import_voice
+from app.engine.speech.text.voices import ABOUT_MOST, Voice
 from app.ui.page.translate import Language, language, translate
 from app.ui.page.views import View
-from app.ui.state.asked import Asked
+from app.ui.state.asked import Asked, Name, Word
 from app.ui.state.desk import Desk
-from app.ui.state.person import Person, who
+from app.ui.state.person import OWNER, Person, who
+
+HEARD: Final = frozenset({".wav", ".ogg"})
+"""Endings of clips; a voice that lies with a model is no sound."""
 
 
 class VoicesAsked(Asked):
     model: str = ""
     """That speaks what names no other."""
+    measured: str | None = None
+
+
+class VoiceAsked(Asked):
+    name: Name
+    download: str | None = None
+
+
+class VoiceActAsked(Asked):
+    act: Word
+    name: Name
+    value: str = ""
 
 
 def send_voices(desk: Desk, request: Request, asked: VoicesAsked) -> Response:
-    return JSONResponse({"models": list_groups(desk, asked.model, who(request), language(request))})
+    return JSONResponse({"models": list_groups(desk, asked.model, who(request), language(request), asked.measured is not None)})
 
 
-def list_groups(desk: Desk, model: str, person: Person, spoken: Language) -> list[View]:
+def list_groups(desk: Desk, model: str, person: Person, spoken: Language, measured: bool = False) -> list[View]:
     """List the installed voice models with their voices, the one that is chosen first; a guest's has no other."""
     own = desk.models.resolve("speech", model, person)
     chosen = found.id if (found := desk.models.read_limits(own)[0]) is not None else own
@@ -31,12 +64,95 @@ def list_groups(desk: Desk, model: str, person: Person, spoken: Language) -> lis
     return [
         {
             "id": id_,
-            "title": title_of(id_, spoken) if person.owner else "",
-            "voices": [{"name": each.name} for each in desk.models.list_voices(id_, person)],
+            "title": str(translate(word_name(name_model(id_)), spoken)) if person.owner else "",
+            "voices": [voice_view(desk.keeper.home, each, spoken, measured) for each in desk.models.list_voices(id_, person)],
         }
         for id_ in filter(None, ids)
     ]
 
 
-def title_of(model: str, spoken: Language) -> str:
-    return str(translate(word_name(name_model(model)), spoken))
+def voice_view(home: Home, voice: Voice, spoken: Language, measured: bool) -> View:
+    clip = Path(voice.prompt.path)
+    if not measured:
+        return {"name": voice.name}
+    words = [translate(each, spoken) for each in describe(voice)]
+    return {"name": voice.name, "kept": clip.parent == home.voices, "words": words, "about": voice.about, "heard": clip.suffix in HEARD}
+
+
+def describe(voice: Voice) -> tuple[Sentence, ...]:
+    """Say how a voice sounds; nothing where its file cannot be heard."""
+    clip = Path(voice.prompt.path)
+    try:
+        return _measure(clip, clip.stat().st_mtime_ns, voice.prompt.transcript) if clip.suffix in HEARD else ()
+    except (OSError, RuntimeError, ValueError):
+        return ()
+
+
+@functools.lru_cache(maxsize=256)
+def _measure(clip: Path, _written_ns: int, transcript: str) -> tuple[Sentence, ...]:
+    samples, rate = sound.read(clip, most_s=20.0)
+    first, last = sound.find_spoken_span(samples, rate)
+    return word_voice(measure_pitch(samples[first:last], rate), measure_pace(transcript, (last - first) / rate))
+
+
+def send_voice(desk: Desk, request: Request, asked: VoiceAsked) -> Response:
+    """Send a kept or ready voice's clip to be heard; a kept one as a file of its own."""
+    if asked.download is None:
+        offered = (*voices.list_voices(desk.keeper.home), *voices.list_ready_voices())
+        found = next((each for each in offered if each.name == asked.name), None)
+        return Response(status_code=404) if found is None else FileResponse(found.prompt.path, headers={"Cache-Control": "no-store"})
+    folder = tempfile.TemporaryDirectory(prefix="hearth-")
+    file = Path(folder.name, "voice.wav")
+    export_voice(voices.find_kept(desk.keeper.home, asked.name), file)
+    return FileResponse(file, filename=f"{asked.name}{SUFFIX}", media_type="audio/wav", background=BackgroundTask(folder.cleanup))
+
+
+async def take_voice(desk: Desk, request: Request) -> Response:
+    """Keep the voice of a file that a form brings."""
+    async with request.form(max_files=1, max_fields=1) as form:
+        given = form.get("file")
+        if not isinstance(given, UploadFile):
+            raise BadRequest(say("voice.none-came", "No file came with the request. Choose the voice again."))
+        content = await given.read(FILE_BYTES + 1)
+        return JSONResponse({"name": await run_in_threadpool(_import, desk, content, Path(given.filename or "").name)})
+
+
+def _import(desk: Desk, content: bytes, name: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
+        file = Path(folder, "voice.wav")
+        file.write_bytes(content)
+        return import_voice(desk.keeper.home, file, name).name
+
+
+ACTIONS: Final[dict[str, Callable[[Home, str, str], None]]] = {
+    "rename": voices.rename_voice,
+    "describe": voices.describe_voice,
+    "remove": lambda home, name, _: voices.remove_voice(home, name),
+    "restore": lambda home, name, _: voices.bring_back_voice(home, name),
+}
+
+
+SAMPLES: Final = {
+    "en": "Hello. This is how I sound when I read a story to you.", "de": "Hallo. So klinge ich, wenn ich dir eine Geschichte vorlese.",
+    "es": "Hola. As\u00ed sueno cuando te leo una historia.", "fr": "Bonjour. Voil\u00e0 ma voix quand je vous lis une histoire.",
+    "it": "Ciao. Questa \u00e8 la mia voce quando ti leggo una storia.", "pt": "Ol\u00e1. \u00c9 assim que soo quando te leio uma hist\u00f3ria.",
+}  # fmt: skip
+
+
+def speak_sample(desk: Desk, name: str, model: str) -> None:
+    """Have a voice speak that lies with its model, and is no sound that could be heard."""
+    voice = next((each for each in desk.models.list_voices(model, OWNER) if each.name == name), None)
+    if voice is None:
+        raise BadRequest(say("voice.unknown", "There is no saved voice named {name}.", name=name))
+    spoken = desk.jobs.find_limits(model).languages
+    desk.jobs.begin(SpeechRequest(SAMPLES.get(spoken[0] if spoken else "en", SAMPLES["en"]), model, voice.prompt, seed=1), OWNER)
+
+
+def act_on_voice(desk: Desk, request: Request, asked: VoiceActAsked) -> Response:
+    if asked.act == "speak":
+        speak_sample(desk, asked.name, asked.value)
+        return JSONResponse({})
+    if asked.act not in ACTIONS:
+        return Response(status_code=404)
+    ACTIONS[asked.act](desk.keeper.home, asked.name, asked.value[: 2 * ABOUT_MOST])
+    return JSONResponse({})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,11 @@ from app.base.trouble import Trouble
 from app.cli.speak import read_cast
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.speech.text import voices
-from app.ui.api.openai import SpeechAsked, speech_request
+from app.ui.api.openai import SpeechAsked, list_voices, speech_request
 from app.ui.state.guest_limits import grant_request, read_allowance
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs.speak_view import script_view
+from tests.support.cached_pockets import put_phonon
 from tests.support.guests import desk_at
 
 FIRST, SECOND = (each.prompt for each in voices.list_ready_voices()[:2])
@@ -76,3 +79,11 @@ def test_the_window_is_told_who_speaks_with_which_voice(tmp_path: Path) -> None:
             script_view(desk, "[S1] Hi.", "", OWNER, "en")["cast"] == []
             and len(script_view(desk, "[S1] Hi. [S2] Ho.", "", OWNER, "en")["cast"]) == 2
         )
+
+
+def test_programs_are_told_the_voices_with_their_models(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        put_phonon(desk.keeper.home, tmp_path)
+        data = json.loads(bytes(asyncio.run(list_voices(desk, None, OWNER)).body))["data"]  # type: ignore[arg-type]
+        assert {"id": "Max", "object": "voice", "model": "phonon-31m"} in data
+        assert {"id": voices.list_ready_voices()[0].name, "object": "voice", "model": "starter-voice"} in data

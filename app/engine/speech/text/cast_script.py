@@ -6,10 +6,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from app.base.duration import word_duration
-from app.base.sentence import say, say_to_all
+from app.base.sentence import Sentence, say, say_to_all
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import VoiceLimits
@@ -114,13 +114,13 @@ def _describe_cast(parts: Sequence[ScriptPart], actors: Sequence[Actor], limits:
             say_to_all(
                 "cast.turns",
                 "Each voice model is loaded once and speaks all of its parts; so they are not made in the script's order: {models}.",
-                models=tuple(word_name(limits[model].name) for model in used),
+                models=tuple(cast(Sentence | str, word_name(limits[model].name)) for model in used),
             ),
         )
     for model in used:
         own, name = limits[model], word_name(limits[model].name)
-        cast = [each.name for each in actors if each.model == model]
-        if widen(own, 1).speakers_a_part == TOGETHER and len(cast) > TOGETHER:
+        own_names = [each.name for each in actors if each.model == model]
+        if widen(own, 1).speakers_a_part == TOGETHER and len(own_names) > TOGETHER:
             yield Problem(
                 "note", say_to_all("cast.two", "{name} keeps two voices at a time: where a third one speaks, a new part begins.", name=name)
             )
@@ -136,5 +136,7 @@ def _describe_cast(parts: Sequence[ScriptPart], actors: Sequence[Actor], limits:
                     advice=say("owner.cast-short", "Or choose another model for them."),
                 ),
             )  # fmt: skip
-        if not (own.carries or own.ready or own.imitates) and len(cast) > 1:
-            yield Problem("warning", say_to_all("cast.alike", "{name} has one voice: {names} sound alike.", name=name, names=tuple(cast)))
+        if not (own.carries or own.ready or own.imitates) and len(own_names) > 1:
+            yield Problem(
+                "warning", say_to_all("cast.alike", "{name} has one voice: {names} sound alike.", name=name, names=tuple(own_names))
+            )

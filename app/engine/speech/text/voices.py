@@ -6,7 +6,10 @@ import errno
 import functools
 import hashlib
 import json
+import os
 import re
+import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +37,12 @@ from app.engine.speech.text.known_voices import name_actors
 from app.engine.speech.text.turns import Turn
 
 GOOD_S = (5.0, 10.0)
+NAME_MOST, ABOUT_MOST = 60, 400
+"""Letters of a voice's name, and of what is said of it."""
+REMOVED: Final = "removed-voices"
+"""A folder of the scratch's: voices that were removed, so that it can be undone."""
+REMOVED_S: Final = 86_400
+"""So long at least."""
 RECORDING: Final = say_to_all("voice.recording", "The recording")
 RESULT: Final = say_to_all("voice.result", "The sound kept from one of your results")
 
@@ -55,6 +64,8 @@ class Voice:
     seconds: float
     spoken_by: str | None
     """The model that spoke it, "" for any other recording; None: saved before Hearth recorded this."""
+    about: str = ""
+    """What its owner says of it."""
 
 
 def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
@@ -150,6 +161,7 @@ class StoredVoice(TypedDict, total=False):
     transcript: str
     spoken_by: str | None
     known: list[str]
+    about: str
 
 
 STORED: Final = TypeAdapter(StoredVoice)
@@ -159,7 +171,7 @@ def find_speaker(clip: Path) -> str | None:
     """Find the model that spoke a clip, from the note beside a saved voice or the settings in Hearth's file; "" if
     neither says. None: a voice saved before Hearth recorded this."""
     try:
-        if noted := _read_note(clip):
+        if noted := read_note(clip):
             return noted.get("spoken_by")
         return str((sound.read_settings(clip) or {}).get("model", ""))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -170,7 +182,7 @@ def find_known(clip: Path) -> tuple[str, ...]:
     """Find which ready voices are heard in a clip, each by its `clip_key`: the clip itself where it is one, and what the note beside a saved
     voice says."""
     try:
-        return tuple(_read_note(clip).get("known", ())) or (clip_key(clip),)
+        return tuple(read_note(clip).get("known", ())) or (clip_key(clip),)
     except (OSError, ValueError, TypeError, RecursionError):
         return (clip_key(clip),)
 
@@ -186,7 +198,7 @@ def name_cast(actors: Sequence[Actor], find: Callable[[str], VoiceLimits]) -> tu
     return tuple(signs)
 
 
-def _read_note(clip: Path) -> StoredVoice:
+def read_note(clip: Path) -> StoredVoice:
     """Read the note beside a saved voice's clip; empty if there is none, it lies elsewhere, or it is another program's file."""
     about = clip.with_suffix(".json")
     noted: StoredVoice = read_json(about) if is_inside(about, clip.parent) and about.is_file() else {}
@@ -211,20 +223,16 @@ def find_ready_clip(sha256: str) -> Path | None:
 
 
 def keep_voice(
-    home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "", known: Sequence[str] = ()
+    home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "", known: Sequence[str] = (), about: str = ""
 ) -> Voice:
     """Save a voice under a name, from any clip: the user's recording or a result of Hearth. `known`: the ready voices heard in it, each by its
     `clip_key`."""
-    name = " ".join(name.split())
-    slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
-    if not slug:
-        raise Trouble(say_to_all("voice.no-name", "The name of a voice needs at least one letter or digit."))
-    if name.lower() in {each.name.lower() for each in list_ready_voices()}:
-        raise Trouble(
-            say_to_all("voice.ready-name", "{name} is the name of a voice that comes with Hearth. Choose another name.", name=name)
-        )
-    path = home.voices / f"{slug}.wav"
-    taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
+    name, slug = _require_name(name)
+    there = list_voices(home)
+    taken = next((each.name for each in there if _name_file(each.name) == slug), None)
+    renamed = {each.prompt.path for each in there}  # whose files keep the name that they had
+    paths = (home.voices / f"{slug}{f'-{number}' if number else ''}.wav" for number in (0, *range(2, len(there) + 3)))
+    path = next(each for each in paths if str(each) not in renamed)
     if taken is not None:
         raise Trouble(
             say_to_all("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken)
@@ -242,9 +250,80 @@ def keep_voice(
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)
     spoken_by = spoken_by or find_speaker(clip) or ""
-    with sound.replacing(path.with_suffix(".json")) as unfinished:
-        unfinished.write_text(json.dumps(StoredVoice(name=name, transcript=words, spoken_by=spoken_by, known=list(known))), "utf-8")
-    return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate, spoken_by)
+    _write_note(path, StoredVoice(name=name, transcript=words, spoken_by=spoken_by, known=list(known), about=about[:ABOUT_MOST]))
+    return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate, spoken_by, about[:ABOUT_MOST])
+
+
+def _require_name(name: str) -> tuple[str, str]:
+    """Return a new name of a voice, and that of its file."""
+    name = " ".join(name.split())
+    slug = _name_file(name)
+    if not slug:
+        raise Trouble(say_to_all("voice.no-name", "The name of a voice needs at least one letter or digit."))
+    if name.lower() in {each.name.lower() for each in list_ready_voices()}:
+        raise Trouble(
+            say_to_all("voice.ready-name", "{name} is the name of a voice that comes with Hearth. Choose another name.", name=name)
+        )
+    return name, slug
+
+
+def _name_file(name: str) -> str:
+    return re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:NAME_MOST]
+
+
+def _write_note(clip: Path, note: StoredVoice) -> None:
+    with sound.replacing(clip.with_suffix(".json")) as unfinished:
+        unfinished.write_text(json.dumps(note), "utf-8")
+
+
+def find_kept(home: Home, name: str) -> Voice:
+    """Find a saved voice by its name; raise a Trouble if there is none."""
+    found = next((each for each in list_voices(home) if each.name == name), None)
+    if found is None:
+        raise Trouble(say("voice.unknown", "There is no saved voice named {name}.", name=name[:NAME_MOST]))
+    return found
+
+
+def rename_voice(home: Home, name: str, wanted: str) -> None:
+    """Give a saved voice another name; its files keep theirs, so that what was made with it finds them."""
+    voice, (named, slug) = find_kept(home, name), _require_name(wanted[:NAME_MOST])
+    if any(_name_file(each.name) == slug and each.name != name for each in list_voices(home)):
+        raise Trouble(
+            say_to_all("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=named)
+        )
+    clip = Path(voice.prompt.path)
+    _write_note(clip, StoredVoice(**{**read_note(clip), "name": named}))
+
+
+def describe_voice(home: Home, name: str, about: str) -> None:
+    clip = Path(find_kept(home, name).prompt.path)
+    _write_note(clip, StoredVoice(**{**read_note(clip), "about": " ".join(about.split())[:ABOUT_MOST]}))
+
+
+def remove_voice(home: Home, name: str) -> None:
+    """Put a saved voice aside, so that it can be brought back."""
+    clip, aside = Path(find_kept(home, name).prompt.path), home.scratch / REMOVED
+    aside.mkdir(parents=True, exist_ok=True)
+    for old in [each for each in aside.iterdir() if time.time() - each.stat().st_mtime > REMOVED_S]:
+        old.unlink(missing_ok=True)
+    for file in (clip, clip.with_suffix(".json")):
+        os.utime(file)
+    for file in (clip, clip.with_suffix(".json")):
+        shutil.move(file, aside / file.name)
+
+
+def bring_back_voice(home: Home, name: str) -> None:
+    """Bring a removed voice back; raise a Trouble if it is gone, or its place taken."""
+    aside = home.scratch / REMOVED
+    found = next((Path(each.prompt.path) for each in _list_folder(aside, ".wav") if each.name == name), None)
+    if found is None:
+        raise Trouble(say("voice.not-back", "The voice {name} cannot be brought back any more.", name=name[:NAME_MOST]))
+    if (home.voices / found.name).exists() or any(each.name == name for each in list_voices(home)):
+        raise Trouble(
+            say_to_all("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=name)
+        )
+    for file in (found, found.with_suffix(".json")):  # the note last: with it the voice is there
+        shutil.move(file, home.voices / file.name)
 
 
 def list_voices(home: Home) -> tuple[Voice, ...]:
@@ -292,7 +371,7 @@ def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:
         try:
             values = read_stored(about, STORED)
             prompt = VoicePrompt(str(path), str(values["transcript"]))
-            found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path)))
+            found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path), str(values.get("about", ""))))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
             continue
     return tuple(found)

@@ -239,7 +239,7 @@ def test_a_saved_voice_that_leads_elsewhere_is_not_opened(end: str, tmp_path: Pa
     before = (tmp_path / f"private{end}").read_bytes()
     assert voices.list_voices(place) == ()
     if end == ".json":
-        assert not voices._read_note(place.voices / "ann.wav")
+        assert not voices.read_note(place.voices / "ann.wav")
         with pytest.raises(Trouble, match="leads elsewhere"):
             voices.keep_voice(place, "Ann", clip, "Hello.", DIA)
     else:

@@ -1,0 +1,64 @@
+"""Measure what a voice sounds like from a clip of it, pitch and pace, and word that. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from app.base.sentence import Sentence, say_to_all
+from app.engine.speech.sound.sound import Samples
+
+PITCHES: Final = (60.0, 400.0)
+"""Hz, between which voices speak."""
+FRAME_S: Final = 0.05
+VOICED: Final = 0.5
+"""Of a frame's power that comes again after a period, for it to be a vowel."""
+FRAMES_LEAST: Final = 5
+FRAMES_MOST: Final = 400
+LETTERS_LEAST: Final = 10
+
+
+def measure_pitch(samples: Samples, rate: int) -> float | None:
+    """Return the middle pitch of the vowels in Hz; None where there are too few."""
+    size = int(FRAME_S * rate)
+    count = min(len(samples) // size, FRAMES_MOST)
+    frames = np.asarray(samples[: count * size], np.float64).reshape(count, size)
+    frames = frames - frames.mean(axis=1, keepdims=True) if count else frames
+    powers = (frames**2).sum(axis=1)
+    loud = frames[powers > 0.1 * np.median(powers[powers > 0])] if np.any(powers > 0) else frames[:0]
+    if not len(loud):
+        return None
+    spectra = np.abs(np.fft.rfft(loud, 2 * size, axis=1)) ** 2
+    again = np.fft.irfft(spectra, axis=1)[:, :size]
+    again /= np.maximum(again[:, :1], 1e-12) * (1 - np.arange(size) / size)
+    first, last = int(rate / PITCHES[1]), min(int(rate / PITCHES[0]), size * 3 // 4)
+    best = again[:, first:last].max(axis=1)
+    # The shortest period that is nearly as good as the best: twice a period comes again as well.
+    early = first + (again[:, first:last] > 0.9 * best[:, None]).argmax(axis=1)
+    tops = [lag + int(frame[lag : lag + lag // 5 + 1].argmax()) for frame, lag in zip(again, early, strict=True)]
+    pitches = rate / np.array(tops)[best > VOICED]
+    return float(np.median(pitches)) if len(pitches) >= FRAMES_LEAST else None
+
+
+def measure_pace(words: str, seconds: float) -> float | None:
+    """Return letters a second; None where too little is said."""
+    letters = sum(each.isalnum() for each in words)
+    return letters / seconds if letters >= LETTERS_LEAST and seconds > 0 else None
+
+
+def word_voice(pitch: float | None, pace: float | None) -> tuple[Sentence, ...]:
+    """Say in plain words how a voice sounds."""
+    words: list[Sentence] = []
+    if pitch is not None:
+        words.append(
+            say_to_all("voice.lowest", "very low") if pitch < 105 else say_to_all("voice.low", "low") if pitch < 140
+            else say_to_all("voice.middle", "neither low nor high") if pitch < 175 else say_to_all("voice.high", "high") if pitch < 225
+            else say_to_all("voice.highest", "very high")
+        )  # fmt: skip
+    if pace is not None:
+        words.append(
+            say_to_all("voice.slow", "slow") if pace < 10 else say_to_all("voice.calm", "calm") if pace < 13
+            else say_to_all("voice.brisk", "brisk") if pace < 16 else say_to_all("voice.quick", "quick")
+        )  # fmt: skip
+    return tuple(words)

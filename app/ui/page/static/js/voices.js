@@ -1,0 +1,144 @@
+// The shelf of voices: what each model brings and what is kept, heard by a click; kept ones renamed, described, removed, and as one file each.
+import { el, list, makeButton, text } from "./elements.js";
+import { area, ask, call, post, soon } from "./hearth.js";
+import { t } from "./words.js";
+
+const audio = new Audio();
+let /** @type {View[]} */ groups = [], playing = "", removed = "", said = "";
+
+const shelf = () => document.querySelector("#h-voices");
+
+async function load() {
+  groups = (await ask("hearth/voices?measured").catch(() => ({ models: [] }))).models;
+  draw();
+}
+
+area("#h-voices", (element, { charts }) => {
+  if (element.firstElementChild) return;
+  element.hidden = !charts; // guests have only those to choose
+  if (element.hidden) return;
+  element.innerHTML = `<summary></summary><p class="h-soft h-voices-said" role="status"></p><ul class="h-list h-shelf-voices"></ul><p class="h-chips"></p><input type="file" accept=".wav" hidden>`;
+  text(element.querySelector("summary"), t("voices.title", "All voices: hear, rename, send"));
+  const input = element.querySelector("input");
+  input.addEventListener("change", () => input.files[0] && take(input.files[0]).finally(() => (input.value = "")));
+  element.querySelector(".h-chips").append(makeButton(t("voices.take", "Add a voice from a file\u2026"), () => input.click(), "h-chip"));
+  element.addEventListener("toggle", () => element.open && load());
+});
+
+// All voices once, kept ones first; a voice that several models can speak with names the first.
+function all() {
+  const known = new Map();
+  for (const group of groups) for (const each of group.voices) known.set(each.name, known.get(each.name) ?? { ...each, of: each.kept ? "" : group.title, model: group.id });
+  return [...known.values()].sort((a, b) => Number(b.kept) - Number(a.kept));
+}
+
+function draw() {
+  const element = shelf();
+  if (!element?.firstElementChild) return;
+  const status = element.querySelector(".h-voices-said");
+  text(status, said);
+  if (removed) status.append(" ", makeButton(t("shelf.undo", "Undo"), () => act("restore", removed).then((fine) => fine && tell("")), "h-chip"));
+  list(element.querySelector(".h-shelf-voices"), all(), (each) => each.name, makeRow, drawRow);
+}
+
+function makeRow(voice) {
+  const row = el(`<li><button type="button" class="h-round"><i aria-hidden="true"></i></button><div><b></b> <span class="h-soft"></span><p class="h-soft"></p></div><span class="h-chips"></span></li>`);
+  row.querySelector("b").textContent = voice.name;
+  row.querySelector(".h-round").addEventListener("click", () => (voice.heard ? play(voice.name) : sample(voice)));
+  if (voice.kept) {
+    const send = el(`<a class="h-chip" download></a>`);
+    send.href = `hearth/voice?${new URLSearchParams({ name: voice.name, download: "1" })}`;
+    named(send, t("voices.send", "Save as a file"), voice);
+    row.querySelector(".h-chips").append(
+      named(makeButton("", () => edit(row, voice, true), "h-chip"), t("voices.rename", "Rename"), voice),
+      named(makeButton("", () => edit(row, voice, false), "h-chip"), t("voices.describe", "Describe"), voice),
+      send,
+      named(makeButton("", () => remove(voice.name), "h-chip"), t("voices.remove", "Remove"), voice),
+    );
+  }
+  return row;
+}
+
+function named(button, label, { name }) {
+  text(button, label);
+  button.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${name}`);
+  return button;
+}
+
+function drawRow(row, voice) {
+  const button = row.querySelector(".h-round"), sounds = playing === voice.name;
+  row.classList.toggle("h-sounding-now", sounds);
+  button.setAttribute("aria-label", sounds ? t("voices.stop", "Stop {name}", { name: voice.name }) : voice.heard ? t("voices.hear", "Hear {name}", { name: voice.name }) : t("voices.sample", "Have {name} speak a sample", { name: voice.name }));
+  const where = voice.kept ? t("voices.kept", "saved") : voice.of;
+  text(row.querySelector("div > span"), [...voice.words, where].filter(Boolean).join(t("word.comma", ", ")));
+  text(row.querySelector("div > p"), voice.about);
+}
+
+function play(name) {
+  if (playing === name) audio.pause();
+  else {
+    audio.src = `hearth/voice?${new URLSearchParams({ name })}`;
+    audio.play().catch(() => {});
+    playing = name;
+    draw();
+  }
+}
+for (const each of ["pause", "ended", "error"]) {
+  audio.addEventListener(each, () => {
+    playing = "";
+    draw();
+  });
+}
+
+function tell(words, undo = "") {
+  [said, removed] = [words, undo];
+  draw();
+}
+
+// Do something with a kept voice, and look anew; tell what stands in the way.
+async function act(name, voice, value = "") {
+  const answer = await post(`hearth/voices/${name}`, { name: voice, value }), { trouble } = await answer.json().catch(() => ({}));
+  if (trouble) tell(trouble);
+  await load();
+  call("speak.voices"); // the field to choose from
+  return answer.ok;
+}
+
+// A voice that lies with a model is no sound: its model speaks a sample, as any script.
+async function sample({ name, model }) {
+  if (await act("speak", name, model)) tell(t("voices.sampled", "{name} speaks a sample. You hear it under Result.", { name }));
+  soon();
+}
+
+const remove = async (name) => (await act("remove", name)) && tell(t("voices.removed", "{name} was removed.", { name }), name);
+
+function edit(row, voice, renames) {
+  row.querySelector("form")?.remove();
+  const form = el(`<form class="h-one"><input type="text" class="h-field"><button class="h-chip"></button></form>`), input = form.querySelector("input");
+  input.maxLength = renames ? 60 : 400;
+  input.value = renames ? voice.name : voice.about;
+  input.setAttribute("aria-label", renames ? t("voices.name-of", "Name of {name}", { name: voice.name }) : t("voices.about-of", "What {name} is like", { name: voice.name }));
+  text(form.querySelector("button"), t("token.keep", "Save"));
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    event.stopPropagation(); // it stops no job
+    form.remove();
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    tell("");
+    if (await act(renames ? "rename" : "describe", voice.name, input.value)) form.remove();
+  });
+  row.append(form);
+  input.select();
+  input.focus();
+}
+
+async function take(file) {
+  const body = new FormData();
+  body.append("file", file);
+  const answer = await fetch("hearth/voice", { method: "POST", credentials: "same-origin", body }), { name, trouble } = await answer.json().catch(() => ({}));
+  await load();
+  tell(answer.ok ? t("voices.taken", "{name} is among your voices now.", { name }) : (trouble ?? t("book.status", "Hearth did not take {name} (status {status}). Try again.", { name: file.name, status: answer.status })));
+  if (answer.ok) call("speak.voices");
+}
