@@ -9,14 +9,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.duration import word_duration
+from app.base.sentence import Sentence, say
 from app.engine.models.catalog import BY_ID
-from app.ui.page.translate import language
+from app.engine.models.quick_voice import find_quickest, measure_weights_per_s
+from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.tabs import machine_view
 from app.ui.tabs.models import LINE_BYTES_PER_S, model_view
 
-OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
+STARTERS: Final = ("starter-voice", "starter-painter")
+LARGE: Final = ("dia-1.6b", "sd15")
+HEARD_LIVE: Final = 1.1
+"""Times as fast as it is heard, from which a voice speaks faster than one listens."""
 
 
 def build(desk: Desk) -> None:
@@ -30,13 +36,28 @@ def routes(desk: Desk) -> list[Route]:
 
 def greet(desk: Desk, request: Request) -> Response:
     spoken, hardware = language(request), desk.machine.find_hardware()
-    models = [model_view(desk, BY_ID[each], spoken) for each in OFFERED]
+    quick, realtime = find_quickest(measure_weights_per_s())
+    offered = tuple(dict.fromkeys((quick, *LARGE)))
+    models = [model_view(desk, BY_ID[each], spoken) for each in (*STARTERS, *offered)]
+    pace = {quick: translate(word_pace(realtime), spoken)}
     return JSONResponse(
         {
             "greeted": bool(desk.settings.get("greeted")),
             "machine": machine_view.describe_machine(hardware, spoken) if hardware else "",
-            "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S} for each in models],
+            "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S, "pace": pace.get(each["id"], "")} for each in models],
+            "offered": offered,
         }
+    )
+
+
+def word_pace(realtime: float) -> Sentence:
+    """Say how fast a voice speaks here, as a forecast."""
+    if realtime >= HEARD_LIVE:
+        return say("greeting.faster", "Speaks faster than you listen on this machine, as it is forecast.")
+    return say(
+        "greeting.slower",
+        "Needs about {time} on this machine for a minute of speech, as it is forecast.",
+        time=word_duration(60 / realtime),
     )
 
 

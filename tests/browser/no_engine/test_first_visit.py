@@ -47,8 +47,8 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     page.add_init_script(WATCH)
     page.goto(address)
     greeting = page.locator("#h-greeting")
-    expect(greeting.get_by_role("button")).to_have_count(5)
-    expect(greeting.locator(".h-badge")).to_have_text(["...", "..."])
+    expect(greeting.get_by_role("button")).to_have_count(6)
+    expect(greeting.locator(".h-badge")).to_have_text(["...", "...", "..."])
     expect(page.locator("#speak-go")).to_be_visible()
     desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light"))
     expect(greeting.locator(".h-fit").first).not_to_be_empty()
@@ -186,7 +186,7 @@ def test_the_greeting_goes_with_the_first_start_by_hand(browser: Browser, opened
     desk, address = opened
     desk.settings.put({"greeted": False})
     with open_page(browser, address, locale="en-US", viewport={"width": 1280, "height": 800}) as page:
-        expect(page.locator("#h-greeting").get_by_role("button")).to_have_count(5)
+        expect(page.locator("#h-greeting").get_by_role("button")).to_have_count(6)
         go(page, "speak")
         page.fill("#speak-text textarea", "[S1] It is warm.")
         page.keyboard.press("Control+Enter")

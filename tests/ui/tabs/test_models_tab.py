@@ -158,7 +158,12 @@ def test_a_model_of_ones_own(page: TestClient, person: dict[str, Person], desk: 
 
 def test_the_greeting_comes_once(page: TestClient, person: dict[str, Person], desk: Desk) -> None:
     first = page.get("/hearth/greeting").json()
-    assert not first["greeted"] and "T4" in first["machine"] and first["models"][2]["seconds"] > 600
+    assert not first["greeted"] and "T4" in first["machine"] and first["models"][3]["seconds"] > 600
+    quick = first["models"][2]
+    assert (
+        first["offered"] == ["phonon-31m", "dia-1.6b", "sd15"] == [each["id"] for each in first["models"][2:]] and quick["download"] < 200e6
+    )
+    assert "on this machine" in quick["pace"] and "forecast" in quick["pace"] and not first["models"][3]["pace"]
     page.post("/hearth/greeting")
     assert page.get("/hearth/greeting").json()["greeted"]
     assert Settings(desk.keeper.home.settings).get("greeted") is True

@@ -30,7 +30,7 @@ function frame(element) {
   text(element.querySelector("h2"), t("greeting.title", "Welcome. This is your machine:"));
   const [now, later] = element.querySelectorAll("h3");
   text(now, t("greeting.now", "Start now"));
-  text(later, t("greeting.later", "Or download the large models"));
+  text(later, t("greeting.later", "Or download a better voice, or the large models"));
   text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models: a voice that reads any English text, and a painter of simple scenes. They run on any machine, without a download or an account."));
   const go = element.querySelector(".h-go");
   if (by["starter-voice"].here) go.append(first(t("greeting.speak", "Speak something"), "speak", "speak-text", firstSamples.script));
@@ -39,7 +39,7 @@ function frame(element) {
     const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
     text(line.querySelector("b"), each.title);
     const how = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: size(each.download), time: time(each.seconds) });
-    text(line.querySelector("p"), sentences([each.facts[0], how]));
+    text(line.querySelector("p"), sentences([each.facts[0], each.pace, how]));
     if (!each.here) line.append(makeButton(t("greeting.get", "Download {title}", { title: each.title }), async () => (await getModel(each.id)) && done(), "h-chip"));
     element.querySelector(".h-list").append(line);
   }
@@ -47,7 +47,7 @@ function frame(element) {
   element.querySelector(":scope > .h-chips button").addEventListener("click", () => (openTab(tabInView()), done()));
 }
 
-const offered = () => ["dia-1.6b", "sd15"].map((id) => view.models.find((each) => each.id === id));
+const offered = () => view.offered.map((id) => view.models.find((each) => each.id === id));
 
 function draw(element) {
   element.hidden = view.greeted;

@@ -1,0 +1,44 @@
+"""Forecast how fast a voice that was never here would speak on this computer, and find the quickest natural one: for the first download. No torch."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from app.engine.models.catalog import BY_ID
+
+FRAME_RATES: Final[Mapping[str, float]] = {"phonon-31m": 12.5, "pocket-tts": 12.5, "dia-1.6b": 44_100 / 512}
+"""Of the catalog's natural voices: steps a second of sound, each of which reads all weights."""
+OVERHEAD: Final = 2.2
+"""A step beside one product of as many weights: so is Phonon's real-time factor of docs/speed.md met on the computer it was measured on."""
+SHAPE: Final = (2048, 8192)
+"""64 MiB, more than most caches hold."""
+TRIES: Final = 5
+
+
+@functools.cache
+def measure_weights_per_s() -> float:
+    """Measure how many weights one thread of this computer multiplies in a second. Time of the processor, so that other programs count little."""
+    weights, values = np.ones(SHAPE, np.float32), np.ones(SHAPE[1], np.float32)
+    best = math.inf
+    for _ in range(TRIES):
+        began_s = time.process_time()
+        weights @ values
+        best = min(best, time.process_time() - began_s)
+    return weights.size / max(best, 1e-4)
+
+
+def forecast_realtime(id_: str, weights_per_s: float) -> float:
+    """Return how many seconds of sound a voice makes in a second."""
+    parameters = sum(part.parameters for part in BY_ID[id_].parts)
+    return weights_per_s / (OVERHEAD * parameters * FRAME_RATES[id_])
+
+
+def find_quickest(weights_per_s: float) -> tuple[str, float]:
+    """Return the natural voice that speaks fastest here, and how many times as fast as it is heard."""
+    return max(((id_, forecast_realtime(id_, weights_per_s)) for id_ in FRAME_RATES), key=lambda each: each[1])
