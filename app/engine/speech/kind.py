@@ -75,7 +75,8 @@ class SpeechKind:
         parts = self.parse(home, request).parts
         wanted = [place for place in request.choose_parts(len(parts)) if place < len(parts)]
         left = [parts[place].model or request.model for place in wanted if not spoken_parts.measure(folder, place, parts[place].text)]
-        return tuple(dict.fromkeys(left)) or (request.model,)
+        last = parts[-1].model if parts else ""
+        return tuple(dict.fromkeys(left)) or (last or request.model,)
 
     def plan_parts(self, home: Home, request: SpeechRequest) -> tuple[Part, ...]:
         limits = find_limits(home, request.model)

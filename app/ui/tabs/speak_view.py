@@ -51,7 +51,12 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
     parts = []
     for index in range(total):
         known = split[index] if index < len(split) else None
-        view: View = {"index": index, "text": known.text if known else "", "pause": known.pause_before_s if known else 0.0}
+        view: View = {
+            "index": index,
+            "text": known.text if known else "",
+            "pause": known.pause_before_s if known else 0.0,
+            "pace": known.pace if known else 1.0,
+        }
         if index in done:
             part = done[index]
             view |= {

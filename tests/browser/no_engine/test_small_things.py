@@ -86,9 +86,9 @@ def test_unknown_words_of_a_prompt_are_underlined_with_the_nearest_known(page: P
 
 def test_what_a_voice_cannot_read_is_underlined_in_the_script(page: Page) -> None:
     go(page, "speak")
-    page.fill(SCRIPT, "[S3] Hello, \u4e16\u754c! (pause long) Caf\u00e9 na\u00efve.")
+    page.fill(SCRIPT, "[whisper] Hello, \u4e16\u754c! (pause long) Caf\u00e9 na\u00efve.")
     lines, offer = underlined(page, "#speak-text"), page.locator("#speak-text .h-offer")
-    expect(lines).to_have_text(["[S3]", "\u4e16\u754c", "(pause long)"])
+    expect(lines).to_have_text(["[whisper]", "\u4e16\u754c", "(pause long)"])
     put_caret(page, SCRIPT, 2)
     expect(offer.get_by_role("button")).to_have_text(["[S1]", "[S2]", "Remove it"])
     page.keyboard.press("Escape")
@@ -109,13 +109,13 @@ def test_named_speakers_get_a_voice_each_at_a_click(page: Page) -> None:
     expect(page.locator(".h-rewritten")).to_contain_text("Lines without a name go to the one who spoke before.")
     said = "Anna: Did you sleep well?\nBen: Like a stone.\nAnna: Good."
     page.fill(SCRIPT, said)
-    problem = page.locator("#h-script .h-problems li", has_text="Anna and Ben speak here.")
+    problem = page.locator("#h-script .h-problems li", has_text="Anna, Ben speak here.")
     problem.get_by_role("button", name="Give each a voice").click()
     box = page.locator(SCRIPT)
-    expect(box).to_have_value("[S1] Did you sleep well?\n[S2] Like a stone.\n[S1] Good.")
-    expect(page.locator("#h-script .h-turns .h-badge")).to_have_text(["S1", "S2", "S1"])
+    expect(box).to_have_value("[Anna] Did you sleep well?\n[Ben] Like a stone.\n[Anna] Good.")
+    expect(page.locator("#h-script .h-turns .h-badge")).to_have_text(["Anna", "Ben", "Anna"])
     told = page.locator(".h-rewritten")
-    expect(told.locator("span")).to_have_text("Anna speaks as [S1]. Ben speaks as [S2].")
+    expect(told.locator("span")).to_have_text("Each name is a tag now. Choose the voices below.")
     assert not shut_out(page)
     told.get_by_role("button", name="Undo").click()
     expect(box).to_have_value(said)
@@ -250,9 +250,9 @@ def test_a_faulty_script_leaves_the_last_result(page: Page, opened: tuple[Desk, 
     desk.jobs.latest[OWNER.name, "speech"] = job.id
     go(page, "speak")
     expect(page.locator("#h-sound .h-player")).to_be_visible()
-    page.fill(SCRIPT, "[S3] Nobody has this voice.")
+    page.fill(SCRIPT, "[S3] (pause 1s)")
     page.click("#speak-go")
-    expect(page.locator("#speak-message .h-trouble")).to_contain_text("has 2 speakers")
+    expect(page.locator("#speak-message .h-trouble")).to_contain_text("only tags, pauses")
     page.wait_for_timeout(1500)
     expect(page.locator("#h-sound .h-player")).to_be_visible()
     expect(page.locator("#h-parts .h-trouble")).to_be_hidden()
@@ -300,7 +300,7 @@ def test_an_earlier_scripts_parts_are_opened_and_only_what_changed_is_spoken(pag
 def test_a_trouble_goes_however_the_text_changes(page: Page, way: str) -> None:
     """Gradio calls only a key that writes an input."""
     go(page, "speak")
-    page.fill(SCRIPT, "[S3] Nobody has this voice.")
+    page.fill(SCRIPT, "[S3] (pause 1s)")
     page.click("#speak-go")
     trouble = page.locator("#speak-message .h-trouble")
     expect(trouble).to_be_visible()

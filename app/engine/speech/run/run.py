@@ -63,7 +63,8 @@ class SpeechRun:
     def _events(self) -> Iterator[Event]:
         began_s = time.monotonic()
         limits, parts = self._voice.limits, self._script.parts
-        yield from (Note(problem.sentence) for problem in self._script.problems)
+        if all(self._is_own(index) or self._find_spoken(index) is None for index in range(len(parts))):  # else another model has said it
+            yield from (Note(problem.sentence) for problem in self._script.problems)
         yield from map(Note, _describe_ignored(self._request, limits))
         clip = yield from self._encode_clip()
         self._job.mkdir(parents=True, exist_ok=True)

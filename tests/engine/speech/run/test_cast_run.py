@@ -12,17 +12,23 @@ import pytest
 from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Finished, Loading, PartDone, Step, Stopped
+from app.engine.jobs.events import Event, Finished, Loading, Note, PartDone, Step, Stopped
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.kinds import admit
 from app.engine.models.on_disk import find_limits
 from app.engine.session.session import Session
+from app.engine.speech.dia.voice import Dia
+from app.engine.speech.family import PartTask
+from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
-from tests.support import cached_pockets, open_session
+from app.engine.speech.text.turns import Turn
+from tests.support import cached_pockets, open_session, speech_fixtures
+from tests.support.speech_fixtures import find_result, run, write_clip
 
 session, phonon, pocket = open_session.session, cached_pockets.phonon, cached_pockets.pocket
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 SCENE = "[Anna] Good evening. [Ben] Hello. [Carl] Who is there? [Dora] Nobody. [Eva] Come in. [Anna] Thank you."
 
 
@@ -68,6 +74,7 @@ def test_two_models_take_turns_and_make_one_result(session: Session, phonon: Pat
     assert end.seconds > sum(len(each) for each in read_parts(tmp_path / "job")) / 24_000 * 0.5
     steps = [each for each in events if isinstance(each, Step)]
     assert all(each.done <= each.total for each in steps)
+    assert sum("loaded once" in str(each.sentence) for each in events if isinstance(each, Note)) == 1
 
 
 def test_a_scene_of_two_models_resumes_with_the_one_that_is_missing(session: Session, phonon: Path, pocket: str, tmp_path: Path) -> None:
@@ -143,3 +150,29 @@ def test_a_kept_voice_of_a_ready_one_is_known_in_a_cast(session: Session, tmp_pa
     first, second = (each.prompt for each in voices.list_ready_voices()[:2])
     events = speak(session, tmp_path / "job", "[Anna] Hello. [Ben] Hello.", "starter-voice", Actor("Anna", second), Actor("Ben", first))
     assert isinstance(events[-1], Finished) and not np.array_equal(*read_parts(tmp_path / "job"))
+
+
+LINE = "This line is long enough to be a part by itself, I should think, or nearly so, if not quite."
+
+
+def test_dia_hears_both_recordings_of_a_part_and_never_a_third(
+    speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a part goes on from has its own speakers alone, counted from 1, the recordings of both where both have one."""
+    seen: list[tuple[list[Turn], list[Turn], int]] = []
+    begin = Dia.begin
+
+    def watch(self: Dia, task: PartTask, *more: Any) -> Any:
+        context = task.context
+        seen.append(([*task.part.turns], [*(context.turns if context else ())], len(context.codes) if context else 0))
+        return begin(self, task, *more)
+
+    monkeypatch.setattr(Dia, "begin", watch)
+    clips = [Actor(name, VoicePrompt(write_clip(tmp_path / f"{name}.wav", 2), f"I am {name}.")) for name in ("Anna", "Ben")]
+    text = f"[Anna] {LINE} [Ben] {LINE} [Carl] {LINE} (pause 1s) [Dora] {LINE}"
+    find_result(run(speakers["dia"], tmp_path / "job", text=text, cast=tuple(clips), max_frames=20))
+    assert all(max(turn.speaker for turn in (*part, *before)) <= 2 for part, before, _ in seen)
+    both = next(each for each in seen if [turn.name for turn in each[0]] == ["Anna", "Ben"])
+    assert [(turn.speaker, turn.text) for turn in both[1]] == [(1, "I am Anna."), (2, "I am Ben.")] and both[2] > 2 * 60
+    alone = next(each for each in seen if [turn.name for turn in each[0]] == ["Dora"])
+    assert "I am Anna." not in [turn.text for turn in alone[1]], "whoever has no recording goes on from nobody's of others"

@@ -48,8 +48,9 @@ export function drawCast(view, again) {
   document.querySelector("#speak-voice")?.closest(".row, .h-inline")?.classList.toggle("h-hidden-by-cast", rows.length > 0);
   if (!rows.length) return;
   load(view.model);
-  if (!place.firstElementChild) place.innerHTML = `<h3></h3><ul class="h-cast"></ul>`;
-  text(place.querySelector("h3"), t("cast.title", "Voices"));
+  if (!place.firstElementChild) place.innerHTML = `<p class="h-cast-title" aria-hidden="true"></p><ul class="h-cast"></ul>`;
+  text(place.firstElementChild, t("cast.title", "Voices"));
+  place.lastElementChild.setAttribute("aria-label", t("cast.title", "Voices"));
   const table = read(), own = (row) => table[find(table, row.name)] ?? {};
   const first = rows.find((row) => !own(row).voice && !own(row).model); // whose voice is the one that is chosen for a script of one
   list(place.querySelector(".h-cast"), rows, (row) => `${row.speaker} ${row.name}`, makeRow, (line, row) => drawRow(line, row, own(row), row === first));

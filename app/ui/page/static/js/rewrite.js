@@ -3,7 +3,7 @@ import { earlier, keepEarlier, restoreDraft, waitingDraft } from "./drafts.js";
 import { el, makeButton, onPage, text } from "./elements.js";
 import { area, call, fill, press, redraw } from "./hearth.js";
 import { told } from "./told.js";
-import { t } from "./words.js";
+import { sentences, t } from "./words.js";
 
 const LONG = 20_000; // characters; as if typed, more take the browser seconds
 const TABS = { speak: ["speak-text"], paint: ["paint-prompt", "paint-negative"] };
@@ -138,5 +138,7 @@ export const giveVoices = (tags) => {
   let words = document.querySelector("#speak-text textarea").value;
   if (words.length !== tags[0].length) return; // it was typed on; the next answer knows
   for (const { begin, end, name } of [...tags].reverse()) words = `${words.slice(0, begin)}[${name}] ${words.slice(end)}`;
-  rewrite("speak-text", words, t("rewritten.tags", "Each name is a tag now. Choose the voices under Voice."));
+  const narrated = words.slice(words.indexOf("[")).split("\n").some((each) => each.trim() && !/^\s*\[/.test(each));
+  const said = t("rewritten.tags", "Each name is a tag now. Choose the voices below.");
+  rewrite("speak-text", words, sentences([said, narrated && t("rewritten.narrated", "Lines without a name go to the one who spoke before.")]));
 };

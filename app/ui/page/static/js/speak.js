@@ -233,7 +233,7 @@ function drawPart(row, part, end, pace) {
   if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
   if (done && !row.querySelector(".h-player")) {
     const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
-    row.querySelector(".h-sounding").prepend(makePlayer({ ...part, label, pace }));
+    row.querySelector(".h-sounding").prepend(makePlayer({ ...part, label, pace: pace * part.pace }));
   }
   const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
   const words = row.querySelector("p");
