@@ -110,4 +110,5 @@ def test_who_has_no_voice_chosen_gets_one_that_nobody_has() -> None:
     assert name_actors([None, None], POCKET)[0] == name_actors([None, ("c",)], POCKET)[0], (
         "it hangs on no other's choice while there are enough"
     )
+    assert name_actors([None, ("a",)], POCKET) == ("Bob", "Ann"), "but a chosen voice is taken"
     assert name_actors([None, ("a",)], DIA) == ("", "")
