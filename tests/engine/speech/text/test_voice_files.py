@@ -125,7 +125,8 @@ def test_a_foreign_voice_claims_nothing_that_is_not_here(place: Home, tmp_path: 
 
 def tone(pitch: float, seconds: float = 2.0) -> sound.Samples:
     time_s = np.arange(int(seconds * RATE)) / RATE
-    return (0.2 * sum(np.sin(2 * np.pi * pitch * each * time_s) / each for each in range(1, 6))).astype(np.float32)
+    partials = [np.sin(2 * np.pi * pitch * each * time_s) / each for each in range(1, 6)]
+    return (0.2 * np.sum(partials, axis=0)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
