@@ -70,9 +70,9 @@ def save_pdf(path: Path, pages: Sequence[Sequence[PrintedAt]], contents: Sequenc
     if contents:
         root, first = len(objects) + 1, len(objects) + 2
         add(b"<< /Type /Outlines /First %d 0 R /Last %d 0 R /Count %d >>" % (first, first + len(contents) - 1, len(contents)))
-        for place, (name, opens) in enumerate(contents):
+        for place, (name, leads) in enumerate(contents):
             after = b"/Next %d 0 R" % (first + place + 1) if place + 1 < len(contents) else b""
-            add(b"<< /Title (%s) /Parent %d 0 R /Dest [%d 0 R /XYZ 0 740 0] %s >>" % (name.encode(), root, kids[opens], after))
+            add(b"<< /Title (%s) /Parent %d 0 R /Dest [%d 0 R /XYZ 0 740 0] %s >>" % (name.encode(), root, kids[leads], after))
         outline = b" /Outlines %d 0 R" % root
     objects[0] = b"<< /Type /Catalog /Pages 2 0 R%s >>" % outline
     info = add(b"<< /Title (%s) /Author (A. Writer) >>" % title.encode())

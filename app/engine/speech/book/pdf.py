@@ -51,7 +51,7 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
         raise Locked(name)
     if "fault" in found:
         raise OSError(found["fault"])
-    pages = [[PrintedLine(words, size, left, low, page) for words, size, left, low in lines] for page, lines in enumerate(found["pages"])]
+    pages = [[PrintedLine(text, size, left, low, page) for text, size, left, low in lines] for page, lines in enumerate(found["pages"])]
     lost = found["lost"]
     note = (
         say_to_all("book.pages-lost", "{count} {count:page|pages} of it cannot be read and {count:is|are} left out: {pages}.",

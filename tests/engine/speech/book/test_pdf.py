@@ -42,7 +42,7 @@ def library() -> None:
 
 
 def lay(pages: list[list[PrintedAt]]) -> list[list[PrintedLine]]:
-    return [[PrintedLine(words, size, left, low, page) for words, size, left, low in lines] for page, lines in enumerate(pages)]
+    return [[PrintedLine(*line, page) for line in lines] for page, lines in enumerate(pages)]
 
 
 def gather(lines: list[Line]) -> list[str]:
@@ -179,7 +179,7 @@ def test_damage_anywhere_is_a_book_or_a_sentence(seed: int, tmp_path: Path) -> N
             found = pdf_process.read(file)
         if "pages" in found:
             lines = [
-                [PrintedLine(words, size, left, low, page) for words, size, left, low in lines] for page, lines in enumerate(found["pages"])
+                [PrintedLine(text, size, left, low, page) for text, size, left, low in lines] for page, lines in enumerate(found["pages"])
             ]
             assert all(line.text.strip() for line in flow(lines, [Entry(*each) for each in found["contents"]]))
         else:
