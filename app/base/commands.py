@@ -24,7 +24,7 @@ COMMANDS: Final = {
 WORDS: Final = {
     "open": "--browser --certificate --home --key --lang --listen --mcp --no-browser --port --pretend --share",
     "speak": "--anew --cast --chunk --dtype --file --format --gqa --guidance --home --json --kernels --model --offload --output --pretend --quantised "
-    "--seed --speed --subtitles --temperature --top-p --title --transcript --voice -f -o",
+    "--seed --speed --subtitles --temperature --top-p --title --transcript --voice --words -f -o",
     "paint": "--anew --batch --chunk --dtype --file --gqa --guidance --home --image --json --kernels --lora --mask --model --negative --offload "
     "--output --pretend --quantised --quicker --scheduler --seed --size --steps --strength --upscale -f -o",
     "voices": "list export import rename describe remove --home --json --model",

@@ -99,18 +99,18 @@ def read_text(given: str | None, file: Path | None) -> str:
         ) from fault
 
 
-def run_job(request: Request, args: argparse.Namespace, use: Callable[[Path], None] | None = None) -> int:
-    """Run a request through the keeper, as the window does, and return the exit code. `use` gets each result's file."""
+def run_job(request: Request, args: argparse.Namespace, use: Callable[[Keeper, Path], None] | None = None) -> int:
+    """Run a request through the keeper, as the window does, and return the exit code. `use` gets each result's file once it is written."""
     keeper, choice = prepare(request, args)
     try:
         end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), choose_show(args))
+        outputs = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
+        written = [write_result(Path(file), path) for file, path in zip(end.files, outputs, strict=True)]
+        if use is not None:
+            for file in end.files:
+                use(keeper, Path(file))
     finally:
         keeper.close()
-    if use is not None:
-        for file in end.files:
-            use(Path(file))
-    outputs = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
-    written = [write_result(Path(file), path) for file, path in zip(end.files, outputs, strict=True)]
     for path in written:
         if path is not None and not args.json:
             print(path)

@@ -30,6 +30,7 @@ from app.cli.job import (
 )
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
+from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
@@ -39,6 +40,7 @@ from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
 from app.engine.speech.text import cast_table, subtitles
 from app.engine.speech.text.voices import list_offered_voices
+from app.ui.state.hearing_desk import HearingDesk, name_store, require_recogniser
 
 BOOKS: Final = (".epub", ".docx", ".pdf", ".md", ".markdown", ".txt", ".srt", ".vtt")
 
@@ -53,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cast", type=Path, metavar="FILE", help="a TOML file with the voice of each name in the script (docs/cast.md)")
     parser.add_argument("--subtitles", type=Path, metavar="FILE", help="write when each sentence is said to this .srt or .vtt")
     parser.add_argument("--title", help="the title of an audiobook, -o NAME.m4b; without it, the book's own")
+    parser.add_argument("--words", action="store_true", help="with --subtitles: say when each word is said, too; needs a recogniser")
     add_job_options(parser, SPEECH)
 
 
@@ -71,7 +74,9 @@ def main(args: argparse.Namespace) -> int:
     if wanted is None:
         raise Trouble(say("speak.subtitles", "{path} is no name of subtitles. End it with .srt or .vtt.", path=str(args.subtitles)))
     output_file.check_writable(args.subtitles, request)
-    return run_job(request, args, lambda file: write_subtitles(file, args.subtitles, wanted))
+    if args.words:
+        require_recogniser(home)  # before an hour of speech, not after it
+    return run_job(request, args, lambda keeper, file: write_subtitles(keeper, file, args.subtitles, wanted, args.words))
 
 
 def read_cast(file: Path | None, model: str, home: Home) -> tuple[Actor, ...]:
@@ -83,11 +88,12 @@ def read_cast(file: Path | None, model: str, home: Home) -> tuple[Actor, ...]:
     )
 
 
-def write_subtitles(file: Path, path: Path, wanted: subtitles.Format) -> None:
-    """Write when each sentence of a result is said."""
+def write_subtitles(keeper: Keeper, file: Path, path: Path, wanted: subtitles.Format, words: bool) -> None:
+    """Write when each sentence of a result is said, or each word."""
     with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
         made = Path(folder, path.name)
-        made.write_text(subtitles.write(subtitles.read_cues(file), wanted), "utf-8")
+        cues = HearingDesk(keeper).place_words(file, name_store(made)) if words else subtitles.read_cues(file)
+        made.write_text(subtitles.write(cues, wanted), "utf-8")
         write_result(made, path)
 
 

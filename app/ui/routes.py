@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import quote
@@ -39,6 +40,7 @@ from app.ui.page.translate import join, language, translate
 from app.ui.state import listening
 from app.ui.state.asked import TEXT_MOST, Asked, Id, Name, Word
 from app.ui.state.desk import Desk
+from app.ui.state.hearing_desk import find_cues
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
 from app.ui.tabs import book, hear_script, machine_view, paint_view, speak_view, voice_shelf
@@ -84,6 +86,10 @@ class CreationAsked(Asked):
     id: Id
     format: Word = ""
     download: str | None = None
+
+
+class ResultAsked(Asked):
+    id: Id
 
 
 class KindAsked(Asked):
@@ -136,7 +142,8 @@ def routes(desk: Desk) -> list[Route]:
         route(desk, "/hearth/live", send_live, schema=LiveAsked), route(desk, "/hearth/check", check_text, ["POST"], CheckAsked),
         route(desk, "/hearth/made/{job}/{name}", send_job_file, schema=JobFileAsked),
         route(desk, "/hearth/heard/{job}/{part}", hear_script.send_heard, schema=hear_script.HeardAsked),
-        route(desk, "/hearth/creation/{id}", send_creation, schema=CreationAsked), route(desk, "/hearth/sheet", send_contact_sheet),
+        route(desk, "/hearth/creation/{id}", send_creation, schema=CreationAsked),
+        route(desk, "/hearth/along/{id}", send_along, schema=ResultAsked), route(desk, "/hearth/sheet", send_contact_sheet),
         route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"], KindAsked),
         route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"], JobActAsked),
         owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"], NoticeAsked),
@@ -200,8 +207,9 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
         found = desk.jobs.find_creation(asked.id, who(request))
     except Trouble:
         return Response(status_code=404)
-    if (wanted := next((each for each in subtitles.FORMATS if each == asked.format), None)) is not None:
-        return send_subtitles(found, wanted)
+    kind, _, words = (asked.format or "").partition("-")
+    if (wanted := next((each for each in subtitles.FORMATS if each == kind), None)) is not None:
+        return send_subtitles(desk, found, wanted, words == "words")
     if not (asked.format and is_heard(found.kind)):
         return send_file(found.path, download=asked.download is not None)
     folder = desk.make_upload_folder()
@@ -214,13 +222,34 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
     return answer
 
 
-def send_subtitles(found: Creation, wanted: subtitles.Format) -> Response:
-    """Send when each sentence of a creation is said."""
-    cues = subtitles.read_cues(found.path) if is_heard(found.kind) else []
-    if not cues:
+def send_subtitles(desk: Desk, found: Creation, wanted: subtitles.Format, words: bool) -> Response:
+    """Send when each sentence of a creation is said, or each word."""
+    cues = find_cues(found.path, desk.hearing.name_words(found)) if is_heard(found.kind) else []
+    if not cues or (words and not cues[0].words):
         return Response(status_code=404)
+    if not words:
+        cues = [replace(each, words=()) for each in cues]
     named = f"attachment; filename*=UTF-8''{quote(found.path.with_suffix(f'.{wanted}').name)}"
     return Response(subtitles.write(cues, wanted), media_type=subtitles.MEDIA[wanted], headers={"Content-Disposition": named})
+
+
+def send_along(desk: Desk, request: Request, asked: ResultAsked) -> Response:
+    """Send when each sentence of a creation is said, and each word where that is known."""
+    try:
+        found = desk.jobs.find_creation(asked.id, who(request))
+    except Trouble:
+        return Response(status_code=404)
+    cues = find_cues(found.path, desk.hearing.name_words(found)) if is_heard(found.kind) else []
+    sentences = [
+        {
+            "begin": each.begin_s,
+            "end": each.end_s,
+            "text": subtitles.strip_tags(each.text),
+            "words": [[word.text, word.begin_s, word.end_s] for word in each.words],
+        }
+        for each in cues
+    ]
+    return JSONResponse({"sentences": sentences})
 
 
 def send_contact_sheet(desk: Desk, request: Request) -> Response:

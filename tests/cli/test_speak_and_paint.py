@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -35,6 +36,7 @@ from app.engine.speech.text import voices
 from tests.support import light_engine
 from tests.support.books import save_epub
 from tests.support.places import TOP
+from tests.support.tiny_ears import complete, place_for, save_whisper
 
 pytestmark = pytest.mark.long
 
@@ -310,6 +312,26 @@ def test_subtitles_are_written_beside_a_result(tmp_path: Path, capsys: pytest.Ca
         and first.endswith("\nGood morning.")
         and second.endswith("\nGood night.")
     )
+
+
+def test_subtitles_have_words_where_a_recogniser_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a real engine with the starter voice, and a recogniser of random weights."""
+    asked = [
+        "speak",
+        "[S1] Good night.",
+        "--seed",
+        "1",
+        "--home",
+        str(tmp_path / "home"),
+        "--subtitles",
+        str(tmp_path / "b.vtt"),
+        "--words",
+    ]
+    assert main(asked) == job.TROUBLE
+    assert "needs a recogniser" in capsys.readouterr().err and not (tmp_path / "b.vtt").exists()
+    complete(save_whisper(place_for(paths.home(tmp_path / "home"), "whisper-tiny-en")))
+    assert main(asked) == job.FINISHED
+    assert re.search(r"\n<00:00:00\.\d{3}>Good <00:00:0\d\.\d{3}>night\.\n", (tmp_path / "b.vtt").read_text())
 
 
 @pytest.mark.skipif(find_spec("av") is None, reason="an extra")

@@ -123,12 +123,32 @@ def read_ctranslate2(path: Path) -> dict[str, NDArray[Any]]:
     return found
 
 
+def find_begins(text: str, voice: str = "slt") -> list[float]:
+    """Return when flite begins each word of a text, by its own account; it says as many sounds of a word in a sentence as alone."""
+
+    def list_sounds(words: str) -> list[tuple[str, float]]:
+        told = subprocess.run(["flite", "-voice", voice, "-psdur", "-t", words, "-o", "none"], check=True, capture_output=True, text=True)
+        return [(sound, float(end_s)) for sound, _, end_s in (each.partition(":") for each in told.stdout.split())]
+
+    whole = list_sounds(text)
+    spoken = [place for place, (sound, _) in enumerate(whole) if sound != "pau"]
+    counts = [sum(sound != "pau" for sound, _ in list_sounds(word)) for word in text.split()]
+    assert sum(counts) == len(spoken), "flite says this otherwise word by word"
+    return [whole[spoken[at] - 1][1] for at in np.cumsum([0, *counts[:-1]]).tolist()]
+
+
 def say(text: str, folder: Path, voice: str = "slt") -> sound.Samples:
+    """Have flite say a text; return its sound at 16 kHz, without silence around it."""
+    samples = say_whole(text, folder, voice)
+    first, last = sound.find_spoken_span(samples, 16_000, 0.02, 0.05)
+    return samples[first:last]
+
+
+def say_whole(text: str, folder: Path, voice: str = "slt") -> sound.Samples:
     """Have flite say a text; return its sound at 16 kHz. The test is skipped where flite is not."""
     if shutil.which("flite") is None:
         pytest.skip("needs flite (apt-get install flite)")
     path = folder / "said.wav"
     subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(path)], check=True, capture_output=True)
     samples, rate = sound.read(path)
-    first, last = sound.find_spoken_span(samples, rate, 0.02, 0.05)
-    return sound.resample(samples[first:last], rate, 16_000)
+    return sound.resample(samples, rate, 16_000)

@@ -21,6 +21,15 @@ class Tune:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedSentence:
+    """One whose time in a sound is known."""
+
+    begin_s: float
+    end_s: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hear:
     """Hear what is said in sounds; store it in a file for each."""
 
@@ -29,6 +38,8 @@ class Hear:
     stores: tuple[str, ...]
     texts: tuple[str, ...] = ()
     """What is meant to be said in each, where that is known."""
+    sentences: tuple[tuple[TimedSentence, ...], ...] = ()
+    """Those of each, where their times are known: then only the time of each word is looked for."""
 
 
 MaintenanceTask = SelfTest | Tune | Hear

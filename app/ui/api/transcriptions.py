@@ -22,7 +22,7 @@ from app.ui.api.following import work
 from app.ui.api.shared import wait_while_heard
 from app.ui.state.asked import Asked, Word, fit
 from app.ui.state.desk import Desk
-from app.ui.state.hearing_desk import require_heard
+from app.ui.state.hearing_desk import name_store, require_heard
 from app.ui.state.person import Person
 
 FORMATS: Final = ("json", "text", "srt", "verbose_json", "vtt")
@@ -64,7 +64,7 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
                 say("api.sound", "The file is not a sound that Hearth can read. Send WAV, FLAC, MP3, OGG or Opus."), field="file"
             )
         task = await work(desk.hearing.begin, [path])
-        heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, path)
+        heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, name_store(path))
     finally:
         shutil.rmtree(path.parent, ignore_errors=True)
     return write(heard, wanted, given.granularities)

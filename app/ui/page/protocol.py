@@ -78,6 +78,7 @@ ROUTES: Final = (
     Address("hearth/made/{job}/{name}"),
     Address("hearth/heard/{job}/{part}", fields=("after", "gain")),
     Address("hearth/creation/{id}", fields=("format", "download")),
+    Address("hearth/along/{id}"),
     Address("hearth/sheet"),
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
@@ -120,7 +121,7 @@ ROUTES: Final = (
 
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
-    "hearth/listen/{act}": ("listen", "mend", "stop"),
+    "hearth/listen/{act}": ("listen", "mend", "words", "stop"),
     "hearth/engine/{act}": ("again", "repair"),
     "hearth/book/{act}": ("tick", "script", "close"),
     "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from app.base.paths import Home
 from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.hearing import heard
 from app.engine.hearing.clip_choice import Clip, choose_clip
-from app.engine.hearing.heard import Heard
+from app.engine.hearing.heard import Heard, Word
+from app.engine.hearing.word_places import split_words
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import END, Failed, Finished, Stopped
 from app.engine.jobs.parts import HEARD
-from app.engine.jobs.tasks import Hear
+from app.engine.jobs.tasks import Hear, TimedSentence
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.recognisers import BEST, OFFERED
 from app.engine.speech.sound.sound import read, write
+from app.engine.speech.text import subtitles
+from app.engine.speech.text.subtitles import Cue
 
 
 @dataclass(slots=True)
@@ -28,29 +33,32 @@ class HearingDesk:
     parts_task: str = ""
     """The latest that hears the parts of a script."""
 
-    def find_recogniser(self) -> Model | None:
-        """Return the best installed one."""
-        return next((BY_ID[each] for each in BEST if locate(self.keeper.home, BY_ID[each]) is not None), None)
-
     def begin(self, sounds: Sequence[Path], texts: Sequence[str] = ()) -> str:
         """Queue a task that hears these sounds, ahead of the jobs that wait; raise a Trouble that offers a recogniser where there is none."""
-        model = self.find_recogniser()
-        if model is None:
-            advice = say("owner.recogniser", "Download one in Models: {model} is enough.", model=BY_ID[OFFERED].words)
-            raise Trouble(
-                say_to_all(
-                    "hearing.none", "To hear what is said, Hearth needs a recogniser, and there is none yet. {advice}", advice=advice
-                ),
-                cure=f"get:{OFFERED}",
-            )
         stores = tuple(str(name_store(each)) for each in sounds)
-        return self.keeper.start_task(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts)))
+        return self.keeper.start_task(Hear(require_recogniser(self.keeper.home).id, tuple(map(str, sounds)), stores, tuple(texts)))
+
+    def begin_words(self, sound: Path, sentences: Sequence[Cue], store: Path) -> str:
+        """Queue a task that finds when each word of a result is said."""
+        timed = tuple(TimedSentence(each.begin_s, each.end_s, each.text) for each in sentences)
+        return self.keeper.start_task(Hear(require_recogniser(self.keeper.home).id, (str(sound),), (str(store),), sentences=(timed,)))
+
+    def place_words(self, sound: Path, store: Path) -> list[Cue]:
+        """Find when each word of a result is said, and wait for it."""
+        task = self.begin_words(sound, subtitles.read_cues(sound), store)
+        require_heard(self._wait(task), store)
+        return find_cues(sound, store)
+
+    def name_words(self, creation: Creation) -> Path:
+        """Return where the times of a result's words are stored, in its job's folder."""
+        return self.keeper.folder(creation.job) / f"words-{creation.id}{HEARD}"
 
     def hear(self, sound: Path) -> Heard:
         """Hear one sound and wait for it."""
-        task = self.begin([sound])
-        end = next((event for event in self.keeper.follow(task) if isinstance(event, END)), None)
-        return require_heard(end, sound)
+        return require_heard(self._wait(self.begin([sound])), name_store(sound))
+
+    def _wait(self, task: str) -> Finished | Stopped | Failed | None:
+        return next((event for event in self.keeper.follow(task) if isinstance(event, END)), None)
 
     def choose_clip(self, sound: Path, folder: Path) -> Clip:
         """Hear a recording; choose what becomes a voice, and write that into a folder as clip.wav."""
@@ -68,14 +76,39 @@ class HearingDesk:
             self.keeper.stop(self.parts_task)
 
 
+def require_recogniser(home: Home) -> Model:
+    """Return the best installed one; raise a Trouble that offers one where there is none."""
+    model = next((BY_ID[each] for each in BEST if locate(home, BY_ID[each]) is not None), None)
+    if model is None:
+        advice = say("owner.recogniser", "Download one in Models: {model} is enough.", model=BY_ID[OFFERED].words)
+        raise Trouble(
+            say_to_all("hearing.none", "To hear what is said, Hearth needs a recogniser, and there is none yet. {advice}", advice=advice),
+            cure=f"get:{OFFERED}",
+        )
+    return model
+
+
+def find_cues(result: Path, store: Path) -> list[Cue]:
+    """Return when each sentence of a result is said, and each of its words where that is known."""
+    cues = subtitles.read_cues(result)
+    words = split_words([TimedSentence(each.begin_s, each.end_s, each.text) for each in cues], _read_words(store))
+    known = [tuple(Cue(word.begin_s, word.end_s, word.text) for word in each) for each in words] or [()] * len(cues)
+    return [replace(cue, words=each) for cue, each in zip(cues, known, strict=True)]
+
+
+def _read_words(store: Path) -> tuple[Word, ...]:
+    found = heard.find(store)
+    return found.words if found is not None else ()
+
+
 def name_store(sound: Path) -> Path:
     return sound.with_suffix(HEARD)
 
 
-def require_heard(end: Finished | Stopped | Failed | None, sound: Path) -> Heard:
+def require_heard(end: Finished | Stopped | Failed | None, store: Path) -> Heard:
     if isinstance(end, Failed):
         raise end.trouble
-    found = heard.find(name_store(sound))
+    found = heard.find(store)
     if found is None:
         raise Trouble(say_to_all("hearing.stopped", "Hearing was stopped before its end. Try again."))
     return found

@@ -17,7 +17,7 @@ from app.engine.hearing import heard
 from app.engine.hearing.compare import Mark, mark
 from app.engine.hearing.spelling import spell
 from app.engine.jobs.events import END, Failed, Finished, PartDone
-from app.engine.speech.text.subtitles import strip_tags
+from app.engine.speech.text.subtitles import read_cues, strip_tags
 from app.ui.state.hearing_desk import HearingDesk, name_store
 from app.ui.state.jobs_desk import EndedScript, JobsDesk
 from app.ui.state.person import Person
@@ -49,6 +49,20 @@ class Listening:
         task = self.hearing.begin([Path(part.path) for part in fresh], [strip_tags(part.text) for part in fresh])
         self.hearing.parts_task = self.tasks[spoken.job] = task
         return task
+
+    def place_words(self, person: Person) -> None:
+        """Find when each word of the last script's result is said."""
+        spoken = self._require_ended(person)
+        results = self.hearing.keeper.shelf.list_of_job(spoken.job)
+        cues = read_cues(results[-1].path) if results else []
+        if not cues:
+            raise Trouble(
+                say_to_all("listening.no-sentences", "This result does not say when its sentences are said. Speak the script again.")
+            )
+        self.failed.pop(spoken.job, None)
+        self.hearing.give_way()
+        task = self.hearing.begin_words(results[-1].path, cues, self.hearing.name_words(results[-1]))
+        self.hearing.parts_task = self.tasks[spoken.job] = task
 
     def stop(self, person: Person) -> None:
         if person.name in self.mending:
@@ -118,7 +132,7 @@ class Listening:
 
 
 ACTIONS: Final[dict[str, Callable[[Listening, Person], object]]] = {
-    "listen": Listening.listen, "mend": Listening.mend, "stop": Listening.stop,
+    "listen": Listening.listen, "mend": Listening.mend, "words": Listening.place_words, "stop": Listening.stop,
 }  # fmt: skip
 
 

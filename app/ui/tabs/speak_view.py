@@ -157,7 +157,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     script_asked = as_script(request)
     results = [
         {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds,
-         "subtitles": has_cues(str(each.path))}
+         "subtitles": has_cues(str(each.path)), "words": desk.hearing.name_words(each).is_file()}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
     return {

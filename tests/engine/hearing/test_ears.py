@@ -16,7 +16,7 @@ from app.engine.hearing.heard import Heard, Meant, Word
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Step, Stopped, Unloaded
 from app.engine.jobs.request import SpeechRequest
-from app.engine.jobs.tasks import Hear
+from app.engine.jobs.tasks import Hear, TimedSentence
 from app.engine.session.session import Session
 from app.engine.speech.sound import sound
 from tests.support import open_session
@@ -63,6 +63,23 @@ def test_words_have_times_in_order_and_those_meant_too(model: str, session: Sess
         assert all(0 <= word.begin_s <= word.end_s <= SECONDS for word in words)
         begins = [word.begin_s for word in words]
         assert begins == sorted(begins) and begins
+
+
+@pytest.mark.parametrize("model", MAKERS)
+def test_words_of_known_sentences_are_in_them(model: str, session: Session, noise: Path) -> None:
+    complete(MAKERS[model](place_for(session.home, model)))
+    sentences = (
+        TimedSentence(0.0, 1.0, "What was"),
+        TimedSentence(1.2, 3.0, "[S1] (laughs) meant"),
+        TimedSentence(3.0, 40.0, "far too long"),
+    )
+    task = Hear(model, (str(noise),), (str(noise.with_suffix(".heard")),), sentences=(sentences,))
+    assert isinstance(run(session, task, noise.parent / "job")[-1], Finished)
+    made = heard.find(noise.with_suffix(".heard"))
+    assert made is not None and [word.text for word in made.words] == ["What", "was", "(laughs)", "meant", "far", "too", "long"]
+    for word, sentence in zip(made.words, [sentences[0]] * 2 + [sentences[1]] * 2 + [sentences[2]] * 3, strict=True):
+        assert sentence.begin_s <= word.begin_s <= word.end_s <= sentence.end_s
+    assert made.words[-1].end_s == 40.0 and made.words[3].begin_s < made.words[3].end_s
 
 
 def test_a_job_has_the_memory_of_the_recogniser(session: Session, noise: Path) -> None:

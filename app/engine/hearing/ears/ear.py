@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from tokenizers import Tokenizer
 
 from app.base.bounded_json import read_json
+from app.base.foreign_formats import open_sound
 from app.base.paths import Home
 from app.base.sentence import Sentence
 from app.compat.machine import meter
@@ -19,10 +20,11 @@ from app.compat.planning.types import Plan
 from app.engine.hearing.alignment import Said, tighten
 from app.engine.hearing.ears import encoder_decoder
 from app.engine.hearing.heard import Heard, Meant, Word, store
-from app.engine.hearing.pieces import cut_pieces
+from app.engine.hearing.pieces import MOST_S, cut_pieces
+from app.engine.hearing.word_places import fit, gather, is_said, list_shown
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Step, Stopped
-from app.engine.jobs.tasks import Hear
+from app.engine.jobs.tasks import Hear, TimedSentence
 from app.engine.models import model_folder
 from app.engine.models.loading.loaded import same_placement
 from app.engine.models.loading.voice_parts import device_for, explaining, load_part, split_plan
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 RATE: Final = 16_000
 """Of the sound that all of them hear."""
+AROUND_S: Final = 0.2
+"""Of the sound before and after sentences, which begin and end a little apart from where they were said to."""
 
 
 class Listener(Protocol):
@@ -44,6 +48,9 @@ class Listener(Protocol):
     def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Meant]]:
         """Return the words in a stretch of sound of less than half a minute, and those of a text that is meant to be said in it, each with how
         likely it is there; none of these where there is no text, nobody speaks, or it is too long."""
+
+    def place(self, samples: Samples, words: list[str]) -> list[Word]:
+        """Return when each of these words is said in such a stretch; none where nobody speaks, or it is too long."""
 
 
 class Ear:
@@ -55,12 +62,13 @@ class Ear:
     def run(self, task: Hear, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
         """Hear each sound, and store what is heard as soon as it is; the last event is Finished or Stopped."""
         began_s, done_s = time.monotonic(), 0.0
-        total_s = sum(measure_seconds(Path(path)) for path in task.sounds)
-        for path, text, target in zip(task.sounds, task.texts or [""] * len(task.sounds), task.stores, strict=True):
-            samples, rate = read(Path(path))
+        lasts_s = [measure_seconds(Path(path)) for path in task.sounds]
+        total_s, nothing = sum(lasts_s), [""] * len(lasts_s)
+        known = task.sentences or ((),) * len(lasts_s)
+        for path, text, sentences, target, seconds in zip(task.sounds, task.texts or nothing, known, task.stores, lasts_s, strict=True):
             words, meant = list[Word](), list[Meant]()
-            for reached_s, more, known in self.hear(samples, rate, text):
-                words, meant = words + more, meant + known
+            for reached_s, more, told in self.place(Path(path), sentences) if sentences else self.hear(*read(Path(path)), text):
+                words, meant = words + more, meant + told
                 elapsed_s = time.monotonic() - began_s
                 speed = (done_s + reached_s) / elapsed_s
                 left_s = max(0.0, total_s - done_s - reached_s)
@@ -68,8 +76,8 @@ class Ear:
                 if control.stopped:
                     yield Stopped((), elapsed_s)
                     return
-            done_s += len(samples) / rate
-            store(Heard(tuple(words), tuple(meant), len(samples) / rate, self._name), Path(target))
+            done_s += seconds
+            store(Heard(tuple(words), tuple(meant), seconds, self._name), Path(target))
         elapsed_s = time.monotonic() - began_s
         yield Finished(task.stores, elapsed_s, done_s / max(elapsed_s, 1e-6), "seconds", meter.read().highest_bytes, done_s)
 
@@ -81,6 +89,21 @@ class Ear:
             piece, after_s = heard[begin:end], begin / RATE
             words, meant = self._listener.hear(piece, text if len(pieces) == 1 else "")
             yield end / RATE, _move(tighten(words, piece, RATE), after_s), _move(tighten(meant, piece, RATE), after_s)
+
+    def place(self, path: Path, sentences: Sequence[TimedSentence]) -> Iterator[tuple[float, list[Word], list[Meant]]]:
+        """Yield how many seconds are looked at, and the words of the sentences in them. As much of the sound is in memory as is looked at."""
+        with open_sound(path) as sound:
+            for some in gather(sentences):
+                begin = min(sound.frames, round(max(0.0, some[0].begin_s - AROUND_S) * sound.samplerate))
+                end = min(sound.frames, round((some[-1].end_s + AROUND_S) * sound.samplerate))
+                placed: list[Word] = []
+                if end - begin <= MOST_S * sound.samplerate:
+                    sound.seek(begin)
+                    samples = sound.read(end - begin, dtype="float32", always_2d=True).mean(axis=1)
+                    piece = resample(samples, sound.samplerate, RATE)
+                    said = [word for each in some for word in list_shown(each.text) if is_said(word)]
+                    placed = _move(tighten(self._listener.place(piece, said), piece, RATE), begin / sound.samplerate)
+                yield end / sound.samplerate, fit(some, placed), []
 
     def adapt(self, plan: Plan) -> bool:
         """Tell whether the weights need not be loaded again."""

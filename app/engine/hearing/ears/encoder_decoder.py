@@ -94,6 +94,15 @@ class EncoderDecoder:
                 words = make_words(tokens, lambda part: str(self._tokenizer.decode(list(part), skip_special_tokens=True)), times_s, sure)
             return words, self._weigh(encoded, prompt, text.split(), samples, join_words([word.text for word in words]))
 
+    def place(self, samples: Samples, words: list[str]) -> list[Word]:
+        with torch.inference_mode():
+            encoded = self._encode(samples)
+            prompt, tokens = self._choose_prompt(encoded), [self._read(word) for word in words]
+            if not prompt or not words or sum(map(len, tokens)) > self._most:
+                return []
+            spans_s = self._place(encoded, prompt, tokens, samples)
+            return [Word(word, begin_s, end_s, 1.0) for word, (begin_s, end_s) in zip(words, spans_s, strict=True)]
+
     def _choose_prompt(self, encoded: Any) -> list[int]:
         """Return what the decoder begins with; nothing where Whisper finds that nobody speaks."""
         orders = self._orders
@@ -144,6 +153,13 @@ class EncoderDecoder:
         looked = self._gather(looks)[:, len(prompt) - 1 :, pad : pad + len(loud)]
         return [min(float(at) / per_s, len(samples) / RATE) for at in align(looked, loud[: looked.shape[2]])]
 
+    def _place(self, encoded: Any, prompt: list[int], tokens: Sequence[Sequence[int]], samples: Samples) -> list[tuple[float, float]]:
+        """Return when each of several words, whose tokens these are, begins and ends."""
+        times_s = self._time(encoded, prompt, [token for each in tokens for token in each], samples)
+        ends = np.cumsum([len(each) for each in tokens])
+        begins_s = [times_s[end - len(each)] for end, each in zip(ends, tokens, strict=True)]
+        return [(begin_s, max(begin_s, times_s[end])) for begin_s, end in zip(begins_s, ends, strict=True)]
+
     def _weigh(self, encoded: Any, prompt: list[int], words: list[str], samples: Samples, wrote: str) -> list[Meant]:
         """Weigh a text that is meant against others: without a word that seems missing, with one twice that seems doubled, and with what was
         written in place of some."""
@@ -157,9 +173,7 @@ class EncoderDecoder:
         (whole,) = self._score(encoded, prompt, [joined])
         ends = np.cumsum([len(each) for each in tokens])
         likely = [float(whole[end - len(each) : end].sum()) for end, each in zip(ends, tokens, strict=True)]
-        times_s = self._time(encoded, prompt, joined, samples)
-        begins_s = [times_s[end - len(each)] for end, each in zip(ends, tokens, strict=True)]
-        ends_s = [max(begin_s, times_s[end]) for begin_s, end in zip(begins_s, ends, strict=True)]
+        begins_s, ends_s = zip(*self._place(encoded, prompt, tokens, samples), strict=True)
         pace = [(end_s - begin_s) / max(1, len(word)) for word, begin_s, end_s in zip(words, begins_s, ends_s, strict=True)]
         usual = max(1e-3, float(np.median(pace)))
         odd = [max(-after, each / usual - 1) for after, each in zip([*likely[1:], float(whole[-1])], pace, strict=True)]

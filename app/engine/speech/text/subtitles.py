@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -24,6 +24,8 @@ FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 MEDIA: Final = {"srt": "application/x-subrip", "vtt": "text/vtt"}
 LINE_MOST: Final = 42
 """Letters of a line, of which two are shown at once; a longer sentence is shown bit by bit."""
+WIDE: Final = "\u3000"
+"""From here on signs have no blanks between them: Chinese and Japanese."""
 _TAGGED: Final = re.compile(r"\[[^\[\]]{1,40}\] ?")
 
 
@@ -32,6 +34,8 @@ class Cue:
     begin_s: float
     end_s: float
     text: str
+    words: tuple[Cue, ...] = ()
+    """Its words, where it is known when each is said."""
 
 
 class StoredCue(TypedDict):
@@ -76,17 +80,43 @@ def read_cues(path: Path) -> list[Cue]:
 
 
 def write(cues: Sequence[Cue], wanted: Format) -> str:
-    """Return the cues as a file of this format."""
-    shown = [piece for cue in cues for piece in split_long(cue)]
+    """Return the cues as a file of this format. Where words are known, SRT has each alone, and WebVTT has their times within the sentences."""
+    if wanted == "srt":
+        cues = [each for cue in cues for each in cue.words or (cue,)]
+    shown = [piece for cue in cues for piece in (_split_words(cue) if cue.words else split_long(cue))]
     if wanted == "srt":
         return "".join(
             f"{number}\n{_word_time(cue.begin_s, ',')} --> {_word_time(cue.end_s, ',')}\n{cue.text}\n\n"
             for number, cue in enumerate(shown, 1)
         )
-    written = (
-        f"{_word_time(cue.begin_s, '.')} --> {_word_time(cue.end_s, '.')}\n{html.escape(cue.text, quote=False)}\n\n" for cue in shown
-    )
+    written = (f"{_word_time(cue.begin_s, '.')} --> {_word_time(cue.end_s, '.')}\n{_mark_words(cue)}\n\n" for cue in shown)
     return "WEBVTT\n\n" + "".join(written)
+
+
+def _split_words(cue: Cue) -> list[Cue]:
+    """Split what two lines do not hold, between words."""
+    pieces: list[list[Cue]] = [[]]
+    for word in cue.words:
+        if pieces[-1] and sum(len(each.text) + 1 for each in pieces[-1]) + len(word.text) > 2 * LINE_MOST:
+            pieces.append([])
+        pieces[-1].append(word)
+    begins_s = [cue.begin_s, *(piece[0].begin_s for piece in pieces[1:])]
+    ends_s = [*begins_s[1:], cue.end_s]
+    return [Cue(begin_s, end_s, cue.text, tuple(piece)) for piece, begin_s, end_s in zip(pieces, begins_s, ends_s, strict=True)]
+
+
+def _mark_words(cue: Cue) -> str:
+    """Return the text of a cue, each word after the time when it is said."""
+    if not cue.words:
+        return html.escape(cue.text, quote=False)
+    ends = [*accumulate(len(word.text) + 1 for word in cue.words)]
+    broken = min(range(len(ends)), key=lambda place: abs(2 * ends[place] - ends[-1])) if ends[-1] > LINE_MOST + 1 else len(ends)
+    marked = ""
+    for place, word in enumerate(cue.words):
+        together = marked[-1:] >= WIDE and word.text[0] >= WIDE
+        gap = "\n" if place == broken + 1 else " " if marked and not together else ""
+        marked += f"{gap}<{_word_time(word.begin_s, '.')}>{html.escape(word.text, quote=False)}"
+    return marked
 
 
 def strip_tags(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -75,3 +76,19 @@ def test_a_long_sentence_is_shown_bit_by_bit() -> None:
     assert all(before.end_s == after.begin_s for before, after in pairwise(pieces))
     assert all(len(line) <= 1.6 * subtitles.LINE_MOST for piece in pieces for line in piece.text.split("\n"))
     assert all(piece.text.count("\n") <= 1 for piece in pieces)
+
+
+def test_words_are_cues_of_their_own_in_srt_and_times_within_them_in_webvtt() -> None:
+    text = "The ferryman looked at the sea for a long time, and nobody <knew> what he was waiting for on the landing"
+    words = text.split(" ")
+    placed = tuple(subtitles.Cue(place / 4, place / 4 + 0.2, word) for place, word in enumerate(words))
+    cue = subtitles.Cue(0.0, 5.5, " ".join(words), placed)
+    srt, vtt = subtitles.write([cue, subtitles.Cue(6.0, 7.0, "It rained.")], "srt"), subtitles.write([cue], "vtt")
+    assert srt.startswith("1\n00:00:00,000 --> 00:00:00,200\nThe\n\n2\n00:00:00,250 --> ") and srt.count(" --> ") == len(words) + 1
+    first, second = (each.split("\n") for each in vtt.removeprefix("WEBVTT\n\n").strip().split("\n\n"))
+    assert first[1].startswith("<00:00:00.000>The <00:00:00.250>ferryman") and "<00:00:03.000>&lt;knew&gt;" in "\n".join(first)
+    said = [re.sub(r"<[\d:.]+>", "", line) for line in (*first[1:], *second[1:])]
+    assert " ".join(said).replace("&lt;", "<").replace("&gt;", ">") == cue.text and max(map(len, said)) <= 60
+    assert first[0].split(" --> ")[1] == second[0].split(" --> ")[0]
+    wide = subtitles.Cue(0, 1, "\u4f60\u597d\u3002", (subtitles.Cue(0, 0.5, "\u4f60"), subtitles.Cue(0.5, 1, "\u597d\u3002")))
+    assert "<00:00:00.000>\u4f60<00:00:00.500>\u597d\u3002" in subtitles.write([wide], "vtt")

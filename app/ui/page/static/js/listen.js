@@ -37,6 +37,8 @@ export function drawListening(element, speech) {
   const does = /** @type {[string, string, () => unknown][]} */ ([]);
   if (state) does.push(["stop", t("listen.stop", "Stop listening"), () => deed("stop")]);
   else if (heard < all) does.push(["listen", t("listen.listen", "Listen for mistakes"), () => deed("listen")]);
+  const result = speech.results?.at(-1);
+  if (!state && result?.subtitles && !result.words) does.push(["words", t("listen.words", "Find when each word is said"), () => deed("words")]);
   if (!state && marked) does.push(["next", t("listen.next", "Next place"), goOn], ["mend", t("listen.mend", "Redo where it went wrong"), () => deed("mend")]);
   list(chips, does, ([act]) => act, ([, label, run]) => makeButton(label, run), (button, [, label]) => text(button, label));
   const said = box.lastElementChild;

@@ -1,4 +1,5 @@
 // Speak: the script checked as it is typed, its parts as they are spoken, and the result.
+import { makeAlong } from "./along.js";
 import { drawCast } from "./cast.js";
 import { checked, drawProblems } from "./check.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
@@ -13,7 +14,7 @@ import { t, time } from "./words.js";
 
 const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
 const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
-const SUBTITLES = ["srt", "vtt"];
+const SUBTITLES = ["srt", "vtt"], WORDS = { "srt-words": () => t("sound.srt-words", "srt, word by word"), "vtt-words": () => t("sound.vtt-words", "vtt, word by word") };
 let /** @type {View} */ player = null;
 
 // The script box.
@@ -258,25 +259,38 @@ function drawLive(row) {
 
 const listen = ({ spoken }) => (player?.at === spoken.index && !player.on ? player.stop() : hear(spoken.index));
 
+// Word by word, once a recogniser has found when each is said. The player stays: it may be sounding.
+function wordsCame(element, { words }) {
+  if (!words || element.dataset.words) return;
+  element.dataset.words = "true";
+  const formats = element.querySelector(".h-format");
+  for (const [format, name] of Object.entries(WORDS)) formats.append(new Option(name(), format, false, format === picked));
+  if (picked in WORDS) formats.dispatchEvent(new Event("change"));
+  along?.refresh();
+}
+
 // The result; `picked`: the format that was chosen by hand.
-let picked = "";
+let picked = "", /** @type {View} */ along = null;
 area("#h-sound", (element, { speech }) => {
   const results = speech?.results ?? [];
   element.hidden = !results.length;
   if (!results.length) return;
   const result = results[results.length - 1];
-  if (element.dataset.drawn === String(result.id)) return;
+  if (element.dataset.drawn === String(result.id)) return wordsCame(element, result);
   element.dataset.drawn = String(result.id);
   element.innerHTML = `<h2></h2><p class="h-chips"></p>`;
   text(element.querySelector("h2"), t("sound.title", "Result"));
-  element.querySelector("h2").after(makePlayer({ ...result, label: t("sound.play", "Play all") }));
+  const sounds = makePlayer({ ...result, label: t("sound.play", "Play all") });
+  element.querySelector("h2").after(sounds);
+  along = result.subtitles ? makeAlong(sounds, result.id) : null;
+  if (along) element.append(along.along);
   const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
   const own = picked || result.name.split(".").pop();
   formats.setAttribute("aria-label", t("sound.format", "Download format"));
   for (const format of [...FORMATS, ...(result.subtitles ? SUBTITLES : [])]) formats.append(new Option(format, format, false, format === own));
   const aim = () => {
     download.href = `${result.url}?download=1&format=${formats.value}`;
-    download.title = result.name.replace(/[^.]+$/, formats.value);
+    download.title = result.name.replace(/[^.]+$/, formats.value.replace("-words", ""));
   };
   text(download, t("canvas.download", "Download"));
   formats.addEventListener("change", () => {
@@ -284,6 +298,8 @@ area("#h-sound", (element, { speech }) => {
     aim();
   });
   aim();
+  delete element.dataset.words;
+  wordsCame(element, result);
   const naming = el(`<form class="h-one" hidden><input type="text" class="h-field" maxlength="60" required><button class="h-chip"></button></form>`), name = naming.querySelector("input");
   name.placeholder = t("sound.name", "Name for this voice");
   name.setAttribute("aria-label", name.placeholder);
