@@ -30,11 +30,9 @@ NEAR: Final = 0.4
 """What it costs to take a sound for one of its kind."""
 STRICT: Final = 3.0
 """How much more a difference counts where several words are taken together: a small word would be lost in a long one."""
-OTHER: Final = 3.0
-"""Logarithm of how much likelier a text has to be with what was written in place of a word."""
-SURE, WRITTEN = 12.0, 1.0
-"""The same of a text without a word: by itself, as when the recogniser writes what it expects, and where the word was not written either."""
-TWICE, TWICE_WRITTEN = -5.0, -7.0
+OTHER, WITHOUT = 8.0, 3.0
+"""Logarithms of how much likelier a text has to be with what was written in place of a word, and without a word."""
+TWICE, TWICE_WRITTEN = -5.5, -7.0
 """The same of a word said twice. Nobody expects it, so that it is never likely."""
 LONG: Final = 2
 """Words that were added; one alone may be the recogniser's."""
@@ -59,18 +57,16 @@ def list_words(text: str) -> list[str]:
 
 
 def mark(meant: Sequence[Meant], heard: str, spell: Spell) -> list[Mark]:
-    """List where what was heard is not what was meant. Either the recogniser finds another text much likelier, or it finds it about as likely
-    and also wrote it; its spelling alone is no proof. Words that follow one another are one mark."""
+    """List where what was heard is not what was meant: where the recogniser finds another text much likelier than it would without hearing
+    anything. What it writes is no proof, as it writes what it expects. Words that follow one another are one mark."""
     wrote = compare([each.text for each in meant], heard, spell)
     other = {place: each for each in wrote for place in range(each.first, each.last)}
     again = {each.first for each in wrote if each.kind == "doubled"}
     kinds: list[Kind | None] = []
     for place, word in enumerate(meant):
         seen = other.get(place)
-        if seen is not None and (word.other > OTHER or word.without > WRITTEN):
-            kinds.append("wrong" if seen.heard else "lost")
-        elif word.without > SURE:
-            kinds.append("lost")
+        if word.without > WITHOUT or (seen is not None and word.other > OTHER):
+            kinds.append("wrong" if seen is not None and seen.heard else "lost")
         elif word.twice > TWICE or (word.twice > TWICE_WRITTEN and {place, place + 1} & again):
             kinds.append("doubled")
         else:

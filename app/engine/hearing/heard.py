@@ -39,11 +39,11 @@ class Meant:
     likely: float
     """Of the word itself, after those before it."""
     without: float
-    """How much likelier the text is without it, or without it and others beside it."""
+    """How much likelier the text is without it, or without it and others beside it, beyond how much it would be if nothing was heard."""
     twice: float
     """How much likelier it is with the word said twice."""
     other: float
-    """How much likelier it is with what the recogniser wrote in its place."""
+    """How much likelier it is with what the recogniser wrote in its place, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,16 +58,16 @@ ANOTHER = TEXT.replace("struck", "window")
 
 def test_a_recognisers_spelling_alone_is_no_proof() -> None:
     assert mark(weigh(), ANOTHER, spell) == []
-    assert mark(weigh(other=2.0), ANOTHER, spell) == [], "the word that is meant is nearly as likely"
-    assert mark(weigh(other=4.0), ANOTHER, spell) == [Mark("wrong", 13, 14, "window")]
-    assert mark(weigh(other=4.0), TEXT, spell) == [], "it wrote the word"
+    assert mark(weigh(other=7.0), ANOTHER, spell) == [], "the word that is meant is not so much less likely"
+    assert mark(weigh(other=9.0), ANOTHER, spell) == [Mark("wrong", 13, 14, "window")]
+    assert mark(weigh(other=9.0), TEXT, spell) == [], "it wrote the word"
 
 
 def test_what_is_likelier_without_a_word_is_marked() -> None:
-    assert mark(weigh(without=20.0), TEXT, spell) == [Mark("lost", 13, 14, "")], "whatever was written"
-    assert mark(weigh(without=3.0), TEXT, spell) == []
-    assert mark(weigh(without=3.0), TEXT.replace("struck ", ""), spell) == [Mark("lost", 13, 14, "")]
-    assert mark(weigh(without=0.0), TEXT.replace("struck ", ""), spell) == []
+    assert mark(weigh(without=5.0), TEXT, spell) == [Mark("lost", 13, 14, "")], "whatever was written"
+    assert mark(weigh(without=5.0), ANOTHER, spell) == [Mark("wrong", 13, 14, "window")]
+    assert mark(weigh(without=2.0), TEXT, spell) == []
+    assert mark(weigh(without=2.0), TEXT.replace("struck ", ""), spell) == [], "it was not written, but is nearly as likely"
 
 
 def test_a_word_that_is_as_likely_twice_is_marked() -> None:

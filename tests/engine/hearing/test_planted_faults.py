@@ -1,6 +1,4 @@
-"""A trained recogniser finds a word that is cut, doubled or swapped in flite's and the starter voice's speech, and little else.
-
-Of the starter voice only sentences count that the recogniser hears without a mark as they are: it swallows words by itself now and then."""
+"""A trained recogniser finds a word that is cut, doubled or swapped in flite's and the starter voice's speech, and nearly nothing else."""
 
 from __future__ import annotations
 
@@ -40,6 +38,10 @@ SENTENCES = (
     "They counted the lamps slowly, as if it were a game.", "The second trial was smaller than everybody had expected.",
     "A wise woman opened the window and listened to the wind.", "We sold the house in the spring and moved to the city.",
     "The doctor waited at the station with both hands in his pockets.", "I only wish that you had been here with us in the garden.",
+)  # fmt: skip
+OLD = (
+    "And feareth nothing, and the keeper of the vineyard dwelleth among the hills.", "A wise woman dwelleth among the hills, and feareth nothing.",
+    "The multitude saith unto them that he shall not want bread.", "Her uncle goeth softly, and hath turned away his face.",
 )  # fmt: skip
 OTHERS = ("table", "silver", "mountain", "tomorrow", "bottle", "purple")
 FOUND, WORDS_A_MARK = 0.95, 200
@@ -89,7 +91,16 @@ def test_the_starter_voice(trained_whisper: Path, tmp_path: Path) -> None:
         tried += len(spoken)
         missed += sum(not judge.mark(samples, text) for samples in spoken)
     print(f"\nstarter voice: {tried} faults, {missed} missed; {marked} of {len(SENTENCES)} sentences marked as they are")
-    assert tried and missed <= 0.1 * tried and marked <= len(SENTENCES) // 3
+    assert tried and missed <= 0.1 * tried and marked <= 1
+
+
+def test_old_words_are_no_faults(trained_whisper: Path, tmp_path: Path) -> None:
+    """Nobody expects them, so that the recogniser writes others: 10 of 158 words were marked."""
+    judge = Judge(trained_whisper)
+    found = {text: judge.mark(next(speak([text], tmp_path, place)), text) for place, text in enumerate(OLD)}
+    words = sum(len(text.split()) for text in OLD)
+    print(f"\nold words: {sum(map(len, found.values()))} false marks in {words} words")
+    assert sum(map(len, found.values())) <= 1, found
 
 
 def speak(texts: Sequence[str], folder: Path, number: int) -> Iterator[Samples]:

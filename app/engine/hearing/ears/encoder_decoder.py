@@ -79,6 +79,8 @@ class EncoderDecoder:
         self._begin, self._end = int(model.config.decoder_start_token_id), int(model.config.eos_token_id)
         self._orders = _Orders.find(tokenizer, model.config)
         self._heads = _read_heads(folder, model)
+        self._nothing: Any = None
+        """What the encoder makes of silence, once that was needed."""
         self._most = int(getattr(model.config, family.most)) - PROMPT_MOST - 1
 
     def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Meant]]:
@@ -181,18 +183,29 @@ class EncoderDecoder:
         twice = [place for place in sorted(range(len(words)), key=odd.__getitem__)[-DOUBTS_MOST:] if odd[place] > ODD]
         other = [each for each in compare(words, wrote, spell) if each.kind == "wrong"][:DOUBTS_MOST]
         texts = [[*tokens[:first], *tokens[last:]] for first, last in missing]
-        texts += [[*tokens[:place], self._read(words[place].rstrip(MARKS)), *tokens[place:]] for place in twice]
         texts += [[*tokens[: each.first], self._read(each.heard), *tokens[each.last :]] for each in other]
+        once = len(texts)
+        texts += [[*tokens[:place], self._read(words[place].rstrip(MARKS)), *tokens[place:]] for place in twice]
         rows = [[token for each in text for token in each][: self._most] for text in texts]
         gains = [float(each.sum() - whole.sum()) for each in self._score(encoded, prompt, rows)]
         found = [[NEVER] * len(words) for _ in range(3)]
-        for (first, last), gain in zip(missing, gains, strict=False):
+        beyond = [gain - each for gain, each in zip(gains, self._expect(prompt, joined, rows[:once]), strict=False)]
+        for (first, last), gain in zip(missing, beyond, strict=False):
             found[0][first:last] = [max(each, gain) for each in found[0][first:last]]
-        for place, gain in zip(twice, gains[len(missing) :], strict=False):
-            found[1][place] = gain
-        for each, gain in zip(other, gains[len(missing) + len(twice) :], strict=True):
+        for each, gain in zip(other, beyond[len(missing) :], strict=True):
             found[2][each.first : each.last] = [gain] * (each.last - each.first)
+        for place, gain in zip(twice, gains[once:], strict=True):
+            found[1][place] = gain
         return [Meant(*each) for each in zip(words, begins_s, ends_s, likely, *found, strict=True)]
+
+    def _expect(self, prompt: list[int], text: Sequence[int], others: Sequence[Sequence[int]]) -> list[float]:
+        """Return how much likelier other texts are where nothing is heard: a word that nobody expects, as an old one or a name, is never likely."""
+        if not others:
+            return []
+        if self._nothing is None:
+            self._nothing = self._encode(np.zeros(RATE, np.float32))
+        usual, *found = (float(each.sum()) for each in self._score(self._nothing, prompt, [text, *others]))
+        return [each - usual for each in found]
 
     def _read(self, words: str) -> list[int]:
         tokens: list[int] = self._tokenizer.encode(f" {words}", add_special_tokens=False).ids
