@@ -89,9 +89,9 @@ def test_what_is_left_for_the_book_is_told_and_chapters_stay_together_after_a_re
     assert desk.jobs.estimate_left(first) == (1, 3, None) and desk.jobs.estimate_left("another") is None
     desk.keeper.board.post(first, Step(5, 10, 20.0, "frames", 4.0, Reading(), realtime=2.0))
     lasts_s = desk.jobs.chapters.seconds
-    assert desk.jobs.estimate_left(first) == (1, 3, pytest.approx(4.0 + (lasts_s[1] + lasts_s[2]) / 2.0)) and min(lasts_s) > 0.5
+    assert list(desk.jobs.estimate_left(first) or ()) == [1, 3, pytest.approx(4.0 + (lasts_s[1] + lasts_s[2]) / 2.0)] and min(lasts_s) > 0.5
     desk.keeper.stop(third)
-    assert desk.jobs.estimate_left(first) == (1, 3, pytest.approx(4.0 + lasts_s[1] / 2.0))
+    assert list(desk.jobs.estimate_left(first) or ()) == [1, 3, pytest.approx(4.0 + lasts_s[1] / 2.0)]
     again = JobsDesk(desk.keeper, Settings(desk.settings._file), desk.models, desk.machine, desk.measuring, desk.hearing)
     assert again.chapters == desk.jobs.chapters
     again.stop("speech", OWNER)
