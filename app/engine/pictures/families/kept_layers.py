@@ -13,6 +13,9 @@ PINNED_AT_MOST: Final = 0.25
 """Share of the free memory for weights that are sent at each step; what is locked there cannot be swapped."""
 
 
+_PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
+
+
 @contextmanager
 def keep_layers(denoiser: torch.nn.Module, most_bytes: int) -> Iterator[None]:
     """Keep layers of at most `most_bytes` on the card, and pin those that are sent, as far as memory allows; all leave it at the end."""
@@ -43,8 +46,8 @@ def spread(sizes: Sequence[int], most_bytes: int) -> list[int]:
 
 def _list_groups(denoiser: torch.nn.Module) -> list[Any]:
     """List what diffusers sends at a time, a layer each."""
-    with_hooks: list[Any] = [module for module in denoiser.modules() if hasattr(module, "_diffusers_hook")]
-    hooks = (module._diffusers_hook.get_hook("group_offloading") for module in with_hooks)
+    registries: list[Any] = [module._diffusers_hook for module in denoiser.modules() if hasattr(module, "_diffusers_hook")]
+    hooks = (each.get_hook("group_offloading") for each in registries)
     return [hook.group for hook in hooks if hook is not None and hook.group.modules]
 
 
@@ -76,8 +79,9 @@ def _do_nothing() -> None: ...
 
 
 def _pin(groups: Sequence[Any]) -> None:
-    """Lock weights in memory once, from where a card reads them by itself; else diffusers does so anew at each step."""
-    held = [(group, name, tensor) for group in groups for name, tensor in group.cpu_param_dict.items()]
+    """Lock weights in memory once, from where a card reads them by itself; else diffusers does so anew at each step. Quantised ones, which
+    are tensors of a kind of their own, are left to it."""
+    held = [(group, name, tensor) for group in groups for name, tensor in group.cpu_param_dict.items() if type(name) in _PLAIN]
     pinned = sum(tensor.nbytes for _, _, tensor in held if tensor.is_pinned())
     spare = int((psutil.virtual_memory().available + pinned) * PINNED_AT_MOST) - pinned
     for group, name, tensor in held:

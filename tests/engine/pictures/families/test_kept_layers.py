@@ -129,6 +129,19 @@ def test_what_is_sent_is_pinned_once_as_far_as_memory_allows(refuses: bool, monk
         assert len(pinned) == (0 if refuses else 2), "a quarter"
 
 
+def test_quantised_weights_are_left_to_diffusers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their data is more than one tensor."""
+
+    class Packed(torch.nn.Parameter):
+        pass
+
+    group = Group(256)
+    group.cpu_param_dict = {Packed(torch.ones(8)): torch.ones(8)}
+    monkeypatch.setattr(torch.Tensor, "is_pinned", lambda tensor: False)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pytest.fail("pinned"))
+    kept_layers._pin([group])
+
+
 def test_a_denoiser_that_is_whole_on_its_device_is_left_alone(folders: dict[str, Path]) -> None:
     unet = load_painter(folders["sd15"])[0]._pipe.unet
     with kept_layers.keep_layers(unet, 1 << 40):
