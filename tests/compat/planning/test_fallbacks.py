@@ -537,7 +537,7 @@ def test_every_fallback_has_a_sentence_of_its_own() -> None:
     assert len({fallback.sentence.key for fallback in FALLBACKS}) == len(FALLBACKS) == len(BY_ID)
     fields_of_plan = {each.name for each in fields(Plan)}
     for fallback in FALLBACKS:
-        assert {each.partition("/")[0] for each in fallback.against} <= fields_of_plan | {"decoder", "linear"}
+        assert {each.partition("/")[0] for each in fallback.against} <= fields_of_plan | {"decoder", "linear", "scaled"}
 
 
 @pytest.mark.parametrize(
