@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import diffusers
@@ -66,7 +67,7 @@ def test_z_image_in_float16_is_as_near_as_float16_is_and_quicker_than_float32() 
     try:
         right, found, before = run(model), run(half), run(plain)
         ways = {"float32": model, "float16, scaled": half, "float16, as it is": plain, "bfloat16": brain}
-        took = time_in_turn({name: lambda its=its: run(its) for name, its in ways.items()})
+        took = time_in_turn({name: partial(run, its) for name, its in ways.items()})
     finally:
         torch.backends.cuda.matmul.allow_tf32 = precise
     print(
