@@ -27,7 +27,8 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.families import FAMILIES
-from app.engine.pictures.run import painter, per_request, steps
+from app.engine.pictures.families.kept_layers import keep_layers
+from app.engine.pictures.run import per_request, steps
 from app.engine.session.session import Session
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib
@@ -182,8 +183,8 @@ def test_every_offload_paints_the_same(offload: Any, folder: Any, reference: Any
 @pytest.mark.parametrize("card", ["RTX 2060, 6 GB", "GTX 1060, 6 GB"])
 def test_layers_that_stay_make_a_step_of_sdxl_shorter(card: str, folder: Any, reference: Any, tmp_path: Path) -> None:
     step_s: dict[str, float] = {}
-    for name, keep in (("sent", lambda *_: nullcontext()), ("kept", painter.keep_layers)):
-        with patch.object(painter, "keep_layers", keep):
+    for name, keep in (("sent", lambda *_: nullcontext()), ("kept", keep_layers)):
+        with patch("app.engine.pictures.run.painter.keep_layers", keep):
             painted, _ = run_as(card, "sdxl", folder, reference, tmp_path / name)
         step_s[name] = median(after - before for before, after in zip(painted.at_s, painted.at_s[1:], strict=False))
     print(f"| sdxl | {card} | every layer sent {1000 * step_s['sent']:.0f} ms a step, as planned {1000 * step_s['kept']:.0f} ms |")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch.nn.functional as F
@@ -22,7 +23,7 @@ from app.engine.session import machine_check
 from tests.support.separate_memory import separate_memory
 
 MAC = replace(MACHINES["m3-max-64gb"], pretended="")
-TORCH = F.scaled_dot_product_attention
+TORCH: Any = F.scaled_dot_product_attention
 
 
 def ask(subject: Subject) -> Verdict:
@@ -61,7 +62,7 @@ def test_a_wrong_kernel_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) ->
     """It is wrong where the heads were padded."""
     widths = set[int]()
 
-    def attend(query: Tensor, *given: Tensor, **named: Tensor) -> Tensor:
+    def attend(query: Tensor, *given: Any, **named: Any) -> Tensor:
         widths.add(query.shape[-1])
         made: Tensor = TORCH(query, *given, **named)
         return WRONG[fault](made) if query.shape[-1] in PREFILL_DIMS else made
@@ -77,9 +78,10 @@ def test_quicker_is_what_takes_less_time(padded_s: float, quicker: bool, monkeyp
     widths: dict[str, set[int]] = {"padded": set(), "plain": set()}
     now = ""
 
-    def attend(query: Tensor, *given: Tensor, **named: Tensor) -> Tensor:
+    def attend(query: Tensor, *given: Any, **named: Any) -> Tensor:
         widths[now].add(query.shape[-1])
-        return TORCH(query, *given, **named)
+        made: Tensor = TORCH(query, *given, **named)
+        return made
 
     def take_turns(
         ways: dict[str, Callable[..., Tensor]], given: tuple[Tensor, ...], *_: object, **__: object

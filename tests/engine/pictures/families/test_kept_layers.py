@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 
@@ -124,7 +125,7 @@ def test_what_is_sent_is_pinned_once_as_far_as_memory_allows(refuses: bool, monk
     monkeypatch.setattr(torch.Tensor, "is_pinned", lambda tensor: tensor.data_ptr() in pinned)
     groups = [Group(256) for _ in range(4)]  # a kilobyte each
     for free in (10_000, 10_000 - 2048):  # what is pinned is no longer free
-        monkeypatch.setattr(kept_layers.psutil, "virtual_memory", lambda free=free: type("Memory", (), {"available": free}))
+        monkeypatch.setattr(psutil, "virtual_memory", lambda free=free: type("Memory", (), {"available": free}))
         kept_layers._pin(groups)
         assert len(pinned) == (0 if refuses else 2), "a quarter"
 
