@@ -102,6 +102,9 @@ def load(folder: Path, plan: Plan, beside: Mapping[str, Path], name: str) -> Voi
         model = _send_packed(model, device) if streams else model
     elif streams or speech.storage != speech.compute:
         linear = getattr(torch, speech.linear or speech.compute)
+        _fuse_projections(model)
+        for layer in model.model.decoder.layers:  # what every row runs is launched once, and held once
+            del layer.self_attention.q_proj, layer.self_attention.k_proj, layer.self_attention.v_proj
         linears = StoredLinears(model, device, linear, getattr(torch, speech.compute), plan.product)
         linears.keep(_kept_bytes(plan))
     else:

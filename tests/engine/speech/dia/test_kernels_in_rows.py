@@ -82,11 +82,7 @@ def test_on_an_old_card_each_product_of_a_row_is_one_launch(weights: Quantised, 
     # Lines before a row, as the text's, are multiplied in float16.
     assert float((found - right).abs().max()) < (1e-2 if weights == "none" else 1e-3) * float(right.abs().max())
     rows_made, depth = 4, len(model.model.decoder.layers)
-    of_two = (
-        rows_made
-        * depth
-        * len(("qkv_proj", "o_proj", "gate_up_proj", "down_proj") if weights != "none" else ("q", "k", "v", "o", "gate_up", "down"))
-    )
+    of_two = rows_made * depth * len(("qkv_proj", "o_proj", "gate_up_proj", "down_proj"))
     assert stand_ins.launched[bits, 2] == of_two + (rows_made if weights == "none" else 0), (
         "the guided and the unguided line, in one launch"
     )
