@@ -21,7 +21,7 @@ ROUNDS: Final = 7
 BLOCKS: Final = 4
 """Of Z-Image's thirty."""
 WITHIN: Final = 1e-2
-LARGE: Final = 12.0
+LARGE: Final = 64.0
 """By which weights of the feed-forward layers are multiplied, so that float16 overflows as it does with the published ones."""
 
 

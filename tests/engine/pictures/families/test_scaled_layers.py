@@ -13,12 +13,12 @@ from peft import LoraConfig
 
 from app.engine.pictures.families.placement import scale_layers
 
-WITHIN = 8e-3
-"""Most that float16 may be off from float32, of the largest number of the answer; without planted numbers it is 3e-3."""
+WITHIN = 5e-3
+"""Most that float16 may be off from float32, of the largest number of the answer; it is 2.0e-3 to 2.5e-3, with planted numbers or without."""
 LARGE = 24.0
-"""By which the weights of the feed-forward layers are multiplied: products of up to 7e5, sums of up to 5e5."""
+"""By which the weights of the feed-forward layers are multiplied: gated products of up to 3e4, sums of up to 3.4e5."""
 LARGE_VALUES = 200.0
-"""By which those of attention's values and of what is made of them are: sums of up to 2e5."""
+"""By which those of attention's values and of what is made of them are: sums of up to 2.3e5."""
 
 
 @pytest.fixture(autouse=True)
@@ -111,12 +111,12 @@ def test_what_is_too_large_all_the_same_is_clipped() -> None:
 
 
 def test_without_norms_of_queries_attention_is_not_scaled() -> None:
-    """Its softmax would change."""
+    """Its softmax would change; larger scores round more."""
     model = make(1.0)
     for block in model.modules():
         if type(block).__name__ == "ZImageTransformerBlock":
             block.attention.norm_q = block.attention.norm_k = None
-    assert off(answer(scaled(model)), answer(model)) < WITHIN
+    assert off(answer(scaled(model)), answer(model)) < 2 * WITHIN
 
 
 def test_other_transformers_stay_as_they_are() -> None:
