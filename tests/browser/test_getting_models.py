@@ -77,6 +77,7 @@ def comfy(tmp_path: Path, opened: tuple[Desk, str]) -> Path:
     models = tmp_path / "ComfyUI/models"
     for name in ("alpha", "beta"):
         write(models / f"checkpoints/{name}.safetensors", SD15)
+    write(models / "checkpoints/gamma.safetensors", SD15, 1)
     write(models / "diffusion_models/packed.safetensors", {"layers.0.adaLN_modulation.0.weight": (1, 1), "x.comfy_quant": (1,)})
     write(models / "loras/ink.safetensors", SD15)
     (models / "checkpoints/old.ckpt").write_bytes(b"PK")
@@ -92,14 +93,19 @@ def test_models_of_another_program_are_used_from_where_they_are(page: Page, open
     expect(found).to_contain_text("changes nothing there")
     assert not opened[0].models.finder.looked, "nobody asked yet"
     found.get_by_role("button", name="Look on this computer").click()
-    found.get_by_role("button", name="ComfyUI (4 models, 1 LoRA)").click()
+    found.get_by_role("button", name="ComfyUI (5 models, 1 LoRA)").click()
     files = found.locator(".h-found-file")
-    expect(files).to_have_count(4)
+    expect(files).to_have_count(5)
     expect(files.nth(0)).to_contain_text("Stable Diffusion 1.5, float16")
     expect(files.nth(1)).to_contain_text("the same file as")
-    expect(files.nth(2)).to_contain_text("so Hearth leaves it closed")
-    expect(files.nth(3)).to_contain_text("packed as ComfyUI's own 8 or 4 bits")
-    expect(files.get_by_role("button")).to_have_count(2)
+    expect(files.nth(3)).to_contain_text("so Hearth leaves it closed")
+    expect(files.nth(4)).to_contain_text("packed as ComfyUI's own 8 or 4 bits")
+    expect(files.get_by_role("button")).to_have_count(3)
+    found.get_by_role("button", name="Use all 2 that Hearth can use").click()
+    expect(page.locator(".h-model-card", has_text="gamma")).to_have_count(1)
+    for name in ("alpha", "gamma"):
+        files.get_by_role("button", name=f"Remove from list: {name}").click()
+    expect(page.locator(".h-model-card", has_text="gamma")).to_have_count(0)
     assert not shut_out(page)
     found.get_by_role("searchbox").fill("alp")
     expect(files).to_have_count(1)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.models.found import Found
+from app.engine.models.found import Found, Kept
 from app.ui.page.translate import Language, language, translate
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word
@@ -17,6 +17,8 @@ from app.ui.state.json_routes import owner_route
 
 SHOWN_MOST: Final = 60
 """Files listed at once; the words of a search find the others."""
+ALL_MOST: Final = 100
+"""Models of a program that are listed at one press: each is a card, and is looked at whenever they are shown."""
 
 
 class FoundAsked(Asked):
@@ -38,6 +40,19 @@ def look(desk: Desk) -> None:
     desk.models.finder.look()
 
 
+def use_all(desk: Desk, root: str) -> None:
+    """List all models of a program that Hearth can use."""
+    paths = [path for kept in desk.models.finder.kept if str(kept.root) == root for path in _list_usable(desk, kept)]
+    desk.settings.change("models", [], lambda saved: [*dict.fromkeys([*saved, *paths])])
+
+
+def _list_usable(desk: Desk, kept: Kept) -> list[str]:
+    """List what Hearth can use, once where the same file lies there twice."""
+    finder = desk.models.finder
+    usable = (file for file in kept.search() if file in finder.told and finder.word(file)[1] is None)
+    return [str(file.path) for file in usable if file.path not in finder.doubles][:ALL_MOST]
+
+
 def found_view(desk: Desk, asked: FoundAsked, spoken: Language) -> View:
     finder, allowed = desk.models.finder, desk.settings.get("finds", False)
     if allowed and not finder.looked:
@@ -51,6 +66,7 @@ def found_view(desk: Desk, asked: FoundAsked, spoken: Language) -> View:
         "reading": finder.reading,
         "tools": [{"root": str(each.root), "words": translate(each.words, spoken), "models": each.count("model")} for each in finder.kept],
         "files": [_file_view(desk, each, own, spoken) for each in wanted[:SHOWN_MOST]],
+        "left": 0 if kept is None else len([path for path in _list_usable(desk, kept) if path not in own]),
         "more": max(0, len(wanted) - SHOWN_MOST),
     }
 

@@ -121,7 +121,7 @@ def reveal_creations(desk: Desk, _: str) -> None:
 
 ACTIONS: dict[str, Callable[[Desk, str], None]] = {
     "get": start_download, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget,
-    "look": lambda desk, _: found.look(desk), "where": reveal_model,
+    "look": lambda desk, _: found.look(desk), "add-all": found.use_all, "where": reveal_model,
     "creations": reveal_creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_child.store_token(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip

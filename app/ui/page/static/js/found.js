@@ -17,7 +17,7 @@ export async function drawFound(element, act) {
 
 function frame(element, act) {
   element.innerHTML = `<h3></h3><p class="h-soft h-found-how"></p><ul class="h-found-tools h-chips"></ul>
-    <div class="h-found-open" hidden><input type="search" class="h-field" autocomplete="off" spellcheck="false"><ul class="h-list h-found-files"></ul><p class="h-soft h-found-more"></p></div><p class="h-chips h-found-does"></p>`;
+    <div class="h-found-open" hidden><input type="search" class="h-field" autocomplete="off" spellcheck="false"><p class="h-chips h-found-all" hidden></p><ul class="h-list h-found-files"></ul><p class="h-soft h-found-more"></p></div><p class="h-chips h-found-does"></p>`;
   const search = element.querySelector("input");
   search.placeholder = t("found.search", "Search these models");
   search.setAttribute("aria-label", search.placeholder);
@@ -25,11 +25,12 @@ function frame(element, act) {
     words = search.value;
     drawFound(element, act);
   });
+  element.querySelector(".h-found-all").append(makeButton("", () => act("add-all", open).then(() => drawFound(element, act)), "h-chip"));
   element.querySelector(".h-found-does").append(makeButton("", () => act("look").then(() => drawFound(element, act)), "h-chip"));
 }
 
 function draw(element, act) {
-  const { allowed, looked, reading, tools, files, more } = found;
+  const { allowed, looked, reading, tools, files, left, more } = found;
   const nothing = t("found.nothing", "No other picture program was found in its usual place. A model can be added by its path below.");
   const offer = t("found.offer", "Hearth can use models of ComfyUI, AUTOMATIC1111, Forge, SD.Next, Stability Matrix, SwarmUI, Fooocus, InvokeAI and the Hugging Face cache from where they are. It looks only in their usual places and changes nothing there.");
   const listing = t("found.looking", "Looking …"), told = tools.length ? t("found.how", "Open a program to choose its models. They are used from where they are.") : nothing;
@@ -53,6 +54,8 @@ function draw(element, act) {
   });
   const shown = tools.some((tool) => tool.root === open);
   element.querySelector(".h-found-open").hidden = !shown;
+  element.querySelector(".h-found-all").hidden = left < 2 || reading;
+  text(element.querySelector(".h-found-all button"), t("found.all", "Use all {left} that Hearth can use", { left }));
   list(element.querySelector(".h-found-files"), shown ? files : [], (file) => file.path, (file) => {
     const line = el(`<li class="h-found-file"><p><b></b> <span class="h-soft"></span></p><p class="h-soft h-found-why"></p></li>`);
     line.title = file.path;
