@@ -62,7 +62,7 @@ _PRECISIONS: Final = {
     "I8": "int8",
     "U8": "packed",
 }
-_FEW_STEPS: Final = re.compile(r"turbo|lightning|hyper|lcm|dmd2?|distill|schnell", re.IGNORECASE)
+_FEW_STEPS: Final = re.compile(r"turbo|lightning|distill|schnell|(?<![a-z])(hyper|lcm|dmd2?)(?![a-z])", re.IGNORECASE)
 
 _WHOLE_STEPS: Final = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
 

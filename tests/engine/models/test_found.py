@@ -15,7 +15,7 @@ import pytest
 
 from app.engine.models import catalog
 from app.engine.models.found import Finder, Kept, list_kept
-from app.engine.models.other_tools import Places, Tool, find_tools, list_places
+from app.engine.models.other_tools import Places, Tool, find_tools, list_folders, list_places
 
 SD15 = {
     "model.diffusion_model.input_blocks.0.0.weight": (4, 4, 3, 3),
@@ -23,6 +23,12 @@ SD15 = {
     "first_stage_model.decoder.conv_in.weight": (4, 4), "cond_stage_model.transformer.text_model.x": (1, 1),
 }  # fmt: skip
 """As a single file of SD 1.5 is known."""
+
+SDXL = {
+    "model.diffusion_model.input_blocks.0.0.weight": (4, 4, 3, 3), "model.diffusion_model.label_emb.0.0.weight": (4, 4),
+    "first_stage_model.decoder.conv_in.weight": (4, 4), "conditioner.embedders.0.transformer.text_model.x": (1, 1),
+    "conditioner.embedders.1.model.x": (1, 1),
+}  # fmt: skip
 
 
 def write(path: Path, shapes: dict[str, tuple[int, ...]], fill: int = 0, dtype: str = "F16") -> Path:
@@ -136,6 +142,29 @@ def test_where_to_look_follows_from_home_and_environment_alone() -> None:
     assert ("ComfyUI", Path("X:/roaming/ComfyUI/extra_models_config.yaml")) in windows.settings
     assert "Draw Things" not in dict(linux.roots) and "Draw Things" in dict(list_places("darwin", home, {}).roots)
     assert find_tools(linux) == ()
+
+
+def test_the_folders_of_loras_are_named_with_their_program(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HOME", "HF_HUB_CACHE", "INVOKEAI_ROOT", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", lambda: home)
+    assert list_folders("lora") == (
+        ("ComfyUI", home / "ComfyUI/models/loras"), ("ComfyUI", home / "elsewhere/more loras"),
+        ("AUTOMATIC1111", home / "AI/stable-diffusion-webui/models/Lora"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("dreamshaperXL_v21TurboDPMSDE", 8), ("juggernaut-lightning", 8), ("sdxl_lcm_v1", 8), ("Hyper-SDXL-8steps", 8), ("DMD2 mix", 8),
+        ("hyperrealism_v3", 25), ("falcmatic", 25), ("juggernautXL_v9", 25),
+    ],
+)  # fmt: skip
+def test_a_name_that_says_few_steps_is_believed_with_a_note(name: str, steps: int, tmp_path: Path) -> None:
+    file = write(tmp_path / f"{name}.safetensors", SDXL)
+    found = catalog.find(str(file))
+    assert (found.family, found.settings.steps, found.note is not None) == ("sdxl", steps, steps == 8)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
