@@ -14,6 +14,8 @@ ModelKind = Literal["speech", "picture", "hearing"]
 """What a model is for: a kind of job, or hearing what was said."""
 Family = Literal["sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
 GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
+FROM_FOLDERS: tuple[Quantised, ...] = ("bnb-nf4", "bnb-int8", "awq")
+"""What libraries make while they load a folder, and not of a single file."""
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 SMALL_PARAMETERS = 50_000_000
@@ -188,8 +190,16 @@ def describe_need(model: Model, *, width: int | None = None, height: int | None 
         kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
         causal=shape.causal, parts=_add_gguf_bytes(model), width=width, height=height,
         published="gguf" if model.gguf else "none", also_published=tuple(each.when for each in model.companions if each.when is not None),
-        impossible=tuple((each, GGUF_ALONE) for each in get_args(Quantised) if model.gguf and each not in ("none", "gguf")),
+        impossible=_list_impossible(model),
     )  # fmt: skip
+
+
+def _list_impossible(model: Model) -> tuple[tuple[Quantised, Sentence], ...]:
+    """List what cannot be made of a single file's weights, so that no plan wants it."""
+    if model.gguf:
+        return tuple((each, GGUF_ALONE) for each in get_args(Quantised) if each not in ("none", "gguf"))
+    why = say("quantised.folder", "These weights can only be made from a diffusers folder, and this model is a single file.")
+    return tuple((each, why) for each in FROM_FOLDERS if model.single_file)
 
 
 def _add_gguf_bytes(model: Model) -> tuple[ModelPart, ...]:

@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import home as new_home
+from app.compat.machine.pretended import MACHINES, machine
 from app.engine.models import catalog
 from app.engine.models.found import Finder, Kept, list_kept
 from app.engine.models.other_tools import Places, Tool, find_tools, list_folders, list_places
+from app.engine.models.planned import make_plan
 
 SD15 = {
     "model.diffusion_model.input_blocks.0.0.weight": (4, 4, 3, 3),
@@ -165,6 +168,14 @@ def test_a_name_that_says_few_steps_is_believed_with_a_note(name: str, steps: in
     file = write(tmp_path / f"{name}.safetensors", SDXL)
     found = catalog.find(str(file))
     assert (found.family, found.settings.steps, found.note is not None) == ("sdxl", steps, steps == 8)
+
+
+@pytest.mark.parametrize("shapes", [SDXL, {"layers.0.adaLN_modulation.0.weight": (6_000_000, 1)}])
+def test_no_machine_plans_what_cannot_be_made_of_a_single_file(shapes: dict[str, tuple[int, ...]], tmp_path: Path) -> None:
+    file = write(tmp_path / "turbo.safetensors", shapes)
+    found = catalog.find(str(file))
+    plans = {name: make_plan(new_home(tmp_path), machine(name), found, itself=True) for name in MACHINES}
+    assert {plan.quantised for plan in plans.values()} <= {"none", "torchao-int8"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")

@@ -13,6 +13,7 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.memory_formulas import is_quantised
 from app.compat.planning.types import ModelPart, Plan, Quantised
+from app.engine.models.model import FROM_FOLDERS
 
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")
 
@@ -99,7 +100,7 @@ def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple
 
 
 def refuse_single_file(plan: Plan, file: Path) -> None:
-    if plan.quantised in ("bnb-nf4", "bnb-int8", "awq"):
+    if plan.quantised in FROM_FOLDERS:
         raise Trouble(
             say(
                 "quantise.single-file",
