@@ -202,9 +202,13 @@ def test_what_is_hostile_is_told_and_the_rest_is_read(tmp_path: Path, monkeypatc
     (models / "b deep.safetensors").write_bytes(struct.pack("<Q", 100_000) + b"[" * 100_000)
     (models / "c pickle.ckpt").write_bytes(pickle.dumps([1], 2))
     (models / "d text.gguf").write_bytes(b"<html>")
-    opened = []
-    original = os.open
-    monkeypatch.setattr(os, "open", lambda path, *rest, **more: opened.append(str(path)) or original(path, *rest, **more))
+    opened, original = [], os.open
+
+    def open_told(path: str, *rest: int) -> int:
+        opened.append(str(path))
+        return original(path, *rest)
+
+    monkeypatch.setattr(os, "open", open_told)
     finder = look((Tool("ComfyUI", tmp_path, (("model", models),)),))
     words = [finder.word(file) for file in finder.kept[0].search()]
     assert [None if said is None else said.key for _, said in words] == [
