@@ -18,7 +18,7 @@ import psutil
 
 from app.base.extras import install_command
 from app.base.foreign_formats import Locked
-from app.base.sentence import say_to_all
+from app.base.sentence import say, say_to_all
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import Book
 from app.engine.speech.book.headed_text import cut_at_headings
@@ -41,9 +41,9 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
         raise BadRequest(
             say_to_all(
                 "book.pdf-extra",
-                "To read a PDF, Hearth needs the library pypdf (0.4 MB). Install it: {command}. Or save {name} as EPUB, DOCX or text.",
-                command=install_command("pdf"),
+                "To read a PDF, Hearth needs the library pypdf, which is not installed. Save {name} as EPUB, DOCX or text. {advice}",
                 name=name,
+                advice=say("owner.pdf", "Or install it (0.4 MB): {command}", command=install_command("pdf")),
             )
         )
     found = _take_apart(file, name)
