@@ -30,6 +30,7 @@ from app.engine.speech.text.cast_tags import NARRATOR, find_tags, list_names
 from app.engine.speech.text.named_speakers import find_named
 from app.engine.speech.text.said_by import guess_speakers
 from app.engine.speech.text.script import ParsedScript
+from app.engine.speech.text.script_characters import is_strange
 from app.engine.speech.text.subtitles import strip_tags
 from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.unknown import find_in_script
@@ -192,7 +193,7 @@ def script_view(
     found_out = parse_words(text, chosen.id if chosen else model, cast, desk.jobs.find_limits)
     seconds = forecast_parts(desk, found_out.parts, chosen, limits, person)
     view = check_view(found_out, limits, seconds, speed, person, spoken)
-    view["problems"] += named_view(text, found_out.actors, spoken)
+    view["problems"] += named_view(text, found_out.actors, limits, spoken)
     view["model"] = chosen.id if chosen else ""
     view["cast"] = cast_view(desk, text, found_out, limits, cast)
     wanted = desk.jobs.match_script(text, person, cast)
@@ -273,19 +274,20 @@ def _plan_next(desk: Desk, model: Model, person: Person) -> Plan | None:
     return None
 
 
-def named_view(text: str, actors: tuple[Actor, ...], spoken: Language) -> list[View]:
+def named_view(text: str, actors: tuple[Actor, ...], limits: VoiceLimits, spoken: Language) -> list[View]:
     """Offer tags for speakers that a script names otherwise: as a play does, or as a story, which is a guess."""
     known = {each.name.casefold() for each in actors}
     if (found := find_named(text)) and not {each.name.casefold() for each in found} <= known:
-        words = say_to_all(
-            "script.named", "{names} speak here. Now the names are read aloud.", names=tuple(dict.fromkeys(e.name for e in found))
-        )
+        names = tuple(dict.fromkeys(each.name for each in found))
+        words = [say_to_all("script.named", "{names} speak here.", names=names)]
+        if not any(is_strange(sign, limits) for name in names for sign in name):
+            words.append(say_to_all("script.names-read", "Now the names are read aloud."))
     elif not found and (found := guess_speakers(text)):
         names = tuple(dict.fromkeys(each.name for each in found if each.name != NARRATOR))
-        words = say_to_all("script.said", "{names} seem to speak here, by words such as: said {first}.", names=names, first=names[0])
+        words = [say_to_all("script.said", "{names} seem to speak here, by words such as: said {first}.", names=names, first=names[0])]
     else:
         return []
     places = unknown_view(text, [Unknown(each.begin, each.end) for each in found])
     length = count_units(text)
     tags = [{**place, "name": each.name, "length": length} for place, each in zip(places, found, strict=True)]
-    return [{"kind": "note", "text": translate(words, spoken), "cure": "voices", "tags": tags}]
+    return [{"kind": "note", "text": join(spoken, *words), "cure": "voices", "tags": tags}]

@@ -41,7 +41,7 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
         raise BadRequest(
             say_to_all(
                 "book.pdf-extra",
-                "To read a PDF, Hearth needs the library pypdf, which is not installed. Save {name} as EPUB, DOCX or text. {advice}",
+                "To read a PDF, Hearth needs the library pypdf, which is missing here. Save {name} as EPUB, DOCX or text. {advice}",
                 name=name,
                 advice=say("owner.pdf", "Or install it (0.4 MB): {command}", command=install_command("pdf")),
             )

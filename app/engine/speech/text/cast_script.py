@@ -6,10 +6,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from app.base.duration import word_duration
-from app.base.sentence import Sentence, say, say_to_all
+from app.base.sentence import say, say_to_all
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import VoiceLimits
@@ -114,7 +114,7 @@ def _describe_cast(parts: Sequence[ScriptPart], actors: Sequence[Actor], limits:
             say_to_all(
                 "cast.turns",
                 "Each voice model is loaded once and speaks all of its parts; so they are not made in the script's order: {models}.",
-                models=tuple(cast(Sentence | str, word_name(limits[model].name)) for model in used),
+                models=tuple(word_name(limits[model].name) for model in used),
             ),
         )
     for model in used:
