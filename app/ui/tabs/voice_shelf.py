@@ -35,10 +35,9 @@ HEARD: Final = frozenset({".wav", ".ogg"})
 """Endings of clips; a voice that lies with a model is no sound."""
 
 
-class VoicesAsked(Asked):
+class CastAsked(Asked):
     model: str = ""
     """That speaks what names no other."""
-    measured: str | None = None
 
 
 class VoiceAsked(Asked):
@@ -52,11 +51,16 @@ class VoiceActAsked(Asked):
     value: str = ""
 
 
-def send_voices(desk: Desk, request: Request, asked: VoicesAsked) -> Response:
-    return JSONResponse({"models": list_groups(desk, asked.model, who(request), language(request), asked.measured is not None)})
+def send_cast(desk: Desk, request: Request, asked: CastAsked) -> Response:
+    """Send what may be chosen for a speaker."""
+    return JSONResponse({"models": list_groups(desk, asked.model, who(request), language(request))})
 
 
-def list_groups(desk: Desk, model: str, person: Person, spoken: Language, measured: bool = False) -> list[View]:
+def send_voices(desk: Desk, request: Request) -> Response:
+    return JSONResponse({"models": list_groups(desk, None, who(request), language(request), measured=True)})
+
+
+def list_groups(desk: Desk, model: str | None, person: Person, spoken: Language, measured: bool = False) -> list[View]:
     """List the installed voice models with their voices, the one that is chosen first; a guest's has no other."""
     own = desk.models.resolve("speech", model, person)
     chosen = found.id if (found := desk.models.read_limits(own)[0]) is not None else own

@@ -65,7 +65,7 @@ def test_a_voice_that_lies_with_a_model_speaks_a_sample(tmp_path: Path) -> None:
 def test_guests_reach_none_of_it(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         page = page_of(desk, NOBODY)
-        assert page.get("/hearth/voices").status_code == 200
+        assert page.get("/hearth/cast").status_code == 200 and page.get("/hearth/voices").status_code == 404
         for path in ("/hearth/voices/remove", "/hearth/voice", "/hearth/voices"):
             assert page.post(path, json={"name": FIRST.name}).status_code in (404, 405)
         assert page.get("/hearth/voice", params={"name": FIRST.name}).status_code == 404

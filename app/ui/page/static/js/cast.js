@@ -33,7 +33,7 @@ function choose(name, changes) {
 async function load(model) {
   if (asked === model && Date.now() - askedMs < FRESH_MS) return;
   [asked, askedMs] = [model, Date.now()];
-  groups = (await ask(`hearth/voices?${new URLSearchParams({ model })}`).catch(() => ({ models: [] }))).models;
+  groups = (await ask(`hearth/cast?${new URLSearchParams({ model })}`).catch(() => ({ models: [] }))).models;
   drawCast(seen, look);
 }
 

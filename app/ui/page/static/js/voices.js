@@ -9,7 +9,7 @@ let /** @type {View[]} */ groups = [], playing = "", removed = "", said = "";
 const shelf = () => document.querySelector("#h-voices");
 
 async function load() {
-  groups = (await ask("hearth/voices?measured").catch(() => ({ models: [] }))).models;
+  groups = (await ask("hearth/voices").catch(() => ({ models: [] }))).models;
   draw();
 }
 
