@@ -43,6 +43,11 @@ class Home:
         return self.root / "loras"
 
     @property
+    def enlargers(self) -> Path:
+        """Networks that enlarge pictures; made by whoever puts one there."""
+        return self.root / "enlargers"
+
+    @property
     def settings(self) -> Path:
         return self.root / "settings.json"
 

@@ -45,8 +45,12 @@ CHOICES_HELP: Final = (
 def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
     for each in rows.values():
         if each.option:
+            named = "--" + each.name.replace("_", "-")
+            if each.range is None and not each.choices:
+                parser.add_argument(named, help=each.option, action="store_const", const=True)
+                continue
             parser.add_argument(
-                "--" + each.name.replace("_", "-"), help=each.option, choices=tuple(each.choices) if each.choices and not each.open else None,
+                named, help=each.option, choices=tuple(each.choices) if each.choices and not each.open else None,
                 type=int if each.whole else str if each.range is None else float,
             )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, help="also write the result to this file; it stays on the shelf")

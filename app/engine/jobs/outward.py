@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PureWindowsPath
 from typing import Any, Final
 
-PATHS: Final = ("model", "image", "mask")
+PATHS: Final = ("model", "image", "mask", "enlarger")
 CACHED: Final = "models--"
 
 

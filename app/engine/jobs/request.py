@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.settings import PACE, PICTURES, SPEECH, VOLUME, check_settings, weight_of
+from app.engine.jobs.settings import ENLARGERS, PACE, PICTURES, SPEECH, VOLUME, check_settings, weight_of
 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 """Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
@@ -93,6 +93,7 @@ class SpeechRequest:
     kind: ClassVar[Literal["speech"]] = "speech"
     batch: ClassVar[int] = 1
     size: ClassVar[tuple[None, None]] = (None, None)
+    larger: ClassVar[int] = 1
     loras: ClassVar[tuple[Lora, ...]] = ()
     written: ClassVar[tuple[str, ...]] = ()
     text: str
@@ -211,7 +212,6 @@ class SpeechRequest:
 class Lora:
     path: str
     weight: float = 1.0
-
     word: str = ""
     """The word of the prompt that stands for it: it is an embedding. Empty: it is a LoRA."""
 
@@ -245,13 +245,17 @@ class PictureRequest:
     strength: float = 0.6
     loras: tuple[Lora, ...] = ()
     upscale: int = 1
+    enlarger: str = ""
+    """How it is enlarged: a formula, the starter's network, one of the owner's by name or path; empty: what suits the model."""
+    hires: bool = False
+    """Paint over what was enlarged, which adds detail."""
     preview_every: int = 2
     """0: none."""
     quicker: Quicker = "off"
     """What steps reuse of earlier ones, at some loss."""
 
     def __post_init__(self) -> None:
-        _require_texts(self.model, *(each for each in (self.scheduler, self.image, self.mask) if each is not None))
+        _require_texts(self.model, self.enlarger, *(each for each in (self.scheduler, self.image, self.mask) if each is not None))
         _require_text(PROMPT, self.prompt, PROMPT_MOST)
         _require_text(say_to_all("setting.negative", "negative prompt"), self.negative, PROMPT_MOST)
         if not self.prompt.strip():
@@ -283,6 +287,11 @@ class PictureRequest:
     def size(self) -> tuple[int | None, int | None]:
         return self.width, self.height
 
+    @property
+    def larger(self) -> int:
+        """How many times as large it is painted over; 1: it is not."""
+        return self.upscale if self.hires and not self.mask else 1
+
     @classmethod
     def read(cls, values: dict[str, Any]) -> Self:
         """Parse the output of `to_json`."""
@@ -295,8 +304,8 @@ class PictureRequest:
 
     @property
     def stays_here(self) -> bool:
-        """Whether no other computer can do it."""
-        return False
+        """Whether no other computer can do it: an enlarger of the owner's is here alone."""
+        return self.upscale > 1 and self.enlarger not in ENLARGERS
 
     def with_files(self, put: Callable[[str], str]) -> Self:
         """Return it with other paths of the same files."""
@@ -310,7 +319,7 @@ class PictureRequest:
         return dataclasses.replace(self, width=width, height=height)
 
     def without_files(self) -> PictureRequest:
-        return dataclasses.replace(self, image="", mask="", loras=())
+        return dataclasses.replace(self, image="", mask="", loras=(), enlarger="")
 
     def what_weighs(self) -> PictureRequest:
         """Return only what its memory hangs on."""

@@ -13,6 +13,8 @@ from app.engine.jobs.quicker import QUICKER
 from app.engine.jobs.schedulers import NAMES
 
 SEED_LIMIT: Final = 2**32
+HIRES_STRENGTH: Final = 0.35
+"""How much of an enlarged picture is painted anew: more changes what it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,9 @@ SPEECH: Final = _by_name(
     Setting("max_frames", say_to_all("setting.length", "length"), range=(17, 3072), whole=True),
 )  # fmt: skip
 
+ENLARGERS: Final[Mapping[str, Sentence]] = {"": say("enlarger.lanczos", "Plain (Lanczos)")}
+"""Those that are everywhere."""
+
 PICTURES: Final = _by_name(
     Setting("width", say_to_all("setting.width", "width"), say("paint.width", "Width"), say("paint.own-size", "Leave empty to use the size above."),
             **_SIDES),
@@ -125,6 +130,11 @@ PICTURES: Final = _by_name(
             option="how many pictures; the seed goes up by 1 for each"),
     Setting("upscale", say_to_all("setting.upscale", "upscale"), say("paint.upscale", "Upscale"), range=(1, 4), whole=True,
             choices={1: "1x", 2: "2x", 4: "4x"}, option="how many times larger the picture is saved"),
+    Setting("enlarger", say_to_all("setting.enlarger", "enlarger"), say("paint.enlarger", "Enlarger"),
+            say("paint.enlarger-how", "What Upscale enlarges by."), choices=ENLARGERS, open=True,
+            option="by which network --upscale enlarges; none without it"),
+    Setting("hires", say_to_all("setting.hires", "added detail"), say("paint.hires", "Add detail when upscaling"),
+            say("paint.hires-how", "Paints over the enlarged picture, which takes longer."), option="paint over the enlarged picture, which adds detail"),
     Setting("strength", say_to_all("setting.strength", "strength"), say("paint.strength", "How much to change"),
             range=(0.01, 1.0), slider=(0.05, 1.0, 0.05), option="how much to change the start picture, 0.01 to 1"),
     Setting("quicker", say_to_all("setting.quicker", "quicker"), say("paint.quicker", "Quicker"),

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from app.base.sentence import Sentence, Value, say
 from app.compat.planning.types import ModelPart, Need, Quantised
 from app.engine.models.model_names import word_name
+from app.engine.models.painted_tiles import find_tile
 from app.engine.models.voice_families import FAMILIES
 
 ModelKind = Literal["speech", "picture", "hearing"]
@@ -16,6 +17,8 @@ Family = Literal["sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "
 GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
 FROM_FOLDERS: tuple[Quantised, ...] = ("bnb-nf4", "bnb-int8", "awq")
 """What libraries make while they load a folder, and not of a single file."""
+TILED = ("sd15", "sdxl")
+"""Families whose denoiser is a UNet: what is larger than they were trained for is painted over in tiles."""
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 SMALL_PARAMETERS = 50_000_000
@@ -164,8 +167,11 @@ def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, .
     return (*own, *(each.source for each in with_it))
 
 
-def describe_need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
-    """Describe what one picture of this size takes (several at once are tried only where memory is free beside this)."""
+def describe_need(
+    model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None, larger: int = 1
+) -> Need:
+    """Describe what one picture of this size takes (several at once are tried only where memory is free beside this). `larger`: how many times as large
+    it is painted over, in tiles where the model paints in tiles."""
     shape, settings = model.attention, model.settings
     why = say("quantised.not-made", "Hearth does not make these weights for this voice.")
     if model.kind == "hearing":
@@ -183,12 +189,14 @@ def describe_need(model: Model, *, width: int | None = None, height: int | None 
             impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf", *family.quantised)),
         )  # fmt: skip
     width, height = width or settings.width, height or settings.height
-    tokens = -(-width // shape.pixels_a_token) * -(-height // shape.pixels_a_token) + shape.text_tokens
+    whole = width * larger, height * larger
+    across, down = (find_tile(side, settings.width) for side in whole) if larger > 1 and model.family in TILED else whole
+    tokens = -(-across // shape.pixels_a_token) * -(-down // shape.pixels_a_token) + shape.text_tokens
     strength = settings.guidance if guidance is None else guidance
     return Need(
         model=model.id, kind="picture", batch=GUIDED_ROWS if is_guided(model, strength) else 1, heads=shape.heads,
         kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
-        causal=shape.causal, parts=_add_gguf_bytes(model), width=width, height=height,
+        causal=shape.causal, parts=_add_gguf_bytes(model), width=whole[0], height=whole[1],
         published="gguf" if model.gguf else "none", also_published=tuple(each.when for each in model.companions if each.when is not None),
         impossible=_list_impossible(model),
     )  # fmt: skip

@@ -74,7 +74,8 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     if model is None:
         return Need()
     width, height = request.size if request else (None, None)
-    need = describe_need(model, width=width, height=height, guidance=request.guidance if request else None)
+    larger = request.larger if request else 1
+    need = describe_need(model, width=width, height=height, guidance=request.guidance if request else None, larger=larger)
     need = add_config_needs(need, read_needs(home, model))
     return need if itself else replace(need, impossible=(*need.impossible, *list_impossible(hardware, model, home)))
 

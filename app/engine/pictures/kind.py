@@ -20,7 +20,9 @@ from app.engine.jobs.owners import Allowance
 from app.engine.jobs.parts import PAINTED
 from app.engine.jobs.request import KindName, PictureRequest, Request
 from app.engine.jobs.seed import draw_seed, seed_of_part
+from app.engine.jobs.settings import ENLARGERS
 from app.engine.models import catalog, safetensors
+from app.engine.models.enlargers import read_enlarger
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_model
 from app.engine.pictures import steps
@@ -54,6 +56,8 @@ class PictureKind:
     def check(self, home: Home, request: PictureRequest, model: Model) -> None:
         """What else a model cannot paint is told by its run, which has its family at hand."""
         named_loras.check_fit(request, model)
+        if request.upscale > 1 and Path(request.enlarger).is_absolute():
+            read_enlarger(Path(request.enlarger))
 
     def plan_parts(self, home: Home, request: PictureRequest) -> tuple[Part, ...]:
         return (Part(request.prompt),) * request.batch
@@ -86,7 +90,7 @@ class PictureKind:
         return len(files) == request.batch and all(map(is_picture, files))
 
     def measure_work(self, home: Home, request: PictureRequest) -> float:
-        return steps.count_steps(request, catalog.find(request.model)) * request.batch
+        return steps.count_work(request, catalog.find(request.model)) * request.batch
 
     def weigh_step(self, request: PictureRequest, model: Model) -> float:
         return steps.weigh_step(request, model)
@@ -158,6 +162,8 @@ class PictureKind:
             )
         if request.loras or split_tags(request.prompt)[1]:
             raise Trouble(say_to_all("guest.loras", "Only the owner of this machine can use LoRAs."))
+        if request.enlarger not in ENLARGERS:
+            raise Trouble(say_to_all("guest.enlarger", "Only the owner of this machine can use enlargers of their own."))
         return replace(request, preview_every=max(2, request.preview_every))
 
     def read_made_from(self, path: Path) -> Request:

@@ -13,8 +13,10 @@ from app.compat.planning.types import AUTO, Chunk, Plan
 from app.engine.jobs import quicker
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.settings import HIRES_STRENGTH
 from app.engine.models.forecast import list_measured, take_median
-from app.engine.models.model import SMALL_PARAMETERS, Model, is_guided
+from app.engine.models.model import SMALL_PARAMETERS, TILED, Model, is_guided
+from app.engine.models.painted_tiles import cut
 
 AT_ONCE: Final = 4
 """Eight were no quicker than four."""
@@ -39,7 +41,7 @@ def estimate_seconds(request: PictureRequest, model: Model, past: Iterable[Creat
             ratio /= _weigh_batch(before, model, creation.plan.get("device", ""), creation.plan.get("chunk_q", AUTO))
         except Trouble:  # settings of a newer Hearth
             continue
-        times.append(count_steps(request, model) * request.batch * ratio / creation.rate)
+        times.append(count_work(request, model) * request.batch * ratio / creation.rate)
     return take_median(times)
 
 
@@ -58,6 +60,26 @@ def count_steps(request: PictureRequest, model: Model) -> int:
     """Count the steps; from a start picture only the last part of them runs."""
     steps = request.steps or model.recommended(request.scheduler).steps
     return max(1, int(steps * request.strength)) if request.image else steps
+
+
+def count_over(request: PictureRequest, model: Model) -> int:
+    """Count the steps that paint over what was enlarged."""
+    return max(1, int((request.steps or model.recommended(request.scheduler).steps) * HIRES_STRENGTH)) if request.larger > 1 else 0
+
+
+def weigh_over(request: PictureRequest, model: Model) -> float:
+    """Weigh such a step, by one of the small picture: by its pixels, those that tiles share counted twice."""
+    settings = model.settings
+    sides = (request.width or settings.width, request.height or settings.height)
+    large = [side * request.larger for side in sides]
+    if model.family in TILED:
+        large = [sum(end - begin for begin, end in cut(side, settings.width)) for side in large]
+    return math.prod(large) / max(1, math.prod(sides))
+
+
+def count_work(request: PictureRequest, model: Model) -> float:
+    """Count the steps of a picture, in steps of the small one."""
+    return count_steps(request, model) + count_over(request, model) * weigh_over(request, model)
 
 
 def weigh_step(request: PictureRequest, model: Model) -> float:

@@ -17,7 +17,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import NAMES
-from app.engine.jobs.settings import SEED_LIMIT
+from app.engine.jobs.settings import PICTURES, SEED_LIMIT
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.ui.api.following import work
@@ -28,6 +28,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 
 KIND: Final = "picture"
+SCALES: Final = tuple(PICTURES["upscale"].choices)
 DENOISING: Final = 0.75
 """A1111's own default."""
 
@@ -51,6 +52,8 @@ class PaintAsked(Asked):
     n_iter: Whole | None = None
     cfg_scale: float | None = None
     denoising_strength: float | None = None
+    enable_hr: bool | None = None
+    hr_scale: float | None = None
     sampler_name: Word | None = None
     sampler_index: Word | None = None
     scheduler: Word | None = None
@@ -155,8 +158,13 @@ def picture_request(desk: Desk, given: PaintAsked, image: str | None, mask: str 
     return PictureRequest(
         given.prompt or "", find_model(desk, checkpoint, KIND) or current_model(desk), given.negative_prompt or "", given.width, given.height, given.steps,
         given.cfg_scale, next((each for each in NAMES if each.lower() == sampler.lower()), None), seed, batch, image, mask,
-        given.denoising_strength or DENOISING,
+        given.denoising_strength or DENOISING, upscale=largest_scale(given.hr_scale or 2.0) if given.enable_hr else 1, hires=bool(given.enable_hr),
     )  # fmt: skip
+
+
+def largest_scale(asked: float) -> int:
+    """Return the least scale that there is and that is no smaller than asked, or the largest."""
+    return next((each for each in SCALES if each >= asked), max(SCALES))
 
 
 def scheduler_of(given: PaintAsked) -> str:

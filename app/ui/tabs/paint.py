@@ -13,6 +13,7 @@ from gradio.components import Component
 
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
+from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import list_by_hand
@@ -134,6 +135,10 @@ class PaintTab:
         )
         if lost:
             notes = [*notes, say("owner.loras", "These LoRAs are not in your library, so the picture will differ: {names}.", names=lost)]
+        enlarger = Path(public_name(found.enlarger)).stem
+        if enlarger not in (known := [value for _, value in self.fields.rows["enlarger"].choices]):
+            notes = [*notes, say("owner.enlarger", "The enlarger {name} is not here; choose another one.", name=enlarger)]
+        found = dataclasses.replace(found, enlarger=enlarger if enlarger in known else "")
         settings = self.fields.rows.restore(found).values()
         said = explain_restored([*missing, *notes], request)
         return [found.prompt, found.negative, model, *settings, loras, said]
@@ -213,7 +218,7 @@ def connect_owner(tab: PaintTab) -> None:
     model.change(tab.offer_sizes, model, size, **LATEST)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); Hearth.lorasFor(model); }")
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
-    weighing = (fields.rows[name] for name in ("width", "height", "steps", "guidance", "batch", "quicker"))
+    weighing = (fields.rows[name] for name in ("width", "height", "steps", "guidance", "batch", "quicker", "upscale", "hires"))
     changes = [each.change for each in (model, size, *weighing)]
     # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
     asks = [*changes, join_event(fields.calls, "paint.forecast")]

@@ -12,6 +12,7 @@ from gradio.components import Component
 
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import PICTURES
+from app.engine.models.enlargers import list_enlargers
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
@@ -173,6 +174,9 @@ def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCar
             reuse = gr.Button(word("paint.reuse", "Last seed"), size="sm", min_width=60)
         with gr.Row(elem_classes="h-pair"):
             rows.build("batch", "upscale")
+        with gr.Row(elem_classes="h-pair"):
+            rows.build("enlarger", "hires")
+        rows["enlarger"].choices += [] if guest else [(name, name) for name in list_enlargers(desk.keeper.home)]
         rows.build_rest()
     return SettingsCard(presets, dice, reuse)
 

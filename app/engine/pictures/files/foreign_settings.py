@@ -83,7 +83,8 @@ def read_a1111(text: str) -> RestoredSettings:
     bare, loras = split_tags(prompt)
     return _restore(Found(
         bare.strip(), negative.strip(), loras=loras, sampler=sampler,
-        numbers={"steps": settings.get("steps"), "guidance": settings.get("cfg scale"), "seed": settings.get("seed"), "width": width, "height": height},
+        numbers={"steps": settings.get("steps"), "guidance": settings.get("cfg scale"), "seed": settings.get("seed"), "width": width, "height": height,
+                 "upscale": settings.get("hires upscale")},
         model=settings.get("model", ""), strength=settings.get("denoising strength"),
         from_picture="denoising strength" in settings and "hires upscale" not in settings,
     ))  # fmt: skip
@@ -164,7 +165,14 @@ def _restore(found: Found) -> RestoredSettings:
     given = found.numbers | ({"strength": found.strength} if found.from_picture else {})
     numbers = {name: number for name, value in given.items() if (number := _read_number(value, PICTURES[name])) is not None}
     loras = tuple(Lora(name, weight) for name, given in found.loras if (weight := _read_number(given, weight_of(name))) is not None)
-    request = PictureRequest(found.prompt, negative=found.negative, scheduler=scheduler if known else None, loras=loras, **numbers)
+    request = PictureRequest(
+        found.prompt,
+        negative=found.negative,
+        scheduler=scheduler if known else None,
+        loras=loras,
+        hires=numbers.get("upscale", 1) > 1,
+        **numbers,
+    )
     unused = [name for name, value in found.numbers.items() if name not in numbers and value not in (None, "")]
     return RestoredSettings(request, tuple(_list_notes(found, known, unused)))
 

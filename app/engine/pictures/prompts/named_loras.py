@@ -14,6 +14,7 @@ from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models.enlargers import find_enlarger
 from app.engine.models.lora_facts import explain_misfit, read_facts
 from app.engine.models.lora_library import LoraFile, find_named, list_loras
 from app.engine.models.model import Model
@@ -27,7 +28,7 @@ _NEAR: Final = 0.6
 
 
 def complete(home: Home, request: PictureRequest) -> PictureRequest:
-    """Return the request with its LoRAs by their files: those that it names by path or by name, those that its prompt names by
+    """Return the request with its enlarger and its LoRAs by their files: those that it names by path or by name, those that its prompt names by
     tags, which leave it, and the embeddings whose words it has. Raise a Trouble for a name that the library has not."""
     prompt, tags = split_tags(request.prompt)
     files, written = list_loras(home), words_of(prompt) | words_of(request.negative)
@@ -36,7 +37,7 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
     for file in files:
         if file.word.lower() in written and str(file.path) not in loras and is_embedding(file):
             loras[str(file.path)] = Lora(str(file.path), word=file.word)
-    return replace(request, prompt=prompt, loras=tuple(loras.values()))
+    return replace(request, prompt=prompt, loras=tuple(loras.values()), enlarger=find_enlarger(home, request.enlarger))
 
 
 def _find(home: Home, files: Sequence[LoraFile], name: str) -> str:

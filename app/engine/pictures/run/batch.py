@@ -45,6 +45,8 @@ class Loop:
     reused: int = 0
     """Steps that reused something."""
     elapsed_s: list[float] = field(default_factory=list)
+    over: float = 0.0
+    """Steps that painted over what was enlarged, in steps of the small picture."""
     stepped_s: float = 0.0
     """When its last step ended, or the last picture was saved."""
 

@@ -13,7 +13,8 @@ from app.base.trouble import Trouble
 from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
-from app.engine.models.model import Model, ModelSettings, is_guided
+from app.engine.jobs.settings import HIRES_STRENGTH
+from app.engine.models.model import TILED, Model, ModelSettings, is_guided
 from app.engine.pictures.families.families import FAMILIES, Family
 from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.wordless import note_wordless
@@ -74,7 +75,9 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     settings = model.recommended(scheduler)
     image = input_images.open_image(request.image) if request.image else None
     width, height = input_images.choose_size(request.width, request.height, settings, image)
-    notes += _describe_size(request, model, settings, width, height)
+    notes += _describe_size(
+        request, model, settings, width, height, in_tiles=image is not None and not request.mask and model.family in TILED
+    )
     guidance = settings.guidance if request.guidance is None else request.guidance
     if image is not None and 0 < settings.most_guidance < guidance:
         guidance = settings.most_guidance
@@ -107,6 +110,8 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         guidance=guidance,
         scheduler=scheduler or settings.scheduler or None,
         seed=draw_seed(request, job),
+        enlarger=request.enlarger if request.upscale > 1 else "",
+        hires=request.larger > 1 and can_paint_over(family),
     )
     if resolved.quicker == "much" and tiny_vae is not None:
         notes.append(
@@ -128,6 +133,21 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         choose_rescale(settings, guidance) if image is None else 0.0,
         tuple(notes),
     )
+
+
+def can_paint_over(family: Family) -> bool:
+    return bool(family.image_class) and family.uses_strength
+
+
+def paint_over(settings: PictureSettings, model: Model, enlarged: Image.Image) -> PictureSettings:
+    """Return the settings that paint over what was enlarged: they begin with it, and leave it mostly as it is."""
+    own, most = settings.request, model.recommended(settings.request.scheduler).most_guidance
+    steps, strength = leave_a_step(own.steps or 1, HIRES_STRENGTH)
+    request = replace(
+        own, width=enlarged.width, height=enlarged.height, upscale=1, hires=False, steps=steps, strength=strength, quicker="off",
+        guidance=min(own.guidance or 0.0, most) if most else own.guidance,
+    )  # fmt: skip
+    return replace(settings, request=request, image=enlarged, mask=None, guidance_rescale=0.0)
 
 
 def choose_rescale(settings: ModelSettings, guidance: float) -> float:
@@ -194,6 +214,18 @@ def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> 
     edits_by_prompt = bool(request.image) and not request.mask and not family.uses_strength
     ignored = (
         (
+            request.hires and request.upscale == 1,
+            say("paint.hires-alone", "Detail is added where a picture is enlarged. Choose an upscale of 2x or 4x."),
+        ),
+        (
+            request.hires and request.upscale > 1 and bool(request.mask),
+            say("paint.hires-mask", "With a mask nothing is painted over after enlarging: the rest of the picture would change."),
+        ),
+        (
+            request.larger > 1 and not can_paint_over(family),
+            say("paint.hires-none", "{model} cannot paint over an enlarged picture; it is only enlarged.", model=model.words),
+        ),
+        (
             family.flow_matching and request.scheduler is not None,
             say("paint.flow", "{model} works with its own scheduler only; your choice was ignored.", model=model.words),
         ),
@@ -217,7 +249,9 @@ def _choose_scheduler(request: PictureRequest, family: Family) -> str | None:
     return next(name for name in schedulers.NAMES if schedulers.SCHEDULERS[name] is wanted)
 
 
-def _describe_size(request: PictureRequest, model: Model, settings: ModelSettings, width: int, height: int) -> list[Sentence]:
+def _describe_size(
+    request: PictureRequest, model: Model, settings: ModelSettings, width: int, height: int, in_tiles: bool
+) -> list[Sentence]:
     notes = []
     size = request.width or width, request.height or height
     if settings.least == settings.most and size != (width, height):
@@ -231,7 +265,7 @@ def _describe_size(request: PictureRequest, model: Model, settings: ModelSetting
                 asked=f"{size[0]} x {size[1]}",
             )
         )
-    if max(width, height) > settings.most:
+    if max(width, height) > settings.most and not in_tiles:
         notes.append(
             say(
                 "paint.large",

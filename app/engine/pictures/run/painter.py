@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from PIL import Image
 
 from app.base.paths import Home
 from app.base.sentence import say
@@ -22,23 +24,24 @@ from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Ste
 from app.engine.jobs.parts import PAINTED, drop_begun
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.loading.loaded import same_placement
-from app.engine.models.model import Model
+from app.engine.models.model import TILED, Model
 from app.engine.models.on_disk import Located
 from app.engine.pictures.families import loader, placement
 from app.engine.pictures.families.families import FAMILIES
 from app.engine.pictures.families.kept_layers import keep_layers
 from app.engine.pictures.families.packed_convolutions import is_plain
 from app.engine.pictures.files import picture_settings
-from app.engine.pictures.run import batch, checkpoint, per_request, preview, steps, tiny_vae
+from app.engine.pictures.run import batch, checkpoint, per_request, preview, steps, tiled_denoiser, tiny_vae
 from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
 from app.engine.pictures.run.active_loras import ActiveLoras
 from app.engine.pictures.run.batch import Loop, Picture
 from app.engine.pictures.run.checkpoint import Checkpoint
-from app.engine.pictures.run.final_settings import PictureSettings, resolve_settings
+from app.engine.pictures.run.enlarge import Enlargers
+from app.engine.pictures.run.final_settings import PictureSettings, paint_over, resolve_settings
 from app.engine.pictures.run.prompt_embeddings import KeptEmbeddings
 from app.engine.pictures.run.reuse import Reuse, list_inner_blocks
 from app.engine.pictures.run.worker_thread import iterate_reports
-from app.engine.pictures.steps import count_at_once, count_steps
+from app.engine.pictures.steps import count_at_once, count_over, count_steps, weigh_over
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
@@ -68,6 +71,8 @@ class _Run:
     seam: Seam | None
     tell: Tell
     """Sends an event out of the painting thread; it holds nothing of the device."""
+    before: int = 0
+    """Steps of the picture that were computed when it was small; 0: it is not being painted over."""
 
 
 class Painter:
@@ -83,6 +88,7 @@ class Painter:
         # In half precision adding a LoRA and taking it off again would leave its rounding in the weights.
         self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
         self._words = ActiveEmbeddings()
+        self._enlargers = Enlargers()
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
@@ -112,7 +118,7 @@ class Painter:
         if any(changed):
             self._embeddings.forget()
         files: list[str] = []
-        steps_done, reused, stopped = 0, 0, False
+        steps_done, reused, stopped = 0.0, 0, False
 
         def land(picture: Picture) -> None:
             if picture.path.is_file():
@@ -144,7 +150,7 @@ class Painter:
                 most, waiting = 1, [each for each in waiting if str(each.path) not in files]
                 continue
             del waiting[:count]
-            steps_done, reused = steps_done + len(loop.elapsed_s) * count, reused + loop.reused
+            steps_done, reused = steps_done + len(loop.elapsed_s) * count + loop.over, reused + loop.reused
             stopped = loop.stopped
         if reused:
             tell(
@@ -153,7 +159,7 @@ class Painter:
                         "quicker.ran",
                         "Quicker: {reused} of {steps} {steps:step|steps} reused what the step before computed.",
                         reused=reused,
-                        steps=steps_done,
+                        steps=round(steps_done),
                     )
                 )
             )
@@ -199,7 +205,9 @@ class Painter:
     def _paint_through(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
         latents = self._compute(run, loop)
         # Stop keeps the first as predicted so far; the others resume from what is kept of them.
-        for row, picture in enumerate(loop.pictures[:1] if loop.stopped else loop.pictures):
+        for row, picture in enumerate(loop.pictures):
+            if loop.stopped and row:
+                break
             if latents is not None and not picture.path.is_file():
                 self._finish(run, loop, picture, latents[row : row + 1])
             if picture.path.is_file():
@@ -212,12 +220,33 @@ class Painter:
         painted = per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step, self._tiny_vae)
         if picture.path.is_file():
             return
-        finished = per_request.finish_picture(painted, run.settings)
+        finished = per_request.finish_picture(painted, run.settings, self._enlargers, placement.find_device(self._pipe.vae))
+        if run.settings.request.larger > 1 and not loop.stopped:
+            finished = self._paint_over(run, loop, picture, finished)
         asked = run.settings.request_for(picture.index)
         picture_settings.write(finished, picture.path, asked, self._model.title, run.settings.read_as(picture.index))
         if loop.stepped_s:
             now_s = time.perf_counter()
             self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s
+
+    def _paint_over(self, run: _Run, loop: Loop, picture: Picture, enlarged: Image.Image) -> Image.Image:
+        """Paint over an enlarged picture; after Stop return it as far as it is."""
+        over, inner = paint_over(run.settings, self._model, enlarged), Loop([picture], None, loop.later)
+        latents = self._denoise(replace(run, settings=over, before=count_steps(run.settings.request, self._model)), inner)
+        loop.stopped = loop.stopped or inner.stopped
+        loop.over += len(inner.elapsed_s) * weigh_over(run.settings.request, self._model)
+        loop.stepped_s = inner.stepped_s
+        if latents is None:
+            return enlarged
+        return per_request.decode_latents(self._pipe, self._family, latents, over, self._exact, over.request.steps or 0)
+
+    def _tiles(self, run: _Run, denoiser: torch.nn.Module, scale: int) -> AbstractContextManager[None]:
+        """Denoise in tiles what is painted over, and what begins with a picture larger than any that the model was trained on."""
+        settings, own = run.settings, self._model.settings
+        large = run.before or max(settings.request.width or 0, settings.request.height or 0) > own.most
+        if not large or settings.image is None or settings.mask is not None or self._model.family not in TILED:
+            return nullcontext()
+        return tiled_denoiser.tiles(denoiser, own.width, scale)
 
     @property
     def _exact(self) -> bool:
@@ -244,14 +273,14 @@ class Painter:
         def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoints: Callable[[], list[Checkpoint]]) -> None:
             nonlocal last_prediction
             before_s, loop.stepped_s, last_prediction = loop.stepped_s or watcher.began_s, time.perf_counter(), predict
-            if not due(done):  # what the next step would reuse is not stored
+            if not (due(done) or run.before):  # neither what the next step would reuse, nor what is painted over, is stored
                 save(make_checkpoints())
             loop.elapsed_s.append(loop.stepped_s - before_s)
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
             run.tell(self._make_step(run, done, total, loop))
             every = run.settings.request.preview_every
             if every and done % every == 0 and done != total:
-                run.tell(self._make_preview(done, predict(), run.settings, loop))
+                run.tell(self._make_preview(done, predict(), run.settings, loop, run.before))
             if loop.is_overtaken:
                 raise steps.Overtaken
 
@@ -260,8 +289,11 @@ class Painter:
                 checkpoint.save(picture.checkpoint_path, each, picture.fingerprint)
 
         try:
-            kept = keep_layers(denoiser, placement.find_precision(self._plan, self._family.denoiser).kept_bytes)
-            with kept, steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher:
+            with (
+                keep_layers(denoiser, placement.find_precision(self._plan, self._family.denoiser).kept_bytes),
+                self._tiles(run, denoiser, pipe.vae_scale_factor),
+                steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher,
+            ):
                 pictures = [each.index for each in loop.pictures]
                 arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures, self._words)
                 generator = generators if len(generators) > 1 else generators[0]
@@ -274,6 +306,8 @@ class Painter:
             return None
         finally:
             loop.reused = reuse.count if reuse else 0
+        if run.before:
+            return latents
         last = run.settings.request.steps or 0
         save([Checkpoint(last, latents[row : row + 1], {}, each.get_state(), complete=True) for row, each in enumerate(generators)])
         return latents
@@ -295,20 +329,24 @@ class Painter:
         each_s = sum(recent) / len(recent) / count
         measured = self._finish_s_a_pixel
         finish_s = FINISH_STEPS * each_s if measured is None else measured * _count_pixels(run)
-        eta_s = ((total - done) * count + total * loop.later) * each_s + (count + loop.later) * finish_s
+        later = (count if not run.before else 0) + loop.later
+        over = count_over(run.settings.request, self._model)
+        over_s = over * weigh_over(run.settings.request, self._model) * each_s * later
+        eta_s = ((total - done) * count + total * loop.later) * each_s + (count + loop.later) * finish_s + over_s
         ran = run.seam.take_largest() if run.seam else None
+        done, total = done + run.before, total + run.before + over
         return Step(
             done, total, 1 / max(each_s, 1e-9), "steps", eta_s, self._meter.read(), part=loop.pictures[0].index,
             parts=run.settings.request.batch, at_once=count, ran=ran,
         )  # fmt: skip
 
-    def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, loop: Loop) -> Preview:
+    def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, loop: Loop, before: int) -> Preview:
         assert self._colours is not None
         latents = torch.cat([per_request.unpack_latents(self._pipe, self._family, each, settings) for each in torch.split(predicted, 1)])
         first = loop.pictures[0]
-        path = first.path.with_name(PAINTED.name_passing(f"{first.index}-{done}"))
+        path = first.path.with_name(PAINTED.name_passing(f"{first.index}-{done + before}"))
         preview.write(self._colours.draw(latents), path)
-        return Preview(done, str(path))
+        return Preview(done + before, str(path))
 
 
 def _lacks_memory(fault: BaseException) -> bool:
@@ -316,4 +354,6 @@ def _lacks_memory(fault: BaseException) -> bool:
 
 
 def _count_pixels(run: _Run) -> int:
-    return (run.settings.request.width or 1) * (run.settings.request.height or 1)
+    """Count the pixels of a finished picture, but for those of a formula or an enlarger, which take next to no time."""
+    request = run.settings.request
+    return (request.width or 1) * (request.height or 1) * request.larger**2

@@ -15,6 +15,7 @@ from app.engine.pictures.families import placement
 from app.engine.pictures.families.families import Family
 from app.engine.pictures.run import prompt_embeddings, steps
 from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
+from app.engine.pictures.run.enlarge import Enlargers
 from app.engine.pictures.run.final_settings import PictureSettings
 from app.engine.pictures.run.tiny_vae import TinyVae
 
@@ -108,12 +109,9 @@ def decode_latents(
     return picture
 
 
-def finish_picture(painted: Image.Image, settings: PictureSettings) -> Image.Image:
+def finish_picture(painted: Image.Image, settings: PictureSettings, enlargers: Enlargers, device: Any) -> Image.Image:
     """Restore the original pixels outside the mask, and enlarge as the request says."""
     if settings.mask is not None and settings.image is not None:
         inside = settings.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(ImageFilter.GaussianBlur(FEATHER_PIXELS / 2))
         painted = Image.composite(painted, settings.image, ImageChops.multiply(inside, settings.mask))
-    times = settings.request.upscale
-    if times > 1:
-        painted = painted.resize((painted.width * times, painted.height * times), Image.Resampling.LANCZOS)
-    return painted
+    return enlargers.enlarge(painted, settings.request.upscale, settings.request.enlarger, device)

@@ -1,0 +1,114 @@
+"""Enlargers: networks that make a picture larger, a .safetensors file each. What a file is, and which are there. Loads nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from app.base.path_checks import is_file
+from app.base.paths import Home
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.jobs.settings import ENLARGERS
+from app.engine.models import safetensors
+from app.engine.models.safetensors import Entry
+
+ENDING: Final = ".safetensors"
+Base = Literal["nearest", "lanczos"]
+FILES_MOST: Final = 200
+_WEIGHT: Final = re.compile(r"body\.(\d{1,3})\.(weight|bias)")
+_CONVOLUTIONS: Final = range(1, 65)
+_FEATURES: Final = range(1, 257)
+_SCALES: Final = range(1, 5)
+_COPIES: Final = 3
+"""Of the widest layer's numbers, alive at once: what it reads, what it writes, and torch's own copy of one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enlarger:
+    """What is known of a "compact" network (SRVGGNet): convolutions of 3 x 3 with a PReLU behind each but the last, whose channels become pixels."""
+
+    path: Path
+    scale: int
+    features: int
+    convolutions: int
+    """Between the first and the last."""
+    base: Base = "nearest"
+    """What its pixels are added to: the nearest ones, as everywhere; those of a formula, where its file says so."""
+
+    @property
+    def reach(self) -> int:
+        """How many pixels away still change a pixel."""
+        return self.convolutions + 2
+
+    def count_bytes(self, width: int, height: int) -> int:
+        """Forecast the memory of one call in float32 for a picture, or a tile, of so many pixels: its layers, and what comes out."""
+        return width * height * 4 * (_COPIES * max(self.features, 3 * self.scale**2) + 3 * self.scale**2)
+
+
+def read_enlarger(path: Path) -> Enlarger:
+    """Describe an enlarger by its header; raise a Trouble for any other file."""
+    if not is_file(path):
+        raise Trouble(say("enlarger.missing", "The enlarger {path} was not found. Choose another one.", path=path.name))
+    header = safetensors.read_whole_header(path)
+    found = _read_shapes(header.entries)
+    if found is None:
+        raise Trouble(
+            say(
+                "enlarger.other",
+                "{path} is no enlarger that Hearth can use. It takes those of the compact kind (SRVGGNet) as .safetensors, for colour pictures.",
+                path=path.name,
+            )
+        )
+    scale, features, convolutions = found
+    return Enlarger(path, scale, features, convolutions, "lanczos" if header.words.get("base") == "lanczos" else "nearest")
+
+
+def _read_shapes(entries: Mapping[str, Entry]) -> tuple[int, int, int] | None:
+    """Return scale, features and number of inner convolutions; None unless every tensor is where this kind of network has it."""
+    shapes = {name: entry.shape for name, entry in entries.items()}
+    if not all(_WEIGHT.fullmatch(name) and entries[name].dtype in ("F16", "F32", "BF16") for name in shapes):
+        return None
+    first = shapes.get("body.0.weight", ())
+    last = max((int(name.split(".")[1]) for name in shapes), default=0)
+    features, convolutions = first[0] if len(first) == 4 else 0, last // 2 - 1
+    scale = next((each for each in _SCALES if shapes.get(f"body.{last}.weight") == (3 * each * each, features, 3, 3)), 0)
+    if not (scale and last % 2 == 0 and features in _FEATURES and convolutions in _CONVOLUTIONS):
+        return None
+    return (scale, features, convolutions) if shapes == list_shapes(scale, features, convolutions) else None
+
+
+def list_shapes(scale: int, features: int, convolutions: int) -> dict[str, tuple[int, ...]]:
+    """List the tensors of a network with their shapes."""
+    found: dict[str, tuple[int, ...]] = {}
+    for place in range(convolutions + 1):
+        found |= {f"body.{2 * place}.weight": (features, features if place else 3, 3, 3), f"body.{2 * place}.bias": (features,)}
+        found[f"body.{2 * place + 1}.weight"] = (features,)
+    last, channels = 2 * convolutions + 2, 3 * scale * scale
+    return found | {f"body.{last}.weight": (channels, features, 3, 3), f"body.{last}.bias": (channels,)}
+
+
+def find_enlarger(home: Home, name: str) -> str:
+    """Return an enlarger as a request has it: those that are everywhere by name, the owner's by its path. Raise a Trouble for one that is not there."""
+    if name in ENLARGERS or Path(name).is_absolute():
+        return name
+    path = home.enlargers / f"{name.removesuffix(ENDING)}{ENDING}"
+    if Path(name).name != name or not is_file(path):
+        raise Trouble(
+            say(
+                "enlarger.unknown",
+                "There is no enlarger {name} here. Put its .safetensors into {folder}, or choose another one.",
+                name=name,
+                folder=str(home.enlargers),
+            )
+        )
+    return str(path)
+
+
+def list_enlargers(home: Home) -> list[str]:
+    """List the names of the enlargers that a person put into Hearth's folder, whatever they turn out to be."""
+    found = sorted(home.enlargers.glob(f"*{ENDING}"), key=lambda path: path.name.lower()) if home.enlargers.is_dir() else []
+    return [path.stem for path in found[:FILES_MOST]]

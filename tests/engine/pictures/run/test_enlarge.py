@@ -1,0 +1,133 @@
+"""Test enlarging by a network: no seams, memory as forecast, and no file that is something else."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from app.base.paths import Home
+from app.base.trouble import Trouble
+from app.engine.models.enlargers import find_enlarger, list_enlargers, list_shapes, read_enlarger
+from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.pictures.run.enlarge import Compact, Enlargers, enlarge, load_enlarger
+from tests.support.places import TOP
+
+
+def write_net(path: Path, scale: int = 2, features: int = 8, convolutions: int = 3, size: float = 0.2) -> Path:
+    torch.manual_seed(1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file({name: size * torch.randn(shape) for name, shape in list_shapes(scale, features, convolutions).items()}, path)
+    return path
+
+
+def noise(width: int, height: int) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8))
+
+
+@pytest.mark.parametrize("scale", [2, 3, 4])
+def test_tiles_leave_no_seam(tmp_path: Path, scale: int) -> None:
+    """Noise through random weights: whatever a tile does not see would show at its border."""
+    net, facts = load_enlarger(write_net(tmp_path / "net.safetensors", scale, size=0.1))
+    picture = noise(90, 70)
+    whole, tiled = (np.asarray(enlarge(picture, scale, net, facts.reach, tile), int) for tile in (1_000, 32))
+    assert whole.shape == (70 * scale, 90 * scale, 3) and np.abs(whole - tiled).max() <= 1
+    blind = np.asarray(enlarge(picture, scale, net, 0, 32), int)
+    assert np.abs(whole - blind).max() > 8, "a seam would be seen here"
+
+
+def test_any_size_from_any_scale(tmp_path: Path) -> None:
+    for scale, times in ((2, 4), (4, 2), (3, 2), (1, 2)):
+        net, facts = load_enlarger(write_net(tmp_path / f"{scale}.safetensors", scale))
+        assert enlarge(noise(20, 17), times, net, facts.reach).size == (20 * times, 17 * times)
+
+
+def test_a_formula_and_files_of_ones_own(tmp_path: Path) -> None:
+    picture, enlargers = noise(24, 16), Enlargers()
+    plain = enlargers.enlarge(picture, 2, "", "cpu")
+    assert np.array_equal(np.asarray(plain), np.asarray(picture.resize((48, 32), Image.Resampling.LANCZOS)))
+    files = [str(write_net(tmp_path / f"{features}.safetensors", features=features)) for features in (8, 6, 8)]
+    assert enlargers.enlarge(picture, 1, files[0], "cpu") is picture
+    made = [np.asarray(enlargers.enlarge(picture, 2, file, "cpu")) for file in files]
+    assert np.array_equal(made[0], made[2]) and not np.array_equal(made[0], made[1])
+
+
+def test_numbers_that_broke_are_told(tmp_path: Path) -> None:
+    net, facts = load_enlarger(write_net(tmp_path / "net.safetensors"))
+    with torch.no_grad():
+        net.body[0].bias.fill_(float("nan"))  # type: ignore[operator, union-attr]
+    with pytest.raises(NumbersBroke):
+        enlarge(noise(8, 8), 2, net, facts.reach)
+
+
+MEASURE = """
+import resource, sys, torch
+from pathlib import Path
+from app.engine.models.enlargers import read_enlarger
+from app.engine.pictures.run.enlarge import load_enlarger
+torch.set_num_threads(1)
+net, facts = load_enlarger(Path(sys.argv[1]))
+small = torch.rand(1, 3, 64, 64)
+with torch.no_grad():
+    net(small)
+    side = int(sys.argv[2])
+    small = torch.rand(1, 3, side, side)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    net(small)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024, facts.count_bytes(side, side))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the highest memory as Linux tells it")
+@pytest.mark.parametrize(("features", "scale", "side"), [(32, 2, 768), (64, 4, 512)])
+def test_memory_is_as_forecast(tmp_path: Path, features: int, scale: int, side: int) -> None:
+    path = write_net(tmp_path / "net.safetensors", scale, features, 4)
+    told = subprocess.run([sys.executable, "-c", MEASURE, str(path), str(side)], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    taken, forecast = map(int, told.split())
+    assert abs(taken - forecast) < 0.15 * taken, (taken, forecast)
+
+
+def test_shapes_are_read_and_others_refused(tmp_path: Path) -> None:
+    facts = read_enlarger(write_net(tmp_path / "a.safetensors", 4, 16, 5))
+    assert (facts.scale, facts.features, facts.convolutions, facts.reach) == (4, 16, 5, 7)
+    shapes = list_shapes(2, 8, 3)
+    odd = {
+        "one more": {**shapes, "body.9.weight": (8,)}, "one less": {name: each for name, each in shapes.items() if name != "body.1.weight"},
+        "grey": {**shapes, "body.0.weight": (8, 1, 3, 3)}, "another kind": {"conv_first.weight": (8, 3, 3, 3)}, "none": {},
+        "too wide": list_shapes(2, 300, 1), "too deep": list_shapes(2, 1, 65),
+    }  # fmt: skip
+    for name, wanted in odd.items():
+        path = tmp_path / f"{name}.safetensors"
+        save_file({each: torch.zeros(shape) for each, shape in wanted.items()}, path)
+        with pytest.raises(Trouble) as told:
+            read_enlarger(path)
+        assert told.value.sentence.key == "enlarger.other", name
+    lying = json.dumps({"body.0.weight": {"dtype": "F16", "shape": [1 << 40, 3, 3, 3], "data_offsets": [0, 8]}}).encode()
+    (tmp_path / "lying.safetensors").write_bytes(struct.pack("<Q", len(lying)) + lying + bytes(8))
+    for path in (tmp_path / "lying.safetensors", tmp_path / "nowhere.safetensors"):
+        with pytest.raises(Trouble):
+            read_enlarger(path)
+
+
+def test_names_of_enlargers(tmp_path: Path) -> None:
+    home = Home(tmp_path, tmp_path / "models")
+    assert list_enlargers(home) == []
+    own = write_net(home.enlargers / "sharp.safetensors")
+    assert list_enlargers(home) == ["sharp"] and find_enlarger(home, "sharp") == str(own) == find_enlarger(home, str(own))
+    assert find_enlarger(home, "") == ""
+    for name in ("blunt", "../sharp", "a/sharp"):
+        with pytest.raises(Trouble):
+            find_enlarger(home, name)
+
+
+def test_a_net_is_what_its_shapes_say() -> None:
+    assert {name: tuple(each.shape) for name, each in Compact(2, 8, 3).state_dict().items()} == list_shapes(2, 8, 3)

@@ -1,0 +1,122 @@
+"""Test hires: painted small, enlarged, painted over in tiles without seams; told before, counted, stopped and restored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Note, Step, Stopped
+from app.engine.jobs.request import PictureRequest
+from app.engine.models.model import describe_need
+from app.engine.pictures.files import picture_settings
+from app.engine.pictures.run import tiled_denoiser
+from app.engine.pictures.steps import count_work, estimate_seconds
+from tests.support.picture_fixtures import SMALL, list_parts, load_painter, read_pixels
+
+pytest_plugins = ["tests.support.picture_fixtures"]
+HIRES = PictureRequest("a red ball", upscale=4, hires=True, **{**SMALL, "steps": 4})
+
+
+class Sees(torch.nn.Module):
+    """Answers what a UNet does at its worst: each tile in a light of its own, as it sees no others."""
+
+    def forward(self, sample: torch.Tensor, *_: Any, return_dict: bool = True, **__: Any) -> tuple[torch.Tensor]:
+        return (sample + sample.mean(),)
+
+
+def measure_step(latents: torch.Tensor, places: list[int]) -> float:
+    """Return how much columns differ from the ones before, at these places."""
+    return float((latents[..., places] - latents[..., [each - 1 for each in places]]).abs().mean())
+
+
+def test_no_seam_where_tiles_meet() -> None:
+    """A slope, of which each tile sees another part: cut hard, the light jumps where a tile begins; blended, it moves as everywhere."""
+    sample, denoiser = torch.linspace(0, 8, 128).repeat(1, 4, 128, 1), Sees()
+    with tiled_denoiser.tiles(denoiser, 512, 8):
+        blended = denoiser(sample)[0]
+    _, across = tiled_denoiser.list_spans((128, 128), 512, 8)
+    borders = [edge for begin, end in across for edge in (begin, end) if 0 < edge < 128]
+    assert borders == [72, 56]
+    hard = torch.cat([sample[..., :64] + sample[..., :72].mean(), sample[..., 64:] + sample[..., 56:].mean()], -1)
+    everywhere = measure_step(sample, list(range(1, 128)))
+    assert measure_step(hard, [64]) > 20 * everywhere
+    assert measure_step(blended, borders) < 8 * everywhere
+    assert measure_step(blended, list(range(1, 128))) < 2 * everywhere
+
+
+def test_what_needs_no_tiles_is_not_cut() -> None:
+    denoiser, sample = Sees(), torch.rand(1, 4, 64, 80)
+    with tiled_denoiser.tiles(denoiser, 512, 8):
+        assert torch.equal(denoiser(sample)[0], sample + sample.mean())
+    assert "forward" not in vars(denoiser)
+
+
+def test_it_is_painted_over_counted_and_restored(folders: dict[str, Path], tmp_path: Path) -> None:
+    paints, model = load_painter(folders["sd15"])
+    events = list(paints.run(HIRES, Control(), None, tmp_path / "hires"))
+    made = list_parts(events)[0]
+    steps = [each for each in events if isinstance(each, Step)]
+    assert [(each.done, each.total) for each in steps] == [(place, 5) for place in range(1, 6)]
+    assert steps[0].eta_s is not None and steps[0].eta_s > 0
+    plain = list_parts(list(paints.run(replace(HIRES, hires=False), Control(), None, tmp_path / "plain")))[0]
+    large, before = read_pixels(made.path), read_pixels(plain.path)
+    assert large.shape == before.shape == (256, 256, 3) and np.abs(large - before).mean() > 1e-3
+    restored = picture_settings.read(Path(made.path)).request
+    assert (restored.hires, restored.upscale, restored.enlarger, restored.width) == (True, 4, "", 64)
+    again = list_parts(list(paints.run(restored, Control(), None, tmp_path / "again")))[0]
+    assert np.array_equal(large, read_pixels(again.path))
+    with Image.open(made.path) as picture:
+        assert "Denoising strength: 0.35, Hires upscale: 4" in picture.info["parameters"]
+    finished = events[-1]
+    assert isinstance(finished, Finished) and finished.rate * finished.elapsed_s == pytest.approx(count_work(HIRES, model))
+
+
+def test_it_stops_within_a_step_and_goes_on_from_the_small_picture(folders: dict[str, Path], tmp_path: Path) -> None:
+    paints, _ = load_painter(folders["sd15"])
+    whole = list_parts(list(paints.run(HIRES, Control(), None, tmp_path / "whole")))[0]
+    control, seen = Control(), list[Any]()
+    for event in paints.run(replace(HIRES, batch=2), control, None, tmp_path / "job"):
+        seen.append(event)
+        if isinstance(event, Step) and event.done == 5:
+            control.stop()
+    assert isinstance(seen[-1], Stopped) and len(seen[-1].files) == 1
+    denoise, calls = paints._denoise, list[int]()
+
+    def break_off(run: Any, loop: Any) -> Any:
+        calls.append(run.before)
+        if run.before:
+            raise MemoryError
+        return denoise(run, loop)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paints, "_denoise", break_off)
+        with pytest.raises(MemoryError):
+            list(paints.run(HIRES, Control(), None, tmp_path / "broken"))
+    events = list(paints.run(HIRES, Control(), None, tmp_path / "broken"))
+    assert calls == [0, 4] and [each.done for each in events if isinstance(each, Step)] == [5]
+    assert np.array_equal(read_pixels(list_parts(events)[0].path), read_pixels(whole.path))
+
+
+def test_what_cannot_be_painted_over_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
+    paints, _ = load_painter(folders["flux2-klein"])
+    for request, key in ((replace(HIRES, upscale=1), "paint.hires-alone"), (replace(HIRES, upscale=2), "paint.hires-none")):
+        events = list(paints.run(request, Control(), None, tmp_path / key))
+        assert key in [each.sentence.key for each in events if isinstance(each, Note)]
+        assert max(each.total for each in events if isinstance(each, Step)) == 4
+        assert not picture_settings.read(Path(list_parts(events)[0].path)).request.hires
+
+
+def test_memory_and_time_are_those_of_its_tiles(folders: dict[str, Path]) -> None:
+    _, model = load_painter(folders["sd15"])
+    small, tiled = describe_need(model, width=64, height=64), describe_need(model, width=64, height=64, larger=4)
+    whole = describe_need(model, width=256, height=256)
+    assert (tiled.width, tiled.height) == (whole.width, whole.height) and small.queries < tiled.queries < whole.queries
+    assert count_work(HIRES, model) > count_work(replace(HIRES, upscale=2), model) > count_work(replace(HIRES, hires=False), model) == 4
+    assert estimate_seconds(HIRES, model, []) is None
