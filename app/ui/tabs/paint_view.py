@@ -17,7 +17,9 @@ from app.engine.jobs.shelf import Search
 from app.engine.models.forecast import Forecast, list_alike, make_forecast
 from app.engine.models.model_names import word_name
 from app.engine.models.on_disk import find_model
+from app.engine.pictures.files.lora_tags import split_tags
 from app.engine.pictures.prompts import starter_words
+from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.steps import compare_few_steps, estimate_seconds, estimate_share
 from app.ui.page import views
@@ -46,12 +48,13 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
 def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> View:
     """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
+    written, prompt = prompt, choose_words(split_tags(prompt)[0], 0)
     if not (chosen.starter and chosen.kind == "picture"):
         wordless = note_wordless(prompt)
         return {"problems": [{"kind": "careful", "text": translate(wordless, spoken), "cure": ""}] if wordless else [], "marks": []}
     folder = Path(chosen.path)
     match = starter_words.match_prompt(folder, prompt, negative)
-    marks = unknown_view(prompt, starter_words.list_unknown(folder, prompt, match.lost))
+    marks = [] if prompt != written else unknown_view(prompt, starter_words.list_unknown(folder, prompt, match.lost))
     if match.note is None:
         return {"problems": [], "marks": marks}
     english = say_to_all("starter.english", "{name} reads English only. Describe the picture in English.", name=word_name(chosen.title))

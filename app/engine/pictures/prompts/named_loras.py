@@ -19,6 +19,7 @@ from app.engine.models.lora_facts import explain_misfit, read_facts
 from app.engine.models.lora_library import LoraFile, find_named, list_loras
 from app.engine.models.model import Model
 from app.engine.pictures.files.lora_tags import split_tags
+from app.engine.pictures.prompts.wildcards import put_lines
 
 LARGEST_BYTES: Final = 4 << 20
 """Of an embedding; 128 vectors of SDXL have a megabyte. Larger files are not looked into for a word."""
@@ -28,9 +29,9 @@ _NEAR: Final = 0.6
 
 
 def complete(home: Home, request: PictureRequest) -> PictureRequest:
-    """Return the request with its enlarger and its LoRAs by their files: those that it names by path or by name, those that its prompt names by
-    tags, which leave it, and the embeddings whose words it has. Raise a Trouble for a name that the library has not."""
-    prompt, tags = split_tags(request.prompt)
+    """Return the request with lines for its wildcards, and with its enlarger and its LoRAs by their files: those that it names by path or by name,
+    those that its prompt names by tags, which leave it, and the embeddings whose words it has. Raise a Trouble for a name that nothing here has."""
+    prompt, tags = split_tags(put_lines(home, request.prompt))
     files, written = list_loras(home), words_of(prompt) | words_of(request.negative)
     own = [each if Path(each.path).is_absolute() else replace(each, path=_find(home, files, each.path)) for each in request.loras]
     loras = {each.path: each for each in (*own, *(Lora(_find(home, files, name), weight) for name, weight in tags))}

@@ -17,6 +17,7 @@ from app.engine.jobs.settings import HIRES_STRENGTH
 from app.engine.models.model import TILED, Model, ModelSettings, is_guided
 from app.engine.pictures.families.families import FAMILIES, Family
 from app.engine.pictures.prompts import starter_words
+from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings
 from app.engine.pictures.steps import count_steps
@@ -61,12 +62,13 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     """Make every choice that the request leaves open; raise a Trouble for what the model cannot do. `tiny_vae`: the model's, if any."""
     family = FAMILIES[model.family]
     _refuse_unsupported(request, model, family)
-    notes, words = _describe_ignored(request, model, family), (request.prompt, request.negative)
+    seed = draw_seed(request, job)
+    notes, words = _describe_ignored(request, model, family), (choose_words(request.prompt, seed), request.negative)
     if model.starter:
-        match = starter_words.match_prompt(Path(model.path), request.prompt, request.negative)
+        match = starter_words.match_prompt(Path(model.path), *words)
         words = match.caption, ""
         notes += [match.note, *match.reasons] if match.note else []
-    elif wordless := note_wordless(request.prompt):
+    elif wordless := note_wordless(words[0]):
         notes.append(wordless)
     if not family.prompt_weights:
         stripped = (prompt_embeddings.strip_weights(text)[1] for text in words)
@@ -109,7 +111,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         strength=strength,
         guidance=guidance,
         scheduler=scheduler or settings.scheduler or None,
-        seed=draw_seed(request, job),
+        seed=seed,
         enlarger=request.enlarger if request.upscale > 1 else "",
         hires=request.larger > 1 and can_paint_over(family),
     )
@@ -125,7 +127,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         notes += _describe_quicker(resolved, model)
     return PictureSettings(
         resolved,
-        _list_prompts(resolved, model, words[0]),
+        _list_prompts(resolved, model),
         words[1],
         input_images.crop_to(image, width, height) if image else None,
         input_images.open_mask(request.mask, width, height) if request.mask else None,
@@ -159,12 +161,17 @@ def seed_for(request: PictureRequest, index: int) -> int:
     return seed_of_part(request.seed or 0, index)
 
 
-def _list_prompts(resolved: PictureRequest, model: Model, read: str) -> tuple[str, ...]:
-    """Return what is encoded for each picture; a picture to start from says itself what the words leave open."""
-    if not model.starter or resolved.image:
-        return (read,) * resolved.batch
-    words = Path(model.path), resolved.prompt, resolved.negative
-    return tuple(starter_words.choose_caption(*words, seed_for(resolved, index)) for index in range(resolved.batch))
+def _list_prompts(resolved: PictureRequest, model: Model) -> tuple[str, ...]:
+    """Return what is encoded for each picture, with the alternatives that its seed chooses; of a starter, which chooses more by it, a caption. A picture
+    to start from says itself what the words leave open."""
+    seeds = [seed_for(resolved, index) for index in range(resolved.batch)]
+    chosen = [choose_words(resolved.prompt, seed) for seed in seeds]
+    if not model.starter:
+        return tuple(chosen)
+    folder, negative = Path(model.path), resolved.negative
+    if resolved.image:
+        return tuple(starter_words.match_prompt(folder, each, negative).caption for each in chosen)
+    return tuple(starter_words.choose_caption(folder, each, negative, seed) for each, seed in zip(chosen, seeds, strict=True))
 
 
 def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:

@@ -127,6 +127,8 @@ class Painter:
 
         waiting = batch.list_pictures(run.settings, self._model, job)
         most = count_at_once(run.settings.request, self._model, self._plan.device, self._plan.chunk_q, self._meter.read().free_bytes)
+        if not self._model.starter and len(set(run.settings.prompts)) > 1:
+            most = 1  # several prompts at once would be encoded without their weights
         while waiting and not stopped:
             if waiting[0].path.is_file():
                 land(waiting.pop(0))

@@ -60,6 +60,14 @@ def test_a_request_gets_what_its_prompt_names(home: Home) -> None:
     assert complete(home, PictureRequest("many badhands.")).loras == (Lora(bad, 1.0, "badhands"),)
 
 
+def test_a_line_of_a_wildcard_may_name_a_lora(home: Home) -> None:
+    ink = write(home.loras / "ink.safetensors", KOHYA, (1, 768))
+    (home.root / "wildcards").mkdir()
+    (home.root / "wildcards" / "style.txt").write_text("in ink <lora:ink:0.5>", "utf-8")
+    done = complete(home, PictureRequest("a cat, __style__"))
+    assert (done.prompt, done.loras) == ("a cat, in ink", (Lora(ink, 0.5),))
+
+
 def test_a_tag_that_names_none_is_told(home: Home) -> None:
     write(home.loras / "inkwash.safetensors", KOHYA, (1, 768))
     for name, key in (("inkwsh", "lora.unknown-near"), ("water", "lora.unknown")):
