@@ -28,7 +28,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 
 KIND: Final = "picture"
-SCALES: Final = tuple(PICTURES["upscale"].choices)
+SCALES: Final[tuple[int, ...]] = tuple(PICTURES["upscale"].choices)
 DENOISING: Final = 0.75
 """A1111's own default."""
 

@@ -63,7 +63,7 @@ def test_a_formula_and_files_of_ones_own(tmp_path: Path) -> None:
 def test_numbers_that_broke_are_told(tmp_path: Path) -> None:
     net, facts = load_enlarger(write_net(tmp_path / "net.safetensors"))
     with torch.no_grad():
-        net.body[0].bias.fill_(float("nan"))  # type: ignore[operator, union-attr]
+        net.body[0].bias.fill_(float("nan"))  # type: ignore[operator]
     with pytest.raises(NumbersBroke):
         enlarge(noise(8, 8), 2, net, facts.reach)
 
@@ -100,7 +100,7 @@ def test_shapes_are_read_and_others_refused(tmp_path: Path) -> None:
     facts = read_enlarger(write_net(tmp_path / "a.safetensors", 4, 16, 5))
     assert (facts.scale, facts.features, facts.convolutions, facts.reach) == (4, 16, 5, 7)
     shapes = list_shapes(2, 8, 3)
-    odd = {
+    odd: dict[str, dict[str, tuple[int, ...]]] = {
         "one more": {**shapes, "body.9.weight": (8,)}, "one less": {name: each for name, each in shapes.items() if name != "body.1.weight"},
         "grey": {**shapes, "body.0.weight": (8, 1, 3, 3)}, "another kind": {"conv_first.weight": (8, 3, 3, 3)}, "none": {},
         "too wide": list_shapes(2, 300, 1), "too deep": list_shapes(2, 1, 65),
