@@ -69,6 +69,7 @@ def test_two_plain_speakers_have_rows_too_and_the_first_the_chosen_voice(
 ) -> None:
     first, other = (each.name for each in voices.list_ready_voices()[2:4])
     page.fill(SCRIPT, "[S1] Hello there.")
+    expect(page.locator(".h-turns .h-badge")).to_have_text(["S1"])
     expect(page.locator("#speak-voice")).to_be_visible()
     page.locator("#speak-voice input").click()
     page.get_by_role("option", name=first).click()
