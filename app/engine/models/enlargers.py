@@ -45,8 +45,8 @@ class Enlarger:
         return self.convolutions + 2
 
     def count_bytes(self, width: int, height: int) -> int:
-        """Forecast the memory of one call in float32 for a picture, or a tile, of so many pixels: its layers, and what comes out."""
-        return width * height * 4 * (_COPIES * max(self.features, 3 * self.scale**2) + 3 * self.scale**2)
+        """Forecast the memory of one call in float32 for a picture, or a tile, of so many pixels: its widest layer."""
+        return width * height * 4 * _COPIES * max(self.features, 3 * self.scale**2)
 
 
 def read_enlarger(path: Path) -> Enlarger:
