@@ -48,9 +48,9 @@ TOOLS_ON_TOP = """() => {
 }"""
 
 
-def lora(path: Path, wide: int = 300, **words: str) -> Path:
+def lora(path: Path, words: dict[str, str] | None = None, wide: int = 300) -> Path:
     name = "lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
-    header = json.dumps({"__metadata__": words, name: {"dtype": "F16", "shape": [1, wide], "data_offsets": [0, 2 * wide]}}).encode()
+    header = json.dumps({"__metadata__": words or {}, name: {"dtype": "F16", "shape": [1, wide], "data_offsets": [0, 2 * wide]}}).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(2 * wide))
     return path
 
@@ -85,7 +85,7 @@ def test_loras_are_added_found_weighed_and_removed(page: Page, opened: tuple[Des
     (tmp_path / "junk.safetensors").write_bytes(b"no weights at all")
     files.set_input_files(tmp_path / "junk.safetensors")
     expect(chips(page)).to_have_text(re.compile("^Not used: junk.safetensors is damaged, incomplete or not what its name says."))
-    files.set_input_files(lora(tmp_path / "ink.safetensors", **{"modelspec.trigger_phrase": "inkwash"}))
+    files.set_input_files(lora(tmp_path / "ink.safetensors", {"modelspec.trigger_phrase": "inkwash"}))
     expect(chips(page)).to_have_text(re.compile("^with LoRA ink"))
     rows = page.locator("#h-loras li")
     expect(rows).to_have_count(1)
