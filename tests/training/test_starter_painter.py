@@ -12,6 +12,7 @@ from PIL import Image
 
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
+from app.engine.pictures.run.enlarge import Enlargers
 from app.engine.pictures.run.final_settings import PictureSettings, choose_rescale
 from app.engine.pictures.run.per_request import finish_picture
 from app.engine.pictures.scenes.scene import Group
