@@ -5,7 +5,7 @@
     python3 start.py style      check the checkout's style and format alone, before a commit
     python3 start.py lint       check the checkout's style, format and house rules
     python3 start.py types      check the checkout's types
-    python3 start.py add NAME   add an extra of pyproject.toml (aac, keyring, machines, mcp, quantised, window); it stays over updates and repairs
+    python3 start.py add NAME   add an extra of pyproject.toml (aac, keyring, machines, mcp, pdf, quantised, window); it stays over updates and repairs
     python3 start.py repair     make the environment anew
     python3 start.py update     newer code and its environment beside the old one, swapped in once proven
     python3 start.py back       one step back, to what was there before the last update

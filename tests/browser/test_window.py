@@ -61,7 +61,7 @@ def ended(opened: Open, state: str = "finished") -> None:
 def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: Open) -> None:
     page = visit()
     page.fill("#speak-text textarea", SCRIPT + " [S3] Who?")
-    expect(page.locator("#h-script .h-check .h-badge")).to_have_class(re.compile("right"))
+    expect(page.locator("#h-script .h-check .h-badge")).to_have_class(re.compile("careful"))  # two voices at a time are kept
     expect(page.locator("#h-script .h-turns li").first).to_contain_text("warm")
     expect(page.locator("#h-script .h-turns .h-badge")).to_have_text(["S1", "S2", "S3"])
     expect(page.locator("#h-script .h-turns .h-badge").nth(2)).to_have_class("h-badge s3")

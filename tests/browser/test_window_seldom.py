@@ -211,7 +211,7 @@ def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
     """The button of each part of a second came and went."""
     go(page, "speak")
     part = {"index": 1, "total": 2, "text": "[S1] Warm.", "state": "now", "seconds": 0.4, "pieces": ["one"], "whole": False}
-    first = {**part, "index": 0, "state": "done", "url": "hearth/none", "pieces": [], "whole": True, "peaks": []}
+    first = {**part, "index": 0, "state": "done", "pace": 1.0, "url": "hearth/none", "pieces": [], "whole": True, "peaks": []}
     page.evaluate("""() => {
       new MutationObserver(() => {
         const button = document.querySelectorAll("#h-parts .h-live")[1];
@@ -321,7 +321,7 @@ def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> Non
     alter(page, strip={"rate": "as it really is"})  # what another file's tests painted is drawn before anybody listens
     expect(page.locator("#h-strip .h-rate")).to_have_text("as it really is")
     page.evaluate(HEARD)
-    one = {"index": 0, "text": "[S1] One.", "state": "done", "url": "", "peaks": [], "seconds": 1.0}
+    one = {"index": 0, "text": "[S1] One.", "pace": 1.0, "state": "done", "url": "", "peaks": [], "seconds": 1.0}
     for step in range(4):
         now = {"index": 1, "text": "[S2] Two.", "state": "now", "pieces": [], "seconds": 0.3 * step}
         seen = {**job("speech", parts=[one, now])["speech"], "end": None, "said": [], "job": "heard"}
@@ -342,6 +342,7 @@ def test_a_part_that_stop_cut_off_does_not_look_finished(page: Page) -> None:
         {
             "index": index,
             "state": "done",
+            "pace": 1.0,
             "text": f"[S1] Part {index}.",
             "seconds": 1.0,
             "whole": not index,
@@ -361,7 +362,7 @@ def test_a_part_that_stop_cut_off_does_not_look_finished(page: Page) -> None:
 @pytest.mark.slow
 def test_a_part_that_is_likely_wrong_is_marked_in_words(page: Page) -> None:
     go(page, "speak")
-    done = {"state": "done", "seconds": 1.0, "whole": True, "url": "data:,", "peaks": [0.5]}
+    done = {"state": "done", "pace": 1.0, "seconds": 1.0, "whole": True, "url": "data:,", "peaks": [0.5]}
     parts = [{**done, "index": index, "text": f"[S1] Part {index}.", "doubt": doubt} for index, doubt in enumerate(("", "long", "short"))]
     alter(page, **job("speech", parts=parts, end={"kind": "finished", "elapsed_s": 2.0}))
     rows = page.locator("#h-parts .h-part")

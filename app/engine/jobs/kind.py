@@ -53,7 +53,7 @@ class Kind(Protocol[Asks]):
     def plan_parts(self, home: Home, request: Asks) -> tuple[Part, ...]:
         """Return the parts of the whole job."""
 
-    def list_models(self, home: Home, request: Asks, folder: Path) -> tuple[str, ...]:
+    def list_models(self, home: Home, request: Asks, model: Any, folder: Path) -> tuple[str, ...]:
         """Return the models that make what is missing in the job's folder, in order; at least one, which makes the result."""
 
     def read_part(self, request: Asks, path: Path, place: int, total: int) -> PartDone | None:

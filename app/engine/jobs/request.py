@@ -14,6 +14,8 @@ from app.engine.jobs.settings import ENLARGERS, PACE, PICTURES, SPEECH, VOLUME, 
 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 """Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
+LATER: Final = {"cast": (), "enlarger": "", "hires": False}
+"""Settings that earlier versions did not store."""
 NAME_MOST, CAST_MOST = 40, 50
 """Letters of a speaker's name, and names of a cast."""
 UPDATE = say("owner.update", "Or update Hearth.")
@@ -340,9 +342,13 @@ Asked = TypeVar("Asked", bound=SpeechRequest | PictureRequest)
 
 
 def to_json(request: Request) -> dict[str, Any]:
-    """Serialise with the kind of request, for files, journal and clipboard; a Hearth that knows no cast reads what has none."""
+    """Serialise with the kind of request, for files, journal and clipboard. What came later and is not used is left out: an earlier Hearth reads
+    it, and what it stored still counts as the same."""
     values = {"kind": request.kind, **dataclasses.asdict(request)}
-    return values if values.get("cast") else {name: value for name, value in values.items() if name != "cast"}
+    for lora in values.get("loras", ()):
+        if not lora["word"]:
+            del lora["word"]
+    return {name: value for name, value in values.items() if name not in LATER or value != LATER[name]}
 
 
 def from_json(values: dict[str, Any]) -> Request:

@@ -62,7 +62,7 @@ class PictureKind:
     def plan_parts(self, home: Home, request: PictureRequest) -> tuple[Part, ...]:
         return (Part(request.prompt),) * request.batch
 
-    def list_models(self, home: Home, request: PictureRequest, folder: Path) -> tuple[str, ...]:
+    def list_models(self, home: Home, request: PictureRequest, model: Model, folder: Path) -> tuple[str, ...]:
         return (request.model,)
 
     def read_part(self, request: PictureRequest, path: Path, place: int, total: int) -> PartDone:

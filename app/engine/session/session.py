@@ -114,7 +114,7 @@ class Session:
         main = on_disk.find_model(self.home, request)
         request = replace(request, model=main.id)  # the file names its model, for voices that are saved from it
         check(self.home, request, main)
-        began_s, models = time.monotonic(), kind_of(request).list_models(self.home, request, job)
+        began_s, models = time.monotonic(), kind_of(request).list_models(self.home, request, main, job)
         for each in models:
             model = main if each == main.id else catalog.find(each)
             for event in self._make_with(model, request, choice, control, job, tell, died, yields):

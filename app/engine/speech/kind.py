@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -60,19 +59,23 @@ class SpeechKind:
             return
         if limits.letters is not None:
             read_letters(limits.letters)
-        parsed = script.require_no_fault(self.parse(home, request))
+        parsed = script.require_no_fault(self.parse(home, request, model))
         for actor in parsed.actors:
             if actor.voice is not None:
-                voices.parse_transcript(actor.voice, find_limits(home, actor.model))
+                voices.parse_transcript(actor.voice, limits if actor.model == model.id else find_limits(home, actor.model))
         if request.voice is not None and not parsed.actors:
             voices.parse_transcript(request.voice, limits)
 
-    def parse(self, home: Home, request: SpeechRequest) -> ParsedScript:
-        """Split a request's script as its voices speak it."""
-        return parse_request(request, partial(find_limits, home))
+    def parse(self, home: Home, request: SpeechRequest, model: Model | None = None) -> ParsedScript:
+        """Split a request's script as its voices speak it. `model`: the request's, where it was looked up already."""
 
-    def list_models(self, home: Home, request: SpeechRequest, folder: Path) -> tuple[str, ...]:
-        parts = self.parse(home, request).parts
+        def find(id_: str) -> VoiceLimits:
+            return (read_voice_limits(home, model) or DIA) if model is not None and id_ == model.id else find_limits(home, id_)
+
+        return parse_request(request, find)
+
+    def list_models(self, home: Home, request: SpeechRequest, model: Model, folder: Path) -> tuple[str, ...]:
+        parts = self.parse(home, request, model).parts
         wanted = [place for place in request.choose_parts(len(parts)) if place < len(parts)]
         left = [parts[place].model or request.model for place in wanted if not spoken_parts.measure(folder, place, parts[place].text)]
         last = parts[-1].model if parts else ""

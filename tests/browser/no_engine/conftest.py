@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -31,7 +32,7 @@ def hearth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 
 @pytest.fixture(scope="module")
 def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
-    """Hearth without what an earlier file left: settings, drafts, the last jobs, results. Who greets has been greeted."""
+    """Hearth without what an earlier file left: settings, drafts, models, the last jobs, results. Who greets has been greeted."""
     desk, address = hearth
     desk.settings._values = {}
     desk.settings.put({"greeted": True})
@@ -39,6 +40,8 @@ def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
     desk.jobs.latest.clear()
     desk.book.close()
     desk.keeper.status.set(hardware=CPU, model="")
+    for folder in desk.keeper.home.models.iterdir():
+        shutil.rmtree(folder, ignore_errors=True)
     shelf = desk.keeper.shelf
     for creation in shelf.find(Search(binned=True)):
         shelf.restore(creation.id)

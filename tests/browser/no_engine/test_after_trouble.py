@@ -38,12 +38,23 @@ def show(page: Page, **state: Any) -> None:
 
 def part(index: int, state: str) -> dict[str, Any]:
     made = {"url": "", "peaks": [], "seconds": 1.0} if state == "done" else {"pieces": [], "seconds": 0.3}
-    return {"index": index, "text": f"[S1] Line {index}.", "state": state, **made}
+    return {"index": index, "text": f"[S1] Line {index}.", "state": state, "pace": 1.0, **made}
 
 
 def speech(parts: list[dict[str, Any]], end: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
     said = [{"kind": "adjusted", "text": "The engine was started again."}]
-    return {"job": "long", "parts": parts, "share": 0.4, "said": said, "end": end, "doing": "", "place": 0, "results": [], **more}
+    return {
+        "job": "long",
+        "parts": parts,
+        "pace": 1.0,
+        "share": 0.4,
+        "said": said,
+        "end": end,
+        "doing": "",
+        "place": 0,
+        "results": [],
+        **more,
+    }
 
 
 def top(page: Page, selector: str) -> float:

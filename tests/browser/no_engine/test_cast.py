@@ -97,6 +97,7 @@ def test_a_guess_is_offered_and_a_third_speaker_has_a_tag_to_insert(page: Page) 
     expect(page.locator('.h-chip[data-insert="[S3]"]')).to_be_visible()
 
 
+@pytest.mark.slow
 def test_another_models_voice_and_a_reload_and_a_restored_cast(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -54,14 +54,14 @@ def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path)
     def part(index: int, state: str, pieces: int = 0) -> dict[str, Any]:
         urls = [f"hearth/made/follow/sound-{index}-{each}.wav" for each in range(pieces)]
         more = (
-            {"url": f"hearth/made/follow/part-{index}.wav", "peaks": [], "seconds": 0.5}
+            {"url": f"hearth/made/follow/part-{index}.wav", "pace": 1.0, "peaks": [], "seconds": 0.5}
             if state == "done"
             else {"pieces": urls, "seconds": 0.5}
         )
         return {"index": index, "text": f"[S1] Part {index}.", "state": state, **more}
 
     def speak(*parts: dict[str, Any], end: dict[str, Any] | None = None) -> None:
-        more = {"share": 0.5, "said": [], "end": end, "doing": "", "place": 0, "results": []}
+        more = {"share": 0.5, "pace": 1.0, "said": [], "end": end, "doing": "", "place": 0, "results": []}
         page.evaluate(SPOKEN, {"job": "follow", "parts": list(parts), **more})
 
     go(page, "speak")

@@ -71,7 +71,7 @@ def test_a_recording_and_its_words_are_asked_for_where_the_voice_needs_them(page
 
 @pytest.mark.slow
 def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
-    part = {"text": "[S1] One.", "state": "done", "url": "", "peaks": [], "seconds": 1.0}
+    part = {"text": "[S1] One.", "state": "done", "pace": 1.0, "url": "", "peaks": [], "seconds": 1.0}
     speech = {
         "job": "x",
         "parts": [{**part, "index": 0}, {**part, "index": 1}],
@@ -79,6 +79,7 @@ def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
         "said": [],
         "results": [],
         "doing": "",
+        "pace": 1.0,
         "place": 0,
     }
     page.evaluate(SEEN, {"speech": {**speech, "end": {"kind": "finished", "elapsed_s": 1.0}}})

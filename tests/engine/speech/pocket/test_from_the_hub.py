@@ -152,7 +152,7 @@ def test_window_and_programs_offer_what_the_model_can_speak_with(session: Sessio
         ]
         seen = {id_: script_view(desk, "[S5] Hello (laughs).", id_, OWNER, "en") for id_ in ("phonon-31m", "starter-voice")}
         assert [view["imitates"] for view in seen.values()] == [False, True]
-        assert seen["phonon-31m"]["tags"] == ("[S1]", "[S2]", "[S3]", "[S4]") and not seen["phonon-31m"]["nonverbals"]
+        assert seen["phonon-31m"]["tags"] == ["[S1]", "[S2]", "[S3]", "[S4]"] and not seen["phonon-31m"]["nonverbals"]
         brought = find_limits(session.home, "phonon-31m").brought
         assert (
             openai.find_voice(desk, "Max", "phonon-31m").path == str(brought["Max"])
