@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     home = paths.home(args.home)
+    _refuse_unused(args)
     voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model) if args.voice else DIA)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
@@ -77,6 +78,14 @@ def main(args: argparse.Namespace) -> int:
     if args.words:
         require_recogniser(home)  # before an hour of speech, not after it
     return run_job(request, args, lambda keeper, file: write_subtitles(keeper, file, args.subtitles, wanted, args.words))
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """Raise a Trouble for an option without what it is for."""
+    if args.words and args.subtitles is None:
+        raise Trouble(say("speak.words-alone", "--words is for subtitles. Name their file with --subtitles, or leave it out."))
+    if args.title and (args.output is None or args.output.suffix.lower() != ".m4b"):
+        raise Trouble(say("speak.title-alone", "--title is for an audiobook. Name it -o NAME.m4b, or leave it out."))
 
 
 def read_cast(file: Path | None, model: str, home: Home) -> tuple[Actor, ...]:

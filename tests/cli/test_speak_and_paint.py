@@ -299,6 +299,13 @@ def test_an_unknown_model_is_impossible_as_asked(speak: Speak, tmp_path: Path, c
     assert not (tmp_path / "home" / "hearth.sqlite3").exists(), "nothing was started"
 
 
+@pytest.mark.parametrize(("option", "told"), [(["--words"], "--subtitles"), (["--title", "Mine"], "-o NAME.m4b")])
+def test_an_option_without_what_it_is_for_is_told(option: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each was ignored, and the speech made without it."""
+    assert main(["speak", "[S1] Hello.", "-o", str(tmp_path / "hello.wav"), "--home", str(tmp_path / "home"), *option]) != 0
+    assert told in capsys.readouterr().err and not (tmp_path / "hello.wav").exists()
+
+
 def test_subtitles_are_written_beside_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By a real engine with the starter voice."""
     asked = ["speak", "[S1] Good morning. (pause 1s) [S1] Good night.", "--seed", "1", "--home", str(tmp_path / "home")]

@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sy
 from playwright.sync_api import TimeoutError as TooLateError
 from safetensors.torch import load_file, save_file
 
+from app.ui.state.desk import Desk
 from tests.support.places import TOP
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER, save_voice
@@ -284,6 +285,15 @@ CUT_OFF = """() => [...document.querySelectorAll("input[placeholder]")].filter((
   const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
   return field.offsetParent && pen.measureText(field.placeholder).width > room + 1;
 }).map((field) => ["cut off", field.placeholder])"""
+
+
+def asked_by(page: Page, button: str, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the request that a press of a button would begin."""
+    begun: list[Any] = []
+    monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
+    page.click(button)
+    until(lambda: page.wait_for_timeout(50) is None and bool(begun))
+    return begun[0]
 
 
 def shut_out(page: Page) -> list[Any]:

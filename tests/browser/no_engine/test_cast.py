@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -15,7 +14,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.cached_pockets import put_phonon
 from tests.support.waiting import until
-from tests.support.window import needs_chromium
+from tests.support.window import asked_by, needs_chromium
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -33,12 +32,9 @@ def pick(page: Page, what: str, name: str, option: str) -> None:
 
 def asked(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> SpeechRequest:
     """What a press of Speak asks for."""
-    begun: list[Any] = []
-    monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
-    page.click("#speak-go")
-    until(lambda: page.wait_for_timeout(50) is None and bool(begun))
-    assert isinstance(begun[0], SpeechRequest)
-    return begun[0]
+    request = asked_by(page, "#speak-go", desk, monkeypatch)
+    assert isinstance(request, SpeechRequest)
+    return request
 
 
 def test_names_become_tags_when_asked_and_each_gets_its_voice(

@@ -6,18 +6,16 @@ import json
 import re
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from app.engine.jobs.request import Lora, PictureRequest, Request
+from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
-from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, shut_out, unfold
+from tests.support.window import asked_by, go, needs_chromium, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -29,11 +27,7 @@ def chips(page: Page) -> Locator:
 
 def asked(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> PictureRequest:
     """What a press of Paint asks for."""
-    begun: list[Any] = []
-    monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
-    page.click("#paint-go")
-    until(lambda: page.wait_for_timeout(50) is None and bool(begun))
-    request: Request = begun[0]
+    request = asked_by(page, "#paint-go", desk, monkeypatch)
     assert isinstance(request, PictureRequest)
     return request
 

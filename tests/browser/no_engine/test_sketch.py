@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
@@ -12,8 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
-from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, shut_out, unfold
+from tests.support.window import asked_by, go, needs_chromium, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -22,12 +20,9 @@ SIZE = (96, 64)
 
 def asked(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> PictureRequest:
     """What a press of Paint asks for."""
-    begun: list[Any] = []
-    monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
-    page.click("#paint-go")
-    until(lambda: page.wait_for_timeout(50) is None and bool(begun))
-    assert isinstance(begun[0], PictureRequest)
-    return begun[0]
+    request = asked_by(page, "#paint-go", desk, monkeypatch)
+    assert isinstance(request, PictureRequest)
+    return request
 
 
 def masked(request: PictureRequest) -> Image.Image:

@@ -6,6 +6,7 @@
  * @typedef {{ deed: "brush" | "eraser" | "lasso", size: number, points: Point[] } | { deed: "invert" } | { deed: "clear" } | { deed: "frame", frame: Frame }} Deed
  */
 
+export const INK = "rgb(232 89 12)"; // of the mask as it is seen; what is sent counts by its opacity alone
 export const MASK_MOST = 2048; // pixels a side: what is painted has no more
 const OVERLAP = 1 / 24; // of the shorter side, painted anew on both sides of the picture's edge, so that no seam stays
 const LEAST = 64; // pixels a side of a frame
@@ -74,6 +75,7 @@ export class Drawn {
   draw(deed) {
     const brush = brushOf(this.mask);
     brush.save();
+    brush.fillStyle = brush.strokeStyle = INK;
     if (deed.deed === "clear") brush.clearRect(0, 0, this.mask.width, this.mask.height);
     else if (deed.deed === "invert") {
       brush.globalCompositeOperation = "source-out";

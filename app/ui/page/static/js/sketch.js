@@ -1,5 +1,5 @@
 // The starting picture on Paint: chosen, dropped or pasted, painted over by mouse, pen, finger or keys, and framed larger or smaller.
-import { Drawn, MASK_MOST, reframe } from "./drawn.js";
+import { Drawn, INK, MASK_MOST, reframe } from "./drawn.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call } from "./hearth.js";
 import { changeStart, start } from "./picture.js";
@@ -8,7 +8,7 @@ import { t } from "./words.js";
 
 /** @typedef {"brush" | "eraser" | "lasso" | "frame" | "move"} Tool */
 const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edited; a larger one is scaled down
-const INK = "rgb(232 89 12)", SEEN = 0.6, BEYOND = 0.2, GRIP = 14, ZOOM_MOST = 16, STEP = 8;
+const SEEN = 0.6, BEYOND = 0.2, GRIP = 14, ZOOM_MOST = 16, STEP = 8;
 const SIZES = { least: 4, most: 400, first: 48 }; // of the brush, in thousandths of the picture's longer side
 const KEYS = { b: "brush", e: "eraser", l: "lasso", f: "frame", m: "move" };
 const NAMES = {
@@ -51,15 +51,8 @@ function draw() {
   const { scale, x, y } = going?.room ?? room(), frame = going?.frame ?? drawn.frame;
   brush.setTransform(dense * scale, 0, 0, dense * scale, dense * x, dense * y);
   brush.drawImage(picture, 0, 0, drawn.width, drawn.height);
-  const tint = document.createElement("canvas");
-  [tint.width, tint.height] = [drawn.mask.width, drawn.mask.height];
-  const ink = /** @type {CanvasRenderingContext2D} */ (tint.getContext("2d"));
-  ink.drawImage(drawn.mask, 0, 0);
-  ink.globalCompositeOperation = "source-in";
-  ink.fillStyle = INK;
-  ink.fillRect(0, 0, tint.width, tint.height);
   brush.globalAlpha = SEEN;
-  brush.drawImage(tint, 0, 0, drawn.width, drawn.height);
+  brush.drawImage(drawn.mask, 0, 0, drawn.width, drawn.height);
   brush.strokeStyle = brush.fillStyle = INK;
   brush.save();
   brush.globalAlpha = BEYOND; // what lies beyond the picture is painted, too
