@@ -7,7 +7,6 @@ import dataclasses
 import json
 import shutil
 import sqlite3
-import statistics
 import subprocess
 import sys
 import threading
@@ -213,7 +212,8 @@ def test_a_name_is_short_and_ends_with_a_word(text: str, words: str) -> None:
     assert make_file_name(text, ".mp3", 0).split(" ", 2)[2] == f"{words}.mp3"
 
 
-def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journal: Journal, database: Database) -> None:
+def test_ten_thousand_creations_are_searched_without_reading_them_all(shelf: Shelf, journal: Journal, database: Database) -> None:
+    """Measured against reading them all on the same machine: a search of 20 ms on one takes 55 on a slower, loaded one."""
     job = journal.queue(PictureRequest("x"), Choice())
     with database.transaction():
         for n in range(10_000):
@@ -222,14 +222,21 @@ def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journa
                 " highest_bytes, whole, created_s) VALUES (?,'owner','picture','m',?,'{}','{}',?,0,0,0,'',0,0,1,?)",
                 job.id, f"a {'red' if n % 97 else 'violet'} boat number {n} by the sea at dusk", f"/gone/{n}", n,
             )  # fmt: skip
-    for words, hits in (("violet", 104), ("number 4711", 1), ("boat", 200), ("ed", 200)):
+
+    def measure(search: Search) -> tuple[float, int]:
         times = []
-        for _ in range(5):
-            began = time.thread_time()
-            found = shelf.find(Search(words))
-            times.append(time.thread_time() - began)
-        assert len(found) == hits, words
-        assert statistics.median(times) < 0.05, f"{words}: {statistics.median(times) * 1000:.0f} ms"
+        for _ in range(3):
+            began_s = time.thread_time()
+            found = shelf.find(search)
+            times.append(time.thread_time() - began_s)
+        return min(times), len(found)
+
+    all_s, everything = measure(Search(most=20_000))
+    assert everything == 10_000
+    for words, hits in (("violet", 104), ("number 4711", 1), ("boat", 200), ("ed", 200)):
+        search_s, found = measure(Search(words))
+        assert found == hits, words
+        assert search_s < all_s / 8, f"{words}: {search_s * 1000:.0f} ms; all of them take {all_s * 1000:.0f} ms"
 
 
 def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -> None:
