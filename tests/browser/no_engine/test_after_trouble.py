@@ -127,3 +127,31 @@ def test_after_a_restart_of_the_server_no_row_says_that_it_is_spoken(page: Page)
     show(page, picture=None)
     expect(page.locator("#h-canvas img").first).to_be_hidden()
     expect(page.locator("#h-canvas .h-now")).to_be_empty()
+
+
+def test_an_older_answer_takes_nothing_back(page: Page) -> None:
+    """A press asks anew while an answer is on its way: on a busy machine the older one came last, hid a field and took its focus."""
+    go(page, "speak")
+    page.evaluate("""async () => {
+      const asked = window.fetch, held = new Promise((go) => window.letGo = go);
+      let count = 0;
+      window.held = new Promise((done) => {
+        window.fetch = async (url, options) => {
+          if (!String(url).includes("hearth/live")) return asked(url, options);
+          const mine = count++, body = await (await asked(url, options)).json();
+          if (mine === 0) setTimeout(Hearth.soon), await held, setTimeout(done, 200);
+          body.strip = { ...body.strip, doing: mine ? "newer" : "older" };
+          return new Response(JSON.stringify(body), { headers: { "content-type": "application/json" } });
+        };
+      });
+    }""")
+    page.wait_for_function("Hearth.live.state.strip.doing === 'newer'")
+    seen = page.evaluate("""async () => {
+      const seen = [];
+      const watch = setInterval(() => seen.push(Hearth.live.state.strip.doing), 5);
+      window.letGo();
+      await window.held;
+      clearInterval(watch);
+      return [...new Set(seen)];
+    }""")
+    assert seen == ["newer"]

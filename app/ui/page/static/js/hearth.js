@@ -75,13 +75,17 @@ export const ask = async (path, options) => {
   return came.json();
 };
 
-let timer = 0;
+let timer = 0, asked = 0, answered = 0;
 async function look() {
   clearTimeout(timer);
+  const mine = ++asked;
   try {
-    live.state = await ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
+    const state = await ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
+    if (mine < answered) return; // a press has asked anew meanwhile, and that was answered first: this would take back what it shows
+    [answered, live.state] = [mine, state];
     live.away = false;
   } catch (/** @type {any} */ { status }) {
+    if (mine < answered) return;
     const closed = t("page.away", "Hearth is not responding. It may have been closed. Start it again: this page reconnects by itself. If Hearth opens at another address, continue there and close this page.");
     const ended = t("page.away-guest", "Hearth cannot be reached. If sharing has ended, ask for a new link; else this page reconnects by itself.");
     const away = live.state && !live.state.charts ? ended : closed; // only the owner sees charts
