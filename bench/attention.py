@@ -15,10 +15,11 @@ from app.base.trouble import Trouble
 from app.cli.machine_options import read_machine
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts, learn
-from app.compat.planning.attention_calls import PICTURES, SIZES
+from app.compat.planning.attention_calls import SIZES
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import Choice, Dtype, Need, Plan
+from app.engine.models.picture_families import FAMILIES
 from bench.numbers import above_zero, from_zero
 from bench.report import Column, Found, Measured, Remark, Table
 
@@ -196,7 +197,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a dtype to measure; may be given several times; by default float32 and bfloat16",
     )
     parser.add_argument(
-        "--only", choices=["dia", *PICTURES], action="append", help="a model family to measure; may be given several times; by default all"
+        "--only", choices=["dia", *FAMILIES], action="append", help="a model family to measure; may be given several times; by default all"
     )
     parser.add_argument(
         "--size", type=int, choices=SIZES, action="append", help="a picture size in pixels; may be given several times; by default all"
@@ -217,7 +218,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
 
     home, hardware, verdicts = read_machine(args)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
-    chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
+    chosen = list(bench_calls(tuple(args.only or ("dia", *FAMILIES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
         verdicts = learn(home.verdicts, hardware, *learn_ways(chosen, dtypes, hardware, verdicts).values())

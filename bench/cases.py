@@ -8,9 +8,10 @@ from typing import Final
 
 from app.compat.attention.dispatch import Observe, ignore
 from app.compat.attention.measure import Contender, composed, reduced, torchs
-from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, Call, picture
+from app.compat.planning.attention_calls import DIA, SIZES, Call
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import AUTO, Dtype, Plan
+from app.engine.models.picture_families import FAMILIES, list_calls
 
 CHUNKS: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TORCH, AGAIN, AUTOMATIC, OWN = "torch", "torch again", "automatic", "own"
@@ -39,12 +40,12 @@ class BenchCall:
         return reduced(self.shape(dtype), OPERATIONS, at_once)
 
 
-def bench_calls(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...] = SIZES) -> Iterator[BenchCall]:
+def bench_calls(families: tuple[str, ...] = ("dia", *FAMILIES), sizes: tuple[int, ...] = SIZES) -> Iterator[BenchCall]:
     """Yield each distinct call once: models of one family share theirs, and prompts are the same at any size."""
     distinct: set[Call] = set()
     for family in families:
         for size in (0,) if family == "dia" else sizes:
-            for call in DIA if family == "dia" else picture(family, size, size):
+            for call in DIA if family == "dia" else list_calls(family, size, size):
                 bare = call._replace(name="")
                 if bare not in distinct:
                     distinct.add(bare)

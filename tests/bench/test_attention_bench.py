@@ -15,9 +15,10 @@ from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, Contender, error, made, turns
 from app.compat.attention.tile_size import WORKSPACE_BYTES
 from app.compat.machine.hardware import Hardware, probe
-from app.compat.planning.attention_calls import DIA, PICTURES, Call
+from app.compat.planning.attention_calls import DIA, Call
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import Dtype
+from app.engine.models.picture_families import FAMILIES
 from bench import cases
 from bench.attention import MIB, Row, extra_bytes, measure_call, plan_call
 from bench.cases import BenchCall, bench_calls, contenders
@@ -54,7 +55,7 @@ def test_an_error_is_seen() -> None:
 def test_every_call_of_every_model_is_there_once() -> None:
     every = list(bench_calls())
     bare = [each.call._replace(name="") for each in every]
-    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *PICTURES}
+    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *FAMILIES}
     assert any(each.call.queries == 36864 and each.call.head_dim == 40 for each in every), "SD 1.5 at 1536 pixels"
     assert {call._replace(name="") for call in DIA} <= set(bare)
 

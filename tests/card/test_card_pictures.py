@@ -25,8 +25,8 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Step, Unloaded
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
+from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import placement
-from app.engine.pictures.families.families import FAMILIES
 from app.engine.pictures.families.kept_layers import keep_layers
 from app.engine.pictures.run import per_request, steps
 from app.engine.session.session import Session

@@ -18,7 +18,7 @@ from app.engine.jobs import schedulers
 from app.engine.jobs.events import Event, PartDone
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.pictures.families.families import FAMILIES
+from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run import steps
 from app.engine.session.session import Session

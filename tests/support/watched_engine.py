@@ -96,7 +96,7 @@ def watch_classes(tell: Callable[[str], object]) -> None:
     import diffusers
     import transformers
 
-    from app.engine.pictures.families.families import FAMILIES
+    from app.engine.models.picture_families import FAMILIES
 
     known = {name for family in FAMILIES.values() for names in family.parts.values() for name in names} | VOICES | TINY
     bases: tuple[Any, ...] = (diffusers.ModelMixin, transformers.PreTrainedModel)

@@ -1,4 +1,4 @@
-"""List the attention calls of each model family, by picture size or speech length. Pure, no torch."""
+"""The attention calls that models make, by picture size or speech length: what families are put together from. Pure, no torch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ SDXL: Final = ((16, 10, 64), (32, 20, 64))
 CLIP_L: Final = Call("prompt, CLIP-L", GUIDED, 12, 12, CLIP_TOKENS, CLIP_TOKENS, 64, causal=True)
 CLIP_G: Final = Call("prompt, CLIP-G", GUIDED, 20, 20, CLIP_TOKENS, CLIP_TOKENS, 64, causal=True)
 QWEN: Final = Call("prompt, Qwen3", 1, 32, 8, 512, 512, 128, masked=True)
-PICTURES: Final = ("sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image")
 SIZES: Final = (512, 768, 1024, 1536)
 
 
@@ -57,39 +56,10 @@ def t5(batch: int, tokens: int) -> Call:
     return Call("prompt, T5", batch, 64, 64, tokens, tokens, 64, masked=True)
 
 
-def picture(family: str, width: int, height: int) -> tuple[Call, ...]:
-    """List the calls of the prompt, one denoising step, and the VAE."""
-    tokens = -(-width // 16) * -(-height // 16)
-    latent = -(-width // 8) * -(-height // 8)
-    vae = Call("VAE", 1, 1, 1, latent, latent, 512)
-    match family:
-        case "sd15":
-            own = (CLIP_L, *unet(SD15, GUIDED, width, height))
-        case "sdxl":
-            own = (CLIP_L, CLIP_G, *unet(SDXL, GUIDED, width, height))
-        case "pixart-sigma":
-            own = (
-                t5(GUIDED, 300),
-                Call("itself", GUIDED, 16, 16, tokens, tokens, 72),
-                Call("text", GUIDED, 16, 16, tokens, 300, 72, masked=True),
-            )
-        case "sd3":
-            own = (
-                CLIP_L,
-                CLIP_G,
-                t5(GUIDED, 256),
-                *joint(GUIDED, 24, 64, 333, False, width, height),
-                Call("itself", GUIDED, 24, 24, tokens, tokens, 64),
-            )
-        case "flux":
-            own = (CLIP_L, t5(1, 256), *joint(1, 24, 128, 256, False, width, height))
-        case "flux2-klein":
-            own = (QWEN, *joint(1, 24, 128, 512, False, width, height))
-        case "z-image":
-            own = (QWEN, *joint(1, 30, 128, 512, True, width, height))
-        case _:
-            return ()
-    return (*own, vae)
+def decoder(width: int, height: int) -> Call:
+    """Return the call of a VAE."""
+    latents = -(-width // 8) * -(-height // 8)
+    return Call("VAE", 1, 1, 1, latents, latents, 512)
 
 
 PROMPTS: Final = (128, 512)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
@@ -12,17 +12,9 @@ from typing import Final
 
 from app.base.trouble import Trouble
 from app.engine.models.file_facts import FileFacts, read_facts
+from app.engine.models.picture_families import FAMILIES, Encoder
 
 _FOLDERS: Final = ("text_encoders", "text_encoder", "clip", "CLIP", "TextEncoders", "Text-encoder", "vae", "VAE")
-_ENCODERS: Final[Mapping[str, tuple[tuple[str, str, int], ...]]] = {
-    "flux": (("text_encoder", "CLIP", 768), ("text_encoder_2", "T5", 4096)),
-    "sd3": (("text_encoder_3", "T5", 4096),),
-    "flux2-klein": (("text_encoder", "Qwen 3", 2560),),
-    "z-image": (("text_encoder", "Qwen 3", 2560),),
-}
-"""By family: part, kind and width. The two CLIPs of SD 3 come without their projection, so they are not taken from there."""
-_VAES: Final = {"flux": "ae", "z-image": "ae"}
-"""The names of files, as nothing in a header tells VAEs of the same shape apart."""
 _WORDS_MOST: Final = 200_000
 _T5_WORDS_MOST: Final = 100_000
 """UMT5, which is for other models, has more."""
@@ -34,21 +26,22 @@ FILES_MOST: Final = 200
 def find_beside(path: Path, facts: FileFacts) -> dict[str, Path]:
     """Return a file for each part that a denoiser's file lacks and that lies beside it."""
     files = list(_list_files(path)) if facts.lacks else []
+    family = FAMILIES[facts.family]
     found: dict[str, Path] = {}
-    for part, kind, width in _ENCODERS.get(facts.family, ()):
-        fitting = [(told, file) for file, told in files if _fits(told, kind, width)]
-        if part in facts.lacks and fitting:
-            found[part] = min(fitting, key=lambda each: (_BEST.index(each[0].precision), each[1].name))[1]
+    for encoder in family.encoders:
+        fitting = [(told, file) for file, told in files if _fits(told, encoder)]
+        if encoder.part in facts.lacks and fitting:
+            found[encoder.part] = min(fitting, key=lambda each: (_BEST.index(each[0].precision), each[1].name))[1]
     for file, told in files:
-        if "vae" in facts.lacks and told.what == "vae" and file.stem == _VAES.get(facts.family):
+        if "vae" in facts.lacks and told.what == "vae" and file.stem == family.vae_file:
             found.setdefault("vae", file)
     return found
 
 
-def _fits(facts: FileFacts, kind: str, width: int) -> bool:
-    most = _T5_WORDS_MOST if kind == "T5" else _WORDS_MOST
+def _fits(facts: FileFacts, encoder: Encoder) -> bool:
+    most = _T5_WORDS_MOST if encoder.kind == "T5" else _WORDS_MOST
     plain = facts.what == "encoder" and not facts.packing and not facts.gguf and facts.precision in _BEST
-    return plain and facts.other == kind and facts.table[1:] == (width,) and facts.table[0] <= most
+    return plain and facts.other == encoder.kind != "" and facts.table[1:] == (encoder.width,) and facts.table[0] <= most
 
 
 def list_neighbours(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -13,29 +13,14 @@ from app.compat.planning.types import Role
 from app.engine.models import safetensors
 from app.engine.models.beside import find_beside
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
-from app.engine.models.file_facts import TITLES, WHAT, FileFacts, read_facts
+from app.engine.models.file_facts import WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
-from app.engine.models.model import Attention, Companion, ConfigNeeds, Family, Model, ModelSettings
+from app.engine.models.model import Attention, Companion, ConfigNeeds, Model, ModelSettings
 from app.engine.models.other_tools import find_snapshot
+from app.engine.models.picture_families import BY_CLASS, PictureFamily
+from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 
-FAMILY_OF_CLASS: Final[dict[str, Family]] = {
-    "StableDiffusionPipeline": "sd15",
-    "StableDiffusionImg2ImgPipeline": "sd15",
-    "StableDiffusionXLPipeline": "sdxl",
-    "StableDiffusionXLImg2ImgPipeline": "sdxl",
-    "PixArtSigmaPipeline": "pixart-sigma",
-    "StableDiffusion3Pipeline": "sd3",
-    "FluxPipeline": "flux",
-    "Flux2KleinPipeline": "flux2-klein",
-    "ZImagePipeline": "z-image",
-}
-"""By the `_class_name` of a model_index.json."""
-_LIKE: Final[dict[Family, str]] = {
-    "sd15": "sd15", "sdxl": "sdxl", "pixart-sigma": "pixart-sigma", "sd3": "sd35-medium",
-    "flux": "flux1-schnell", "flux2-klein": "flux2-klein", "z-image": "z-image-turbo",
-}  # fmt: skip
-"""The catalog row whose recommendations a local model uses."""
 _ROLES: Final[dict[str, Role]] = {
     "text_encoder": "text", "text_encoder_2": "text", "text_encoder_3": "text",
     "unet": "denoiser", "transformer": "denoiser", "vae": "vae",
@@ -80,22 +65,22 @@ def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
     _require_usable(path, facts)
     if not facts.family:
         raise _refuse_unknown(path)
-    family, beside = facts.family, find_beside(path, facts)
+    family, beside = PICTURES[facts.family], find_beside(path, facts)
     lacks = [each for each in facts.lacks if each not in beside]
-    like = catalog[_LIKE[family]]
+    like = catalog[family.like]
     # The catalog row's VAE may be a repaired one from elsewhere; here it is the file's.
-    parts = tuple(replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts)
+    parts = tuple(replace(part, half_is_safe=part.half_is_safe and part.name not in family.unsafe_in_half) for part in like.parts)
     parts = tuple(
         replace(part, parameters=facts.parameters, linear=facts.linear, gguf_bytes=path.stat().st_size if facts.gguf else None)
         if part.role == "denoiser"
         else part
         for part in parts
     )
-    settings, scheduler, note = _read_settings_of_file(facts, like)
+    settings, scheduler, note = _read_settings_of_file(facts, family, like)
     return replace(
         like, id=str(path), title=name_path(path), path=str(path), source=None, single_file=True, plain=None, note=note,
-        parts=parts, settings=settings, companions=(_ask_for(configs[family], like, lacks),), licence="", gated=False, needs=ConfigNeeds(),
-        attention=replace(like.attention, text_tokens=GUIDED_TOKENS) if family == "flux" and facts.guided else like.attention,
+        parts=parts, settings=settings, companions=(_ask_for(configs[family.name], like, lacks),), licence="", gated=False, needs=ConfigNeeds(),
+        attention=replace(like.attention, text_tokens=family.numbered.text_tokens) if family.numbered and facts.guided else like.attention,
         precision=facts.precision, gguf=facts.gguf, beside=tuple((part, str(file)) for part, file in beside.items()), scheduler=scheduler,
     )  # fmt: skip
 
@@ -104,7 +89,7 @@ def _ask_for(base: Companion, like: Model, lacks: Collection[str]) -> Companion:
     """Ask of a file's base model for the weights that the file lacks beside its settings."""
     if not lacks:
         return base
-    half = ".fp16" if like.family in ("sd15", "sdxl") else ""
+    half = ".fp16" if PICTURES[like.family].denoiser == "unet" else ""
     wanted = tuple(f"{part}/*{half}.safetensors" for part in lacks)
     rest = tuple(f"{part.name}/*.safetensors" for part in like.parts if part.name not in lacks)
     size_bytes = sum(part.parameters * 2 for part in like.parts if part.name in lacks)
@@ -114,34 +99,36 @@ def _ask_for(base: Companion, like: Model, lacks: Collection[str]) -> Companion:
     return replace(base, source=source)
 
 
-def _read_settings_of_folder(path: Path, index: Mapping[str, Any], family: Family, settings: ModelSettings) -> tuple[ModelSettings, bool]:
-    """Return what a folder's own configs recommend, and whether it is a FLUX that takes guidance as a number."""
-    if family == "flux" and read_settings(path, "transformer/config.json").get("guidance_embeds"):
-        return replace(settings, steps=28, guidance=3.5), True
-    if family == "flux2-klein" and index.get("is_distilled") is False:
-        return _set_whole_steps(family, settings), False
-    if family == "sdxl" and (path / "scheduler").is_dir():
+def _read_settings_of_folder(
+    path: Path, index: Mapping[str, Any], family: PictureFamily, settings: ModelSettings
+) -> tuple[ModelSettings, int | None]:
+    """Return what a folder's own configs recommend, and how much text it reads if that is because it takes guidance as a number."""
+    if family.numbered and read_settings(path, "transformer/config.json").get("guidance_embeds"):
+        return replace(settings, steps=family.numbered.steps, guidance=family.numbered.guidance), family.numbered.text_tokens
+    if family.whole_steps and index.get("is_distilled") is False:
+        return _set_whole_steps(family.whole_steps, settings), None
+    if family.few_steps_folders and (path / "scheduler").is_dir():
         spacing = read_settings(path, "scheduler/scheduler_config.json").get("timestep_spacing")
         predicts = read_settings(path, "scheduler/scheduler_config.json").get("prediction_type")
         if spacing == "trailing" and predicts != "v_prediction":  # as Turbo and Lightning are published, and nothing else
-            return replace(settings, steps=4, guidance=0.0, scheduler=""), False
-    return settings, False
+            return replace(settings, steps=4, guidance=0.0, scheduler=""), None
+    return settings, None
 
 
 def _read_settings_of_file(
-    facts: FileFacts, like: Model
+    facts: FileFacts, family: PictureFamily, like: Model
 ) -> tuple[ModelSettings, tuple[tuple[str, str | float | bool], ...], Sentence | None]:
     """Return what a file's own markers recommend, what they say of its scheduler, and a note where its name alone says it."""
     settings = like.plain or like.settings
-    if facts.family == "flux" and facts.guided:
-        return replace(settings, steps=28, guidance=3.5), GUIDED_SCHEDULER, None
-    if facts.family in WHOLE_STEPS:
+    if family.numbered and facts.guided:
+        return replace(settings, steps=family.numbered.steps, guidance=family.numbered.guidance), family.numbered.scheduler, None
+    if family.whole_steps:
         if facts.whole_steps:
-            return _set_whole_steps(facts.family, settings), (), None
-        unknown = facts.family == "z-image" and not facts.few_steps
+            return _set_whole_steps(family.whole_steps, settings), (), None
+        unknown = family.steps_unsaid and not facts.few_steps
         note = say("detect.steps-unknown", "The file does not say whether it needs few steps; those of {title} are set.", title=like.title)
         return settings, (), note if unknown else None
-    if facts.family not in ("sd15", "sdxl"):
+    if family.flow_matching:
         return settings, (), None
     scheduler: tuple[tuple[str, str | float | bool], ...] = ()
     if facts.prediction == "v":
@@ -155,16 +142,8 @@ def _read_settings_of_file(
     return replace(settings, steps=8, guidance=1.5, scheduler="Euler a trailing"), scheduler, note
 
 
-GUIDED_SCHEDULER: Final = (("use_dynamic_shifting", True), ("shift", 3.0), ("base_shift", 0.5), ("max_shift", 1.15))
-"""Of FLUX.1 dev; schnell's, whose settings a file gets, do without."""
-GUIDED_TOKENS: Final = 512
-"""Of text, in FLUX.1 dev."""
-WHOLE_STEPS: Final[Mapping[str, tuple[int, float]]] = {"flux2-klein": (50, 4.0), "z-image": (50, 4.0)}
-"""Steps and guidance of a family's models that were not distilled to a few steps."""
-
-
-def _set_whole_steps(family: str, settings: ModelSettings) -> ModelSettings:
-    steps, guidance = WHOLE_STEPS[family]
+def _set_whole_steps(whole: tuple[int, float], settings: ModelSettings) -> ModelSettings:
+    steps, guidance = whole
     return replace(settings, steps=steps, guidance=guidance)
 
 
@@ -187,7 +166,7 @@ def _require_usable(path: Path, facts: FileFacts) -> None:
                 "{path} is {other}, a family that Hearth does not have. It can use {families}.",
                 path=str(path),
                 other=facts.other,
-                families=tuple(TITLES.values()),
+                families=tuple(each.title for each in PICTURES.values()),
             )
         )
     if facts.what == "other":
@@ -210,7 +189,7 @@ def _refuse_unknown(path: Path) -> Trouble:
             "detect.unknown",
             "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or a single file of one that paints.",
             path=str(path),
-            families=tuple(sorted(set(FAMILY_OF_CLASS.values()) | VOICES.keys())),
+            families=tuple(sorted(PICTURES.keys() | VOICES.keys())),
         )
     )
 
@@ -240,7 +219,7 @@ def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
 
 def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
     index = read_settings(path, "model_index.json")
-    family = FAMILY_OF_CLASS.get(str(index.get("_class_name")))
+    family = BY_CLASS.get(str(index.get("_class_name")))
     if family is None:
         raise _refuse_unknown(path)
     judge_folder(path, [name for name, made_of in index.items() if isinstance(made_of, list)])
@@ -257,14 +236,14 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
                 )
             )
         if name in _ROLES and library is not None:
-            found = safetensors.describe_part(name, _ROLES[name], path / name, _is_safe_in_half(name, family))
-            parts.append(replace(found, scales=family == "z-image" and name == "transformer"))
-    like = catalog[_LIKE[family]]
-    recommended, guided = _read_settings_of_folder(path, index, family, like.plain or like.settings)
+            found = safetensors.describe_part(name, _ROLES[name], path / name, name not in family.unsafe_in_half)
+            parts.append(replace(found, scales=name in family.scaled))
+    like = catalog[family.like]
+    recommended, text_tokens = _read_settings_of_folder(path, index, family, like.plain or like.settings)
     scale = _read_scale(path)
     attention, width = _read_attention(path, like.attention, recommended.width, scale)
-    if guided:
-        attention = replace(attention, text_tokens=GUIDED_TOKENS)
+    if text_tokens is not None:
+        attention = replace(attention, text_tokens=text_tokens)
     sizes = recommended.sizes if (width, width) in recommended.sizes else ((width, width),)
     # A coarser decoder than its family's needs sizes in larger multiples; pipelines never take multiples below 8.
 
@@ -274,13 +253,6 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
         like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), plain=None, note=None, needs=read_config_needs(path),
         parts=tuple(parts), attention=attention, settings=settings, licence="", gated=False,
     )  # fmt: skip
-
-
-def _is_safe_in_half(name: str, family: Family) -> bool:
-    return not (
-        (name == "vae" and family in ("sdxl", "pixart-sigma", "flux", "flux2-klein", "z-image"))
-        or (name == "transformer" and family == "z-image")
-    )
 
 
 def _read_scale(path: Path) -> int:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from app.base.sentence import Value, say
 from app.engine.models import safetensors
 from app.engine.models.gguf_header import read_gguf
-from app.engine.models.model import Family
+from app.engine.models.picture_families import FAMILIES
 from app.engine.models.safetensors import BITS, Entry
 
 What = Literal["model", "denoiser", "lora", "embedding", "vae", "encoder", "controlnet", "enlarger", "other"]
@@ -22,13 +22,6 @@ WHAT: Final[Mapping[What, Value]] = {
     "embedding": say("file.embedding", "textual inversion"), "vae": "VAE", "encoder": say("file.encoder", "text encoder"),
     "controlnet": "ControlNet", "enlarger": say("file.enlarger", "enlarger"), "other": say("file.other", "unknown to Hearth"),
 }  # fmt: skip
-TITLES: Final[Mapping[str, str]] = {
-    "sd15": "Stable Diffusion 1.5", "sdxl": "Stable Diffusion XL", "pixart-sigma": "PixArt-Sigma",
-    "sd3": "Stable Diffusion 3.5 Medium",
-    "flux": "FLUX.1", "flux2-klein": "FLUX.2 klein 4B", "z-image": "Z-Image",
-}  # fmt: skip
-"""Of families."""
-GUIDED_FLUX: Final = "guidance_in.in_layer.weight"
 _PREFIXES: Final = ("model.diffusion_model.", "diffusion_model.", "")
 _OTHERS: Final[tuple[tuple[str, str], ...]] = (
     ("distilled_guidance_layer.in_proj.bias", "Chroma"), ("early_stream_modulations.image.lin.weight", "FLUX.3"),
@@ -36,7 +29,7 @@ _OTHERS: Final[tuple[tuple[str, str], ...]] = (
     ("head.modulation", "Wan"), ("double_stream_blocks.0.block.adaLN_modulation.1.bias", "HiDream"), ("double_layers.0.attn.w1q.weight", "AuraFlow"),
     ("txt_in.individual_token_refiner.blocks.0.adaLN_modulation.1.bias", "HunyuanVideo"), ("patchify_proj.weight", "LTX-Video"),
     ("blocks.0.cross_attn.q_linear.weight", "Sana or PixArt"), ("net.x_embedder.proj.1.weight", "Cosmos or Anima"),
-    ("clip_txt_mapper.weight", "Stable Cascade"), ("cap_embedder.0.weight", "Lumina 2"),
+    ("clip_txt_mapper.weight", "Stable Cascade"),
 )  # fmt: skip
 """Denoisers of families that Hearth has not, by a tensor of each."""
 _PACKINGS: Final = (
@@ -70,7 +63,8 @@ _WHOLE_STEPS: Final = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class FileFacts:
     what: What
-    family: Family | Literal[""] = ""
+    family: str = ""
+    """A name in picture_families.py; empty: Hearth has none for it, or it is no denoiser."""
     other: str = ""
     """The name of a family that Hearth has not, of a LoRA its kind."""
     precision: str = ""
@@ -87,7 +81,7 @@ class FileFacts:
     table: tuple[int, ...] = ()
     """Of a text encoder: its words, and the width of each."""
     guided: bool = False
-    """A FLUX that takes guidance as a number."""
+    """Whether it takes guidance as a number."""
     prediction: Prediction = ""
     """Empty: as its family."""
     zero_snr: bool = False
@@ -99,15 +93,11 @@ class FileFacts:
     @property
     def lacks(self) -> tuple[str, ...]:
         """Parts that have to come from elsewhere."""
-        needed = (*ENCODERS.get(self.family, ()), "vae") if self.what in ("model", "denoiser") else ()
+        encoders = FAMILIES[self.family].encoders if self.family else ()
+        needed = (*(each.part for each in encoders), "vae") if self.what in ("model", "denoiser") else ()
         return tuple(each for each in needed if each not in self.holds)
 
 
-ENCODERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "sd15": ("text_encoder",), "sdxl": ("text_encoder", "text_encoder_2"), "sd3": ("text_encoder", "text_encoder_2", "text_encoder_3"),
-    "flux": ("text_encoder", "text_encoder_2"), "flux2-klein": ("text_encoder",), "z-image": ("text_encoder",),
-}  # fmt: skip
-"""Text encoders of each family whose files may come alone."""
 _HELD: Final[tuple[tuple[str, str], ...]] = (
     ("first_stage_model.", "vae"), ("vae.", "vae"), ("cond_stage_model.", "text_encoder"), ("conditioner.embedders.0.", "text_encoder"),
     ("conditioner.embedders.1.", "text_encoder_2"), ("text_encoders.clip_l.transformer.", "text_encoder"),
@@ -143,7 +133,7 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
         return FileFacts(
             "model" if any(each.startswith("text_encoder") for each in holds) else "denoiser", family, other, precision, packing, gguf,
             prefix=prefix, holds=holds, parameters=sum(map(math.prod, own.values())), linear=sum(flat),
-            guided=f"{prefix}{GUIDED_FLUX}" in entries, prediction=_find_prediction(entries, words, name),
+            guided=_takes_a_number(entries, prefix, family), prediction=_find_prediction(entries, words, name),
             zero_snr="ztsnr" in entries or words.get("ss_zero_terminal_snr") == "True",
             few_steps=bool(_FEW_STEPS.search(said)), whole_steps=bool(_WHOLE_STEPS.search(said)),
         )  # fmt: skip
@@ -152,69 +142,27 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
     return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf, table=next(tables, ()))
 
 
-def _find_denoiser(entries: Mapping[str, Entry]) -> tuple[str, Family | Literal[""], str]:
+def _find_denoiser(entries: Mapping[str, Entry]) -> tuple[str, str, str]:
     """Return the beginning of its names, its family, or the name of one that Hearth has not."""
     for prefix in _PREFIXES:
         other = next((title for mark, title in _OTHERS if f"{prefix}{mark}" in entries), "")
-        if f"{prefix}layers.0.adaLN_modulation.0.weight" in entries:
-            return prefix, "z-image", ""
         if other:
             return prefix, "", other
-        for find in (_find_unet, _find_flux2, _find_flux, _find_sd3):
-            family, other = find(entries, prefix)
-            if family or other:
-                return prefix, family, other
+        for family in FAMILIES.values():
+            relative = family.recognise(entries, prefix)
+            if relative is not None:
+                return prefix, "" if relative else family.name, relative
     return "", "", ""
 
 
-_Known = tuple[Family | Literal[""], str]
-
-
-def _find_unet(entries: Mapping[str, Entry], prefix: str) -> _Known:
-    first = entries.get(f"{prefix}input_blocks.0.0.weight")
-    if first is None or len(first.shape) != 4:
-        return "", ""
-    shallow = entries.get(f"{prefix}input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight")
-    deep = entries.get(f"{prefix}input_blocks.4.1.transformer_blocks.0.attn2.to_k.weight")
-    if first.shape[1] != 4:
-        return "", "an inpainting or editing model of Stable Diffusion"
-    if "conditioner.embedders.0.model.text_projection" in entries or (shallow is None and deep is not None and deep.shape[-1] == 1280):
-        return "", "the refiner of SDXL"
-    if shallow is not None and shallow.shape[-1] == 1024:
-        return "", "Stable Diffusion 2"
-    if shallow is not None and shallow.shape[-1] == 768:
-        return "sd15", ""
-    if f"{prefix}label_emb.0.0.weight" in entries:
-        return "sdxl", ""
-    return "", "a denoiser of another family"
-
-
-def _find_flux2(entries: Mapping[str, Entry], prefix: str) -> _Known:
-    if f"{prefix}single_stream_modulation.lin.weight" not in entries:
-        return "", ""
-    width = entries[f"{prefix}single_stream_modulation.lin.weight"].shape[-1]
-    return ("", "FLUX.2 dev or klein 9B") if width in (4096, 6144) else ("flux2-klein", "")
-
-
-def _find_flux(entries: Mapping[str, Entry], prefix: str) -> _Known:
-    if f"{prefix}double_blocks.0.img_attn.norm.key_norm.scale" not in entries:
-        return "", ""
-    first = entries.get(f"{prefix}img_in.weight")
-    if first is not None and len(first.shape) == 2 and first.shape[-1] in (96, 128, 384):
-        return "", "FLUX.1 Fill, Canny or Depth"
-    return "flux", ""
-
-
-def _find_sd3(entries: Mapping[str, Entry], prefix: str) -> _Known:
-    if f"{prefix}joint_blocks.0.context_block.adaLN_modulation.1.bias" not in entries:
-        return "", ""
-    if f"{prefix}joint_blocks.37.x_block.mlp.fc1.weight" in entries:
-        return "", "Stable Diffusion 3.5 Large"
-    return ("sd3", "") if f"{prefix}joint_blocks.0.x_block.attn2.qkv.weight" in entries else ("", "Stable Diffusion 3 Medium")
+def _takes_a_number(entries: Mapping[str, Entry], prefix: str, family: str) -> bool:
+    numbered = FAMILIES[family].numbered if family else None
+    return numbered is not None and f"{prefix}{numbered.mark}" in entries
 
 
 def _list_held(names: str, family: str) -> dict[str, str]:
-    t5 = {"sd3": "text_encoder_3"}.get(family, "text_encoder_2")
+    encoders = FAMILIES[family].encoders if family else ()
+    t5 = next((each.part for each in encoders if each.kind == "T5"), "text_encoder_2")
     return {t5 if part == "t5" else part: mark for mark, part in _HELD if f"\n{mark}" in names}
 
 

@@ -20,10 +20,10 @@ from app.base.paths import is_utf8
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.models import detect, safetensors
-from app.engine.models.file_facts import TITLES
 from app.engine.models.fingerprint import fingerprint
 from app.engine.models.model import Companion, Model, list_sources
 from app.engine.models.other_tools import Role, Tool, find_tools
+from app.engine.models.picture_families import FAMILIES as PICTURES
 
 FILES_MOST: Final = 20_000
 """Of one program; what lies beyond is not listed."""
@@ -213,7 +213,10 @@ class Finder:
         told, double = self.told.get(file, Told()), self.doubles.get(file.path)
         facts: list[str | Sentence] = []
         if told.model is not None:
-            facts = [TITLES.get(told.model.family, told.model.family), *filter(None, [told.model.precision])]
+            facts = [
+                PICTURES[told.model.family].title if told.model.family in PICTURES else told.model.family,
+                *filter(None, [told.model.precision]),
+            ]
             if lacks := tuple(dict.fromkeys(_PART_WORDS.get(each, _ENCODER) for each in told.model.lacks)):
                 facts.append(say("found.lacks", "without {parts}", parts=lacks))
         if double is not None:

@@ -15,6 +15,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.models import safetensors
 from app.engine.models.model import Model
+from app.engine.models.picture_families import FAMILIES
 from app.engine.models.safetensors import Entry
 
 Kind = Literal["lora", "embedding"]
@@ -26,37 +27,19 @@ TEXT_MOST: Final = 4_000
 TAGS: Final = Bounds(most_bytes=8 << 20, depth=4, values=200_000)
 VECTORS_MOST: Final = 128
 """Of an embedding: more would fill the prompt."""
-NAMES: Final[Mapping[str, str]] = {
-    "sd15": "SD 1.5", "sd2": "SD 2", "sdxl": "SDXL", "sd3": "SD 3", "flux": "FLUX.1", "flux2-klein": "FLUX.2", "z-image": "Z-Image",
-    "pixart-sigma": "PixArt", "other": "another kind of model",
-}  # fmt: skip
+SD2: Final = "sd2"
+NAMES: Final[Mapping[str, str]] = {**{each.name: each.short for each in FAMILIES.values()}, SD2: "SD 2", "other": "another kind of model"}
 """What families are called, also those that Hearth does not paint with."""
-_ARCHITECTURES: Final[Mapping[str, str]] = {
-    "stable-diffusion-v1": "sd15", "stable-diffusion-v2": "sd2", "stable-diffusion-xl": "sdxl", "stable-diffusion-3": "sd3",
-    "flux-1": "flux", "flux-2": "flux2-klein", "flux.2": "flux2-klein",
-}  # fmt: skip
-"""By how `modelspec.architecture` begins."""
-_BASES: Final[Mapping[str, str]] = {
-    "sd_v1": "sd15",
-    "sd_v2": "sd2",
-    "sdxl": "sdxl",
-    "sd3": "sd3",
-    "flux1": "flux",
-    "flux2": "flux2-klein",
-    "zimage": "z-image",
-}
-"""By how kohya's `ss_base_model_version` begins."""
-_CROSS: Final[Mapping[int, str]] = {768: "sd15", 1024: "sd2", 2048: "sdxl"}
+_WRITTEN: Final = (
+    *((begin, each.name) for each in FAMILIES.values() for begin in each.written_as),
+    ("stable-diffusion-v2", SD2),
+    ("sd_v2", SD2),
+)
+"""How `modelspec.architecture` begins, or kohya's `ss_base_model_version`."""
+_CROSS: Final[Mapping[int, str]] = {**{each.lora_width: each.name for each in FAMILIES.values() if each.lora_width}, 1024: SD2}
 """By the numbers that a UNet's attention reads of each token."""
-_VECTORS: Final[Mapping[int, str]] = {768: "sd15", 1024: "sd2"}
-"""By the numbers of an embedding's vectors; SDXL's has two lists."""
-_PARTS: Final[tuple[tuple[str, str], ...]] = (
-    ("lora_te2_", "sdxl"), ("text_encoder_2.", "sdxl"), ("joint_blocks", "sd3"), ("single_transformer_blocks", "flux"), ("double_blocks", "flux"),
-    ("layers.0.attention", "z-image"), ("layers_0_attention", "z-image"),
-)  # fmt: skip
-"""By what is in the name of a tensor; the first that is found."""
-_FLUX2: Final = ("to_qkv_mlp_proj", "stream_modulation")
-"""What only FLUX.2's names have."""
+_VECTORS: Final = (768, 1024)
+"""Numbers of an embedding's vectors, where one list of them tells the family; SDXL's has two."""
 _CROSS_NAME: Final = re.compile(r"attn2[._]to_[kv](?:\.lora)?[._](?:lora_down|lora_A|down)(?:\.default)?\.weight$")
 _LORA_MARKS: Final = ("lora_down.", "lora_A.", ".lora.down", "hada_w1", "lokr_w1", "lora.down.", ".lora_down")
 _REPEATED: Final = re.compile(r"(\d{1,4})_(.+)")
@@ -115,20 +98,18 @@ def _find_family(kind: Kind, entries: Mapping[str, Entry], words: Mapping[str, s
     """Shapes say what fits; words say it where shapes do not."""
     if kind == "embedding":
         widths = [entry.shape[-1] for entry in entries.values()]
-        return "sdxl" if {"clip_g", "clip_l"} <= entries.keys() or 1280 in widths else _VECTORS.get(widths[0], "")
+        return "sdxl" if {"clip_g", "clip_l"} <= entries.keys() or 1280 in widths else _CROSS[widths[0]] if widths[0] in _VECTORS else ""
     for name, entry in entries.items():
         if _CROSS_NAME.search(name) and len(entry.shape) >= 2 and entry.shape[1] in _CROSS:
             return _CROSS[entry.shape[1]]
-    found = next((family for mark, family in _PARTS if any(mark in name for name in entries)), "")
-    if found == "flux" and any(mark in name for name in entries for mark in _FLUX2):
-        return "flux2-klein"
-    return found or _find_written(words)
+    found = (each.name for each in FAMILIES.values() if any(mark in name for name in entries for mark in each.lora_marks))
+    return next(found, "") or _find_written(words)
 
 
 def _find_written(words: Mapping[str, str]) -> str:
-    for table, field in ((_ARCHITECTURES, "modelspec.architecture"), (_BASES, "ss_base_model_version")):
+    for field in ("modelspec.architecture", "ss_base_model_version"):
         written = words.get(field, "").lower()
-        if found := next((family for begin, family in table.items() if written.startswith(begin)), ""):
+        if found := next((family for begin, family in _WRITTEN if written.startswith(begin)), ""):
             return found
     return ""
 
@@ -176,6 +157,6 @@ def explain_misfit(facts: LoraFacts, model: Model) -> Sentence | None:
     if facts.family and (model.starter or facts.family != model.family):
         made_for = NAMES.get(facts.family, facts.family)
         return say("lora.family", "Made for {family}; {model} is another kind of model.", family=made_for, model=model.words)
-    if facts.kind == "embedding" and model.family not in ("sd15", "sdxl"):
+    if facts.kind == "embedding" and not FAMILIES[model.family].prompt_weights:
         return say("lora.embedding-family", "Only SD 1.5 and SDXL take embeddings.")
     return None

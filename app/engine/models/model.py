@@ -9,16 +9,14 @@ from app.base.sentence import Sentence, Value, say
 from app.compat.planning.types import ModelPart, Need, Quantised
 from app.engine.models.model_names import word_name
 from app.engine.models.painted_tiles import find_tile
-from app.engine.models.voice_families import FAMILIES
+from app.engine.models.picture_families import FAMILIES as PICTURES
+from app.engine.models.voice_families import FAMILIES as VOICES
 
 ModelKind = Literal["speech", "picture", "hearing"]
 """What a model is for: a kind of job, or hearing what was said."""
-Family = Literal["sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
 GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
 FROM_FOLDERS: tuple[Quantised, ...] = ("bnb-nf4", "bnb-int8", "awq")
 """What libraries make while they load a folder, and not of a single file."""
-TILED = ("sd15", "sdxl")
-"""Families whose denoiser is a UNet: what is larger than they were trained for is painted over in tiles."""
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 SMALL_PARAMETERS = 50_000_000
@@ -102,7 +100,7 @@ class Model:
     id: str
     kind: ModelKind
     family: str
-    """Of pictures one of `Family`, of voices a row's name, of recognisers their `model_type`."""
+    """Of pictures and voices a row's name, of recognisers their `model_type`."""
     title: str
     """In English; `words` has it in any language."""
     parts: tuple[ModelPart, ...]
@@ -181,7 +179,7 @@ def describe_need(
             impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf")),
         )  # fmt: skip
     if model.kind == "speech":
-        family = FAMILIES[model.family]
+        family = VOICES[model.family]
         return Need(
             model=model.id, kind="speech", batch=GUIDED_ROWS if family.guided else 1, heads=shape.heads, kv_heads=shape.kv_heads,
             head_dim=shape.head_dim, queries=shape.text_tokens, keys=shape.keys, masked=shape.masked, causal=shape.causal,
@@ -190,7 +188,7 @@ def describe_need(
         )  # fmt: skip
     width, height = width or settings.width, height or settings.height
     whole = width * larger, height * larger
-    across, down = (find_tile(side, settings.width) for side in whole) if larger > 1 and model.family in TILED else whole
+    across, down = (find_tile(side, settings.width) for side in whole) if larger > 1 and PICTURES[model.family].paints_in_tiles else whole
     tokens = -(-across // shape.pixels_a_token) * -(-down // shape.pixels_a_token) + shape.text_tokens
     strength = settings.guidance if guidance is None else guidance
     return Need(
@@ -219,5 +217,5 @@ def _add_gguf_bytes(model: Model) -> tuple[ModelPart, ...]:
 
 
 def is_guided(model: Model, guidance: float) -> bool:
-    """Tell whether this much guidance doubles the rows. FLUX's distilled models take it as a number, or not at all."""
-    return guidance > 1 and model.family not in ("flux", "flux2-klein")
+    """Tell whether this much guidance doubles the rows."""
+    return guidance > 1 and PICTURES[model.family].guided_rows

@@ -11,7 +11,7 @@ from typing import Final
 from app.base.paths import Home
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
-from app.compat.planning.attention_calls import Call, picture
+from app.compat.planning.attention_calls import Call
 from app.compat.planning.types import Plan, Row
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
@@ -25,6 +25,7 @@ from app.engine.models import catalog, safetensors
 from app.engine.models.enlargers import read_enlarger
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_model
+from app.engine.models.picture_families import list_calls
 from app.engine.pictures import steps
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import is_picture
@@ -101,7 +102,7 @@ class PictureKind:
         return steps.estimate_seconds(request, model, past, plan)
 
     def list_calls(self, model: Model, row: Row) -> tuple[Call, ...]:
-        return picture(model.family, model.settings.width, model.settings.height)
+        return list_calls(model.family, model.settings.width, model.settings.height)
 
     def shrink(self, home: Home, request: PictureRequest) -> tuple[PictureRequest, Sentence]:
         """Halve the pixels, at the same proportions."""

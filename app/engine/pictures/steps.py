@@ -15,8 +15,9 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import HIRES_STRENGTH
 from app.engine.models.forecast import list_measured, take_median
-from app.engine.models.model import SMALL_PARAMETERS, TILED, Model, is_guided
+from app.engine.models.model import SMALL_PARAMETERS, Model, is_guided
 from app.engine.models.painted_tiles import cut
+from app.engine.models.picture_families import FAMILIES
 
 AT_ONCE: Final = 4
 """Eight were no quicker than four."""
@@ -72,7 +73,7 @@ def weigh_over(request: PictureRequest, model: Model) -> float:
     settings = model.settings
     sides = (request.width or settings.width, request.height or settings.height)
     large = [side * request.larger for side in sides]
-    if model.family in TILED:
+    if FAMILIES[model.family].paints_in_tiles:
         large = [sum(end - begin for begin, end in cut(side, settings.width)) for side in large]
     return math.prod(large) / max(1, math.prod(sides))
 
@@ -91,7 +92,13 @@ def weigh_step(request: PictureRequest, model: Model) -> float:
 
 def estimate_share(request: PictureRequest, model: Model) -> float:
     """Estimate what "quicker" leaves of the steps' time."""
-    return quicker.estimate_share(request.quicker, model.family, _guides(request, model), count_steps(request, model))
+    return weigh_quicker(request.quicker, model, _guides(request, model), count_steps(request, model))
+
+
+def weigh_quicker(setting: str, model: Model, guided: bool, total: int) -> float:
+    """Return what a "quicker" setting leaves of the work of so many steps; 1: the model has nothing to reuse."""
+    family = FAMILIES[model.family]
+    return quicker.estimate_share(setting, guided and family.spares_guidance, family.outer_share, total)
 
 
 def compare_few_steps(request: PictureRequest, model: Model) -> float:

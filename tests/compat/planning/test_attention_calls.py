@@ -1,21 +1,9 @@
-"""Attention calls that models make, as their published configs have them: idle time measures these and no others."""
+"""Attention calls that a voice makes, as its published config has them: idle time measures these and no others."""
 
 from __future__ import annotations
 
-from app.compat.planning.attention_calls import DIA, picture
+from app.compat.planning.attention_calls import DIA
 from app.compat.planning.quickest_way import Shape
-
-
-def test_stable_diffusion_at_512_x_768() -> None:
-    """320 channels at 8 pixels a token, 640 at 16, 1280 at 32 and 64, in 8 heads; 77 tokens of text; a VAE of 512."""
-    found = [(each.heads, each.queries, each.keys, each.heads * each.head_dim) for each in picture("sd15", 512, 768)]
-    levels = [(64 * 96, 320), (32 * 48, 640), (16 * 24, 1280), (8 * 12, 1280)]
-    unet = [(8, tokens, keys, width) for tokens, width in levels for keys in (tokens, 77)]
-    assert found == [(12, 77, 77, 768), *unet, (1, 64 * 96, 64 * 96, 512)]
-
-
-def test_sizes_that_do_not_divide_are_rounded_up() -> None:
-    assert [each.queries for each in picture("flux", 520, 500)] == [77, 256, 33 * 32 + 256, 65 * 63]
 
 
 def test_dia_reads_texts_and_clips_and_steps_over_a_growing_cache() -> None:

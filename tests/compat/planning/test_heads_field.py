@@ -13,7 +13,6 @@ from app.compat.attention import tile_size
 from app.compat.attention.seam import applied
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
-from app.compat.planning.attention_calls import picture
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import next_fallback
 from app.compat.planning.heads_field import PADDED, RIGHT
@@ -23,6 +22,7 @@ from app.compat.planning.types import Choice, Dtype, Plan
 from app.compat.selftest.simulate import biting
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
+from app.engine.models.picture_families import list_calls
 from tests.compat.planning.test_metal import count_chunks
 
 M1, M3 = replace(MACHINES["m1-8gb"], torch="2.13.0"), MACHINES["m3-max-64gb"]
@@ -90,7 +90,7 @@ def test_the_longest_attention_is_one_piece(mac: str, before: int, monkeypatch: 
     """SD 1.5 at 512 pixels: what a Mac with a browser open took in pieces of a few heads and queries."""
     hardware = MACHINES[mac]
     monkeypatch.setattr(tile_size, "ask_free", lambda device: hardware.free_bytes)
-    longest = next(call for call in picture("sd15", 512, 512) if call.head_dim == 40)
+    longest = next(call for call in list_calls("sd15", 512, 512) if call.head_dim == 40)
     assert [count_chunks(decide(hardware, SD15, verdicts=seen), longest) for seen in ({}, see())] == [before, 1]
 
 

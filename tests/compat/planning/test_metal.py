@@ -20,7 +20,7 @@ from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import applied
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
-from app.compat.planning.attention_calls import DIA, Call, picture
+from app.compat.planning.attention_calls import DIA, Call
 from app.compat.planning.decide import decide
 from app.compat.planning.metal import metal_path, metal_paths
 from app.compat.planning.types import Choice, Dtype, Need, Path, Plan, Role
@@ -29,6 +29,7 @@ from app.compat.selftest.failures import DeviceCall, DeviceFacts, DeviceLimits, 
 from app.compat.selftest.simulate import biting
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
+from app.engine.models.picture_families import list_calls
 
 M1, M2, M3 = MACHINES["m1-8gb"], MACHINES["m2-16gb"], MACHINES["m3-max-64gb"]
 MACS = {
@@ -38,9 +39,9 @@ MACS = {
     "M1 on 14.5 with torch 2.6": M1,
 }
 CALLS: dict[str, tuple[Call, ...]] = {
-    "sd15": picture("sd15", 512, 512),
-    "sdxl": picture("sdxl", 1024, 1024),
-    "flux1-schnell": picture("flux", 1024, 1024),
+    "sd15": list_calls("sd15", 512, 512),
+    "sdxl": list_calls("sdxl", 1024, 1024),
+    "flux1-schnell": list_calls("flux", 1024, 1024),
     "dia-1.6b": DIA,
 }
 

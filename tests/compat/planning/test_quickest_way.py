@@ -15,7 +15,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.measure import chosen, is_short, operations, quickest, reduced
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Subject, Verdict, learn, load
-from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
+from app.compat.planning.attention_calls import DIA, SIZES
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import (
     OWN,
@@ -33,6 +33,7 @@ from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan
 from app.engine.models import catalog, on_disk
 from app.engine.models.model import Model, describe_need
 from app.engine.models.on_disk import Located
+from app.engine.models.picture_families import FAMILIES, list_calls
 from app.engine.session import idle_measuring
 from app.engine.session.session import Session
 from tests.support.plans import plan
@@ -214,10 +215,10 @@ def test_what_is_coarser_than_torch_is_never_the_quickest(monkeypatch: pytest.Mo
     assert verdict is not None and verdict.passed and not verdict.words.startswith("own")
 
 
-@pytest.mark.parametrize("family", PICTURES)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_measured_is_short(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)  # whatever this computer has, and tests before this one set
-    for call in (*DIA, *(each for size in SIZES for each in picture(family, size, size))):
+    for call in (*DIA, *(each for size in SIZES for each in list_calls(family, size, size))):
         shape = call.shape("float32")
         few = reduced(shape, measure.CALL_OPERATIONS, 2)
         assert few.keys == shape.keys and few.groups == shape.groups and few.head_dim == shape.head_dim
@@ -293,7 +294,7 @@ def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
 
 def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The decoder of FLUX at 1024 pixels: one head of width 512 over 16,384 keys, a second and more a call."""
-    long = picture("flux", 1024, 1024)[-1]
+    long = list_calls("flux", 1024, 1024)[-1]
     short = DIA[-1]
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())

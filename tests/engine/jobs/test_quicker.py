@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.base.trouble import Trouble
-from app.engine.jobs.quicker import LEAST_STEPS, QUICKER, applies, estimate_share, reuses
+from app.engine.jobs.quicker import LEAST_STEPS, QUICKER, estimate_share, reuses
 from app.engine.jobs.request import PictureRequest, from_json, to_json
 
 
@@ -18,23 +18,11 @@ def test_every_second_step_reuses_the_one_before_it() -> None:
 
 
 def test_the_share_counts_what_is_spared() -> None:
-    assert estimate_share("off", "sd15", True, 20) == 1
-    assert estimate_share("little", "sd15", True, 20) == 0.75
-    assert estimate_share("little", "sd15", True, 21) == pytest.approx(16 / 21)
-    assert estimate_share("much", "sd15", True, 20) == pytest.approx(0.6)
-    assert estimate_share("much", "sd15", False, 20) == pytest.approx(0.7)
-
-
-@pytest.mark.parametrize(
-    ("setting", "family", "guided", "steps", "works"),
-    [
-        ("little", "sd15", True, 20, True), ("little", "sd15", False, 20, False), ("much", "sd15", False, 20, True),
-        ("much", "sd3", True, 28, True), ("much", "flux", False, 28, False), ("much", "z-image", True, 20, False),
-        ("much", "sd15", True, 6, False), ("off", "sd15", True, 20, False),
-    ],
-)  # fmt: skip
-def test_it_works_where_there_is_something_to_reuse(setting: str, family: str, guided: bool, steps: int, works: bool) -> None:
-    assert applies(setting, family, guided, steps) == works
+    assert estimate_share("off", True, 0.4, 20) == 1
+    assert estimate_share("little", True, 0.4, 20) == 0.75
+    assert estimate_share("little", True, 0.4, 21) == pytest.approx(16 / 21)
+    assert estimate_share("much", True, 0.4, 20) == pytest.approx(0.6)
+    assert estimate_share("much", False, 0.4, 20) == pytest.approx(0.7)
 
 
 def test_a_request_keeps_its_setting_and_refuses_others() -> None:

@@ -16,6 +16,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice
 from app.engine.models import catalog, detect, model, safetensors
 from app.engine.models.model import Model, describe_need
+from app.engine.models.picture_families import FAMILIES
 from tests.support.places import TOP
 
 PICTURES = [each for each in catalog.CATALOG if each.kind == "picture"]
@@ -24,7 +25,7 @@ ids = [each.id for each in catalog.CATALOG]
 
 def test_every_family_is_there_and_every_id_once() -> None:
     assert len(set(ids)) == len(ids)
-    assert {each.family for each in PICTURES} == set(detect.FAMILY_OF_CLASS.values())
+    assert {each.family for each in PICTURES} == set(FAMILIES)
     assert {"starter-voice", "starter-painter", "dia-1.6b", "pocket-tts", "phonon-31m"} <= set(ids)
     assert {id_ for row in catalog.BEST.values() for id_ in row} == set(ids)
 

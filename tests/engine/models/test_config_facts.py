@@ -97,7 +97,7 @@ def test_what_the_libraries_write_by_default_is_in_range(tmp_path: Path) -> None
     import diffusers
     import transformers
 
-    from app.engine.pictures.families.families import FAMILIES
+    from app.engine.models.picture_families import FAMILIES
 
     named = {kind for family in FAMILIES.values() for kinds in family.parts.values() for kind in kinds if hasattr(diffusers, kind)}
     named |= {name for name in dir(diffusers) if name.endswith("Scheduler") and isinstance(getattr(diffusers, name, None), type)}

@@ -31,8 +31,8 @@ from app.engine.models.loading import from_pretrained, quantise, weights_complet
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.lora_header import judge_lora
 from app.engine.models.model import Model
+from app.engine.models.picture_families import FAMILIES, PictureFamily
 from app.engine.pictures.families import placement
-from app.engine.pictures.families.families import FAMILIES, Family
 from app.engine.pictures.families.lora_file import Scales, read_adapter, read_lora
 from app.engine.pictures.families.parts_on_disk import DiskParts
 
@@ -81,7 +81,7 @@ class _PipelineLoader:
     """One pipeline while it is being loaded."""
 
     folder: Path
-    family: Family
+    family: PictureFamily
     plan: Plan
     disk_parts: DiskParts | None
     notes: list[Sentence] = field(default_factory=list)
@@ -161,7 +161,7 @@ class _PipelineLoader:
         facts, base = read_facts(self.folder), companions["configs"]
         for name in find_kinds(base, self.family)[1]:
             model_folder.check_part(base / name, base)
-        if facts.what == "model" and model.family in ("sd15", "sdxl"):
+        if facts.what == "model" and self.family.denoiser == "unet":
             pipe = self._load_original(base, "vae" not in facts.holds)
         else:
             pipe = self._assemble(base, facts, model)
@@ -217,7 +217,7 @@ class _PipelineLoader:
         name = self.family.denoiser
         how = placement.find_precision(self.plan, name)
         prefix = UNET_PREFIX if name == "unet" else ""
-        arguments: dict[str, Any] = {"guidance_embeds": facts.guided} if self.family.text_class == "FluxPipeline" else {}
+        arguments: dict[str, Any] = {"guidance_embeds": facts.guided} if self.family.numbered else {}
         if facts.gguf:
             tensors = load_gguf_checkpoint(str(self.folder))
             compute = getattr(torch, how.compute)
@@ -298,7 +298,7 @@ def library_of(part: str) -> str:
     return "transformers" if part.startswith(("text_encoder", "tokenizer")) else "diffusers"
 
 
-def find_kinds(folder: Path, family: Family) -> tuple[dict[str, Any], dict[str, Any]]:
+def find_kinds(folder: Path, family: PictureFamily) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what model_index.json says, and the class of each part that the family has, None where the model leaves it out. What else
     is named there, as a safety checker, is never loaded."""
     model_folder.require_inside(folder / "model_index.json", folder)

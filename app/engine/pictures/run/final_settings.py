@@ -14,13 +14,13 @@ from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.jobs.settings import HIRES_STRENGTH
-from app.engine.models.model import TILED, Model, ModelSettings, is_guided
-from app.engine.pictures.families.families import FAMILIES, Family
+from app.engine.models.model import Model, ModelSettings, is_guided
+from app.engine.models.picture_families import FAMILIES, PictureFamily
 from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings
-from app.engine.pictures.steps import count_steps
+from app.engine.pictures.steps import count_steps, weigh_quicker
 
 STEPS_FOR_ONE: Final = 50
 """Of the steps planned for one that is computed; LCM cannot plan more."""
@@ -78,7 +78,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     image = input_images.open_image(request.image) if request.image else None
     width, height = input_images.choose_size(request.width, request.height, settings, image)
     notes += _describe_size(
-        request, model, settings, width, height, in_tiles=image is not None and not request.mask and model.family in TILED
+        request, model, settings, width, height, in_tiles=image is not None and not request.mask and family.paints_in_tiles
     )
     guidance = settings.guidance if request.guidance is None else request.guidance
     if image is not None and 0 < settings.most_guidance < guidance:
@@ -137,7 +137,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     )
 
 
-def can_paint_over(family: Family) -> bool:
+def can_paint_over(family: PictureFamily) -> bool:
     return bool(family.image_class) and family.uses_strength
 
 
@@ -177,7 +177,7 @@ def _list_prompts(resolved: PictureRequest, model: Model) -> tuple[str, ...]:
 def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
     """Say so if the request's "quicker" setting has nothing to reuse."""
     guided, steps = is_guided(model, resolved.guidance or 0.0), count_steps(resolved, model)
-    if resolved.quicker == "off" or quicker.applies(resolved.quicker, model.family, guided, steps):
+    if resolved.quicker == "off" or weigh_quicker(resolved.quicker, model, guided, steps) < 1:
         return []
     least = quicker.LEAST_STEPS
     if steps < least:
@@ -189,9 +189,9 @@ def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
                 steps=steps,
             )
         ]
-    if model.family in quicker.OUTER_SHARE:
+    if FAMILIES[model.family].outer_share < 1:
         return [say("quicker.unguided", 'Without guidance only "Much" is quicker. Choose that, or guidance above 1.')]
-    if is_guided(model, _SOME_GUIDANCE) and quicker.applies(resolved.quicker, model.family, True, steps):
+    if is_guided(model, _SOME_GUIDANCE) and weigh_quicker(resolved.quicker, model, True, steps) < 1:
         return [say("quicker.needs-guidance", "Quicker changes nothing here without guidance. Set guidance above 1.")]
     return [
         say("quicker.nothing", "Quicker changes nothing here: in {model} a step has nothing to reuse of the one before.", model=model.words)
@@ -205,7 +205,7 @@ def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
     return steps, strength if int(steps * strength) else 1 / steps
 
 
-def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:
+def _refuse_unsupported(request: PictureRequest, model: Model, family: PictureFamily) -> None:
     if request.image and not family.image_class:
         raise Trouble(
             say_to_all(
@@ -216,7 +216,7 @@ def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -
         raise Trouble(say_to_all("paint.no-mask", "{model} cannot use a mask. Remove the mask. {advice}", model=model.words, advice=OTHERS))
 
 
-def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> list[Sentence]:
+def _describe_ignored(request: PictureRequest, model: Model, family: PictureFamily) -> list[Sentence]:
     """Return a sentence for each setting that has no effect with this family."""
     edits_by_prompt = bool(request.image) and not request.mask and not family.uses_strength
     ignored = (
@@ -248,7 +248,7 @@ def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> 
     return [sentence for applies, sentence in ignored if applies]
 
 
-def _choose_scheduler(request: PictureRequest, family: Family) -> str | None:
+def _choose_scheduler(request: PictureRequest, family: PictureFamily) -> str | None:
     """Return the request's scheduler under the name that Hearth gives it; None leaves it to the model."""
     if request.scheduler is None or family.flow_matching:
         return None

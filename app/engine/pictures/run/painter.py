@@ -24,10 +24,10 @@ from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Ste
 from app.engine.jobs.parts import PAINTED, drop_begun
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.loading.loaded import same_placement
-from app.engine.models.model import TILED, Model
+from app.engine.models.model import Model
 from app.engine.models.on_disk import Located
+from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import loader, placement
-from app.engine.pictures.families.families import FAMILIES
 from app.engine.pictures.families.kept_layers import keep_layers
 from app.engine.pictures.families.packed_convolutions import is_plain
 from app.engine.pictures.files import picture_settings
@@ -246,7 +246,7 @@ class Painter:
         """Denoise in tiles what is painted over, and what begins with a picture larger than any that the model was trained on."""
         settings, own = run.settings, self._model.settings
         large = run.before or max(settings.request.width or 0, settings.request.height or 0) > own.most
-        if not large or settings.image is None or settings.mask is not None or self._model.family not in TILED:
+        if not large or settings.image is None or settings.mask is not None or not self._family.paints_in_tiles:
             return nullcontext()
         return tiled_denoiser.tiles(denoiser, own.width, scale)
 

@@ -11,8 +11,9 @@ import torch
 from PIL import Image, ImageChops, ImageFilter
 
 from app.engine.jobs import schedulers
+from app.engine.models.picture_families import PictureFamily
 from app.engine.pictures.families import placement
-from app.engine.pictures.families.families import Family
+from app.engine.pictures.families.unpack import UNPACK
 from app.engine.pictures.run import prompt_embeddings, steps
 from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
 from app.engine.pictures.run.enlarge import Enlargers
@@ -23,7 +24,7 @@ FEATHER_PIXELS: Final = 4
 """Width of the blend from the old picture to the new one, inside the mask."""
 
 
-def make_pipeline(loaded: Any, family: Family, settings: PictureSettings) -> Any:
+def make_pipeline(loaded: Any, family: PictureFamily, settings: PictureSettings) -> Any:
     """Build the pipeline class that the request needs from the loaded weights, with a new scheduler."""
     name = family.inpaint_class if settings.mask else family.image_class if settings.image else family.text_class
     pipeline_class = getattr(diffusers, name)
@@ -46,7 +47,7 @@ def _make_scheduler(loaded: Any, name: str | None) -> Any:
 
 def make_arguments(
     pipe: Any,
-    family: Family,
+    family: PictureFamily,
     settings: PictureSettings,
     kept: prompt_embeddings.KeptEmbeddings,
     pictures: Sequence[int],
@@ -69,7 +70,7 @@ def make_arguments(
     accepted = inspect.signature(type(pipe).__call__).parameters
     arguments = {
         **family.call_arguments,
-        **(family.guided_arguments if getattr(getattr(pipe, family.denoiser).config, "guidance_embeds", False) else {}),
+        **_name_text_tokens(pipe, family),
         **prompts,
         "num_images_per_prompt": count if count > 1 else None,
         "num_inference_steps": request.steps,
@@ -85,14 +86,21 @@ def make_arguments(
     return {name: value for name, value in arguments.items() if name in accepted and value is not None}
 
 
-def unpack_latents(pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings) -> torch.Tensor:
+def _name_text_tokens(pipe: Any, family: PictureFamily) -> dict[str, int]:
+    """Return how much text models read that take guidance as a number."""
+    if family.numbered and getattr(pipe, family.denoiser).config.guidance_embeds:
+        return {"max_sequence_length": family.numbered.text_tokens}
+    return {}
+
+
+def unpack_latents(pipe: Any, family: PictureFamily, latents: torch.Tensor, settings: PictureSettings) -> torch.Tensor:
     """Convert the denoiser's latents to the VAE's."""
-    return family.unpack(pipe, latents, settings.request.height or 0, settings.request.width or 0)
+    return UNPACK[family.unpack](pipe, latents, settings.request.height or 0, settings.request.width or 0)
 
 
 @torch.no_grad()
 def decode_latents(
-    pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int, tiny: TinyVae | None = None
+    pipe: Any, family: PictureFamily, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int, tiny: TinyVae | None = None
 ) -> Image.Image:
     """Decode with the VAE, or for Quicker's "much" with a tiny one, and check the result; `exact` says that a black picture is no rounding error."""
     vae = pipe.vae

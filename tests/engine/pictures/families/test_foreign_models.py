@@ -23,8 +23,8 @@ from app.compat.planning.types import Choice, ModelPart, Need
 from app.engine.models import catalog
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.model import Model
+from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import loader
-from app.engine.pictures.families.families import FAMILIES
 from app.engine.pictures.run import painter, tiny_vae
 from app.engine.speech.run import loader as speech_loader
 from tests.support import tiny_pictures as tiny

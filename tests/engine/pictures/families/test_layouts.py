@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import Lora, PictureRequest
-from app.engine.models import beside, catalog
+from app.engine.models import catalog, picture_families
 from app.engine.pictures.run import painter
 from tests.support import tiny_original_files as original
 from tests.support import tiny_pictures as tiny
@@ -34,10 +35,10 @@ FAMILIES = ["sd3", "flux", "flux2-klein", "z-image"]
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny models are narrower than the real ones, whose widths stand in a table, and for FLUX.1 in the library's converter."""
-    monkeypatch.setattr(beside, "_ENCODERS", {
-        "flux": (("text_encoder", "CLIP", 32), ("text_encoder_2", "T5", 32)), "sd3": (("text_encoder_3", "T5", 64),),
-        "flux2-klein": (("text_encoder", "Qwen 3", 32),), "z-image": (("text_encoder", "Qwen 3", 32),),
-    })  # fmt: skip
+    for name in FAMILIES:
+        family, width = picture_families.FAMILIES[name], 64 if name == "sd3" else 32
+        encoders = tuple(replace(each, width=width) if each.width else each for each in family.encoders)
+        monkeypatch.setitem(picture_families.FAMILIES, name, replace(family, encoders=encoders))
     converter = single_file_utils.convert_flux_transformer_checkpoint_to_diffusers
     room = dict(vars(single_file_utils))
     exec(inspect.getsource(converter).replace("inner_dim = 3072", "inner_dim = 32"), room)
