@@ -59,9 +59,14 @@ def admit(request: Asked, home: Home) -> Asked:
 
 def check(home: Home, request: Request, model: Model) -> None:
     """Raise Trouble if the request's model cannot do it on any machine. A missing one is reported when it is loaded."""
+    require_kind(home, request, model)
+    kind_of(request).check(home, request, model)
+
+
+def require_kind(home: Home, request: Request, model: Model) -> None:
+    """Raise Trouble for a model that makes something else."""
     if model.kind == "hearing":
         raise Trouble(say("model.hears", "{model} only hears. Choose a model that speaks or paints.", model=model.words), cure="models")
     if model.kind != request.kind:
         others = tuple(each.id for each in catalog.CATALOG if each.kind != model.kind and locate(home, each) is not None)
         raise KINDS[model.kind].refuse(model, others)
-    kind_of(request).check(home, request, model)

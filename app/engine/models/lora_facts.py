@@ -157,6 +157,7 @@ def explain_misfit(facts: LoraFacts, model: Model) -> Sentence | None:
     if facts.family and (model.starter or facts.family != model.family):
         made_for = NAMES.get(facts.family, facts.family)
         return say("lora.family", "Made for {family}; {model} is another kind of model.", family=made_for, model=model.words)
-    if facts.kind == "embedding" and not FAMILIES[model.family].prompt_weights:
+    family = FAMILIES.get(model.family)
+    if facts.kind == "embedding" and not (family and family.prompt_weights):
         return say("lora.embedding-family", "Only SD 1.5 and SDXL take embeddings.")
     return None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say, say_to_all
+from app.engine import kinds
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.parts import list_made
 from app.engine.jobs.progress import Progress
@@ -161,6 +162,7 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     if setup is None:
         return ""
     model = find_model(desk.keeper.home, request)
+    kinds.require_kind(desk.keeper.home, request, model)
     past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
     found = make_forecast(setup, request, model)
     alike = list_alike(past, found.plan) if found.plan is not None else ()

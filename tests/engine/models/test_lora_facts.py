@@ -136,3 +136,4 @@ def test_what_fits_and_why_not() -> None:
     assert why is not None and str(why) == "Made for SD 1.5; Stable Diffusion XL is another kind of model."
     assert explain_misfit(style, starter) is not None
     assert explain_misfit(words, sdxl) is None and (told := explain_misfit(words, flux)) is not None and told.key == "lora.embedding-family"
+    assert explain_misfit(words, catalog.BY_ID["starter-voice"]) is not None

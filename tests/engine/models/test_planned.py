@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 
 from app.__main__ import main
 from app.base.paths import Home, home
+from app.base.trouble import Trouble
 from app.cli import doctor
 from app.cli import job as cli_job
 from app.compat.machine.hardware import Hardware
@@ -250,6 +251,13 @@ def test_a_guests_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(
         desk.machine.set_chunk(1 << 16)
         assert "chunk of queries" in paint_view.forecast_html(desk, request, OWNER, "en")
         assert "chunk of queries" not in paint_view.forecast_html(desk, request, ADA, "en")
+
+
+def test_a_voice_asked_to_paint_gets_no_forecast(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.keeper.status.set(hardware=MACHINES["m1-8gb"])
+        with pytest.raises(Trouble, match="is a voice and cannot paint"):
+            paint_view.forecast_html(desk, PictureRequest("a tree", "starter-voice", guidance=4.0), OWNER, "en")
 
 
 def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
