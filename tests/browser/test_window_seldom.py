@@ -48,7 +48,7 @@ def job(kind: str, cure: str = "", **more: Any) -> dict[str, Any]:
     end = {"kind": "failed", "text": WORDS, "cure": cure} if cure else {"kind": "finished", "seconds": 0, "elapsed_s": 2.0}
     said = [{"kind": "adjusted", "text": "The picture is decoded in tiles."}]
     seen = {"job": f"{kind} {cure}", "parts": [], "share": 0.4, "said": said, "end": end, "doing": "", "place": 0, "results": []}
-    return {kind: seen | ({"preview": "", "rate": ""} if kind == "picture" else {}) | more}
+    return {kind: seen | ({"preview": "", "rate": ""} if kind == "picture" else {"pace": 1.0}) | more}
 
 
 @pytest.mark.slow

@@ -287,6 +287,14 @@ CUT_OFF = """() => [...document.querySelectorAll("input[placeholder]")].filter((
 }).map((field) => ["cut off", field.placeholder])"""
 
 
+STICKS_OUT = """() => [...document.querySelectorAll(".h-card")].filter((card) => card.checkVisibility()).flatMap((card) => {
+  const edge = card.getBoundingClientRect().right + 1;
+  const scrolls = (each) => each !== card && (getComputedStyle(each).overflowX !== "visible" || scrolls(each.parentElement));
+  const beyond = (each) => !each.children.length && each.checkVisibility() && each.getBoundingClientRect().right > edge && !scrolls(each);
+  return [...card.querySelectorAll("*")].filter(beyond).map((each) => ["sticks out of its card", each.textContent]);
+})"""
+
+
 def asked_by(page: Page, button: str, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the request that a press of a button would begin."""
     begun: list[Any] = []
@@ -298,12 +306,12 @@ def asked_by(page: Page, button: str, desk: Desk, monkeypatch: pytest.MonkeyPatc
 
 def shut_out(page: Page) -> list[Any]:
     """What axe-core finds, but for what Gradio's own parts bring, which is named, so that nothing else hides behind it; a page wider than
-    its screen; and a field too narrow for its placeholder."""
+    its screen; what sticks out of its card; and a field too narrow for its placeholder."""
     page.evaluate(Axe().axe_script)
     found = page.evaluate(AUDIT, {"runOnly": ["wcag2a", "wcag2aa", "best-practice"], "resultTypes": ["violations"]})
     ours = [(rule, target) for rule, target in found if rule not in GRADIOS]
     wide = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
-    return [*ours, *page.evaluate(CUT_OFF), *(["wider than the screen"] if wide else [])]
+    return [*ours, *page.evaluate(CUT_OFF), *page.evaluate(STICKS_OUT), *(["wider than the screen"] if wide else [])]
 
 
 def held(page: Page, which: Callable[[list[Any]], bool]) -> list[Route]:
