@@ -15,16 +15,16 @@ EXIF_MOST_BYTES: Final = 1 << 20
 ENTRIES_MOST: Final = 1000
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 CHUNKS_MOST: Final = 100_000
-"""Of a PNG, pixels included; to walk over that many takes a tenth of a second."""
+"""The most chunks read of a PNG, pixels included: to walk over that many takes a tenth of a second."""
 PACKED_MOST: Final = {b"iCCP": 1, b"zTXt": 32, b"iTXt": 32}
 """How many chunks of each kind that Pillow unpacks, up to 1 MB each: 4,000 colour profiles kept a thread busy for 20 s."""
 EXIF: Final = b"Exif\0\0"
 MULTIPLE: Final = b"MPF\0"
 BLOCK_BYTES: Final = 1 << 20
 EXIF_PARTS_MOST: Final = 64
-"""Of a JPEG. Pillow copies all that it has for each part more: 1,000 of 64 KB kept a thread busy for 21 s. A picture has one to 17."""
+"""The most EXIF parts of a JPEG. Pillow copies all that it has for each part more: 1,000 of 64 KB kept a thread busy for 21 s. A picture has one to 17."""
 SCANS_MOST: Final = 200
-"""Of a JPEG; encoders write up to 15."""
+"""The most scans of a JPEG; encoders write up to 15."""
 SCANNED_MOST: Final = 2_500_000_000
 """Pixels that a JPEG's scans run over, for each colour: 62 times over 40 million. A thousand million take about 3 s, however few bytes a scan has."""
 EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
@@ -32,7 +32,7 @@ TIFFS: Final = (b"MM\0\x2a", b"II\x2a\0", b"MM\x2a\0", b"II\0\x2a", b"II\x2b\0",
 TWO_FACED: Final = TIFFS[-1]
 """What libtiff reads as a large TIFF, and Pillow as a small one."""
 VALUE_BYTES: Final = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
-"""Of each type of a folder's entries that Pillow reads."""
+"""How many bytes a value takes, for each type of a folder's entries that Pillow reads."""
 RATIONALS, RATIONAL_WEIGHT = (5, 10), 16
 """Pillow makes an object of each, with many times its bytes."""
 INNER_FOLDERS: Final = (EXIF_FOLDER, 0x8825, 0xA005)

@@ -17,7 +17,7 @@ from app.base.put_aside import put_aside
 from app.base.sentence import Sentence, say, shorten_list
 
 MOST_BYTES: Final = 64 << 20
-"""Of one of these files; a script has up to 4 MB."""
+"""The most bytes of one of these files; a script has up to 4 MB."""
 NAMED_MOST: Final = 8
 ROUNDS: Final = 20
 """Each round removes all that is wrong; what a removal makes wrong, as the rest of a record, goes in the next."""

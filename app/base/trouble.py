@@ -29,7 +29,7 @@ class Trouble(Exception):
     the request or the plan it is about."""
 
     status: ClassVar[int | None] = None
-    """Of HTTP; None: each way in has its own."""
+    """The status of HTTP; None: each way in has its own."""
     code: ClassVar[str] = "refused"
     """What programs tell it by. It stays, however the sentence is reworded."""
 

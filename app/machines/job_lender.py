@@ -50,7 +50,7 @@ class _Away:
     here: Outlook
     """What this machine says of it."""
     longest_s: float
-    """Of its sound."""
+    """The length of its longest sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class JobLender:
         self._given: Counter[str] = Counter()
         """Tasks so far, by job: its first one is named alike after a restart, and the same helper goes on with its parts."""
         self._named: dict[str, list[str]] = {}
-        """Of jobs too large for this computer, the machines that were named as theirs."""
+        """The machines that were named for jobs too large for this computer, by job."""
         self._offered: list[tuple[str, str]] = []
         self.room = Room(keeper, hub, asking, models, self.failures)
         keeper.leaves = self.room.pass_over

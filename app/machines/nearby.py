@@ -34,7 +34,7 @@ class Announcement:
     kind: Kind
     name: str
     id: str = ""
-    """Of a main machine's authority."""
+    """The id of a main machine's authority."""
     port: int = 0
     """Where its helpers find it."""
     pairing_port: int = 0

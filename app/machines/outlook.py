@@ -18,7 +18,7 @@ from app.machines.model_names import has_model, has_other_revision
 LOADING_S: Final = 20.0
 """What a model that is not loaded costs about, where nothing better is known."""
 LONGEST_S: Final = 1e7
-"""Of a task; more is no answer."""
+"""The longest that a task may be said to take; more is no answer."""
 UNKNOWN_S, WAITED_MOST_S = 3600.0, 86400.0
 """How long a machine is waited for at least where this one does not know how long it takes; and at most, whatever it said."""
 

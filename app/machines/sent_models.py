@@ -20,7 +20,7 @@ from app.machines.tasks.model_files import PREFIX, ModelFiles
 
 GIB: Final = 1 << 30
 MOST_BYTES: Final = 64 * GIB
-"""Of all of them together."""
+"""The most bytes of all of them together."""
 FREE_BYTES: Final = 10 * GIB
 """What a model, sent or downloaded for another machine, leaves free on the disk of this one."""
 UNUSED_S: Final = 14 * 86_400

@@ -27,10 +27,10 @@ from app.machines.tasks import begun
 from app.machines.tasks.portable import pack
 
 FAILURES_MOST: Final = 3
-"""Of one job's pieces, or as many as it has; then this machine makes the rest itself, and says what is wrong."""
+"""How many of one job's pieces may fail, or as many as it has; then this machine makes the rest itself, and says what is wrong."""
 NOTES_MOST: Final = 32
 _NUMBERS: Final = count(1)
-"""Of tasks: a piece that is given anew is another task."""
+"""Counts tasks: a piece that is given anew is another task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class SharedJob:
         machine is idle then. `unable`: machines that failed at the job; they get no piece, and those that fail at one are added."""
         self.job, self.pieces, self.model, self.failures, self.unable = job, pieces, model, 0, unable
         self.faults = 0
-        """Of this computer: files that it could not read or write."""
+        """How many files this computer could not read or write."""
         self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._folder = keeper.folder(job.id)
         self._lock = threading.RLock()

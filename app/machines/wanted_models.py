@@ -26,7 +26,7 @@ from app.machines.tasks.model_files import ModelFiles
 
 Lack = Literal["", "no-room", "failed"]
 WANT_LETTERS: Final = 200_000
-"""Of what the main machine says of a model."""
+"""The most letters of what the main machine says of a model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 Language = Literal["metal", "cuda"]
 Bits = Literal[16, 8, 4]
-"""Of a number of the weight: halves, whole numbers with a scale a row, or whole numbers with a scale and a zero for each group of a row."""
+"""How many bits a number of the weight has: halves, whole numbers with a scale a row, or whole numbers with a scale and a zero for each group of a row."""
 MOST_LINES: Final = 4
 ROWS: Final = 4
 LANES: Final = 32

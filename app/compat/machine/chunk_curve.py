@@ -26,7 +26,7 @@ KNEE = 1.05
 class Point:
     chunk: int
     seconds: float
-    """Of one attention call."""
+    """How long one attention call takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class Way:
     kind: Kind
     weights: tuple[Weights, ...]
     dtypes: tuple[Dtype, ...]
-    """Of lines and products."""
+    """What lines and products are computed in."""
     torch: str = "2.6"
     """The first that has what it takes."""
 

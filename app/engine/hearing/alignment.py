@@ -21,7 +21,7 @@ HOP_S: Final = 0.02
 PAUSE_S: Final = 0.2
 """Longer ones are within no word."""
 QUIET: Final = 0.03
-"""Of the loud hops' amplitude: below, nobody speaks. Twice the noise is no speech either."""
+"""The share of the loud hops' amplitude below which nobody speaks. Twice the noise is no speech either."""
 _WORD: Final = re.compile(r"[\u3000-\u9fff\uff00-\uffef]|[^\s\u3000-\u9fff\uff00-\uffef]+")
 
 

@@ -23,7 +23,7 @@ _KINDS_OF_SOUND: Final = {sign: "vowel" for pair in VOWELS.values() for sign in 
 _GROUPS: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2))
 """How many words on either side may be said alike: "everyone" and "every one"."""
 ALIKE: Final = 0.5
-"""Of the sounds of a word, how many may differ for it to be the same word: a voice has its accent, and a recogniser its spelling."""
+"""The share of a word's sounds that may differ for it to be the same word: a voice has its accent, and a recogniser its spelling."""
 SAME: Final = 0.2
 """The same of a word that was said twice."""
 NEAR: Final = 0.4

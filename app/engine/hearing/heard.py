@@ -17,7 +17,7 @@ from app.base.bounded_json import Bounds, read_json
 from app.base.stored_json import is_right
 
 BOUNDS: Final = Bounds(most_bytes=64 << 20, values=4_000_000)
-"""Of a day of speech."""
+"""As much as a day of speech takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Meant:
     begin_s: float
     end_s: float
     likely: float
-    """Of the word itself, after those before it."""
+    """How likely the word itself is, after those before it."""
     without: float
     """How much likelier the text is without it, or without it and others beside it, beyond how much it would be if nothing was heard."""
     twice: float

@@ -33,10 +33,10 @@ CREATE TRIGGER IF NOT EXISTS creations_gone AFTER DELETE ON creations BEGIN
 END;
 """
 VERSION = 1
-"""Of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
+"""The version of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
 BUSY_S = 10
 LIST_STEPS = 100_000
-"""Of SQLite's for the list of tables; Hearth's takes a few hundred."""
+"""How many of SQLite's steps the list of tables may take; Hearth's takes a few hundred."""
 
 
 SHADOWS = {("table", f"words_{name}", f"words_{name}") for name in ("data", "idx", "docsize", "config")}

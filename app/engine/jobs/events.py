@@ -136,7 +136,7 @@ class Failed:
     files: tuple[str, ...] = ()
     seconds: float = 0.0
     code: str = Trouble.code
-    """Of the Trouble's class; one that is not known here is a plain Trouble."""
+    """The code of the Trouble's class; one that is not known here is a plain Trouble."""
 
     @classmethod
     def of(cls, trouble: Trouble, files: tuple[str, ...] = ()) -> Failed:

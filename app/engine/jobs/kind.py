@@ -27,7 +27,7 @@ class Part:
 
     words: str
     seconds: float = 0.0
-    """Of sound, as forecast."""
+    """How much sound is forecast."""
     chained: bool = False
     """It goes on with one before, so that it cannot be made apart."""
 

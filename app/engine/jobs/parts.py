@@ -30,7 +30,7 @@ HEARD: Final = ".heard.json"
 LESSONS: Final = "verdicts"
 """A folder; there once a part that another machine made has served this one as a voice: what breaks from then on is learned in it alone."""
 DIGITS_MOST: Final = 4
-"""Of a part's place."""
+"""The most digits of a part's place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PartFiles:
     made: tuple[tuple[str, str], ...]
     """Beginning and ending of the names of a finished part's files, the one to show first; it is there when all of them are."""
     begun: tuple[str, str]
-    """Of the file from which an unfinished part goes on."""
+    """How the file begins and ends from which an unfinished part goes on."""
     passing: str
     """Only for watching and hearing the run. They go a while after its end: a page may be fetching what it was told a moment ago."""
     digits: int

@@ -24,7 +24,7 @@ class Setting:
     said: Sentence
     """What sentences call it."""
     label: Sentence | None = None
-    """Of its field on the page; None: it has none."""
+    """What its field on the page is called; None: it has none."""
     info: Sentence | None = None
     asked: str = ""
     """Its field of the request, where that has another name."""
@@ -145,7 +145,7 @@ PICTURES: Final = _by_name(
 )  # fmt: skip
 
 VOLUME: Final = Setting("volume", say_to_all("setting.volume", "volume"), range=(-24.0, 12.0))
-"""Of one speaker, in decibels beside the others."""
+"""How much louder one speaker is than the others, in decibels."""
 PACE: Final = Setting("pace", say_to_all("setting.pace", "pace"), range=(0.5, 2.0))
 
 

@@ -19,7 +19,7 @@ from app.engine.keeper.stores import Stores
 MOST_BYTES: Final = 4_000_000_000
 """Hours of speech: about 12 of Dia's, 35 of the starter voice's."""
 SHARE: Final = 0.1
-"""Of what would be free without them, if that is less."""
+"""The share they may take of what would be free without them, if that is less."""
 
 
 @dataclass(frozen=True, slots=True)

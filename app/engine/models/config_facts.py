@@ -16,7 +16,7 @@ from app.base.trouble import Trouble
 
 CONFIG: Final = Bounds(depth=16, unique=True, infinite=True)
 NUMBER_MOST: Final = 1e31
-"""Of a field that is not listed. Tokenizers without a limit write 1e30 as theirs."""
+"""The largest number in a field that is not listed. Tokenizers without a limit write 1e30 as theirs."""
 WORD_MOST: Final = 200
 SHOWN_MOST: Final = 40
 PATH_MOST: Final = 120
@@ -29,7 +29,7 @@ class Fact:
 
     kind: type[int] | type[float] | type[str]
     least: float = 0
-    """Of a word: its letters."""
+    """The least value; for a word, its letters."""
     most: float = WORD_MOST
     listed: int = 0
     """Most values where it may be a list; 0: a single value."""

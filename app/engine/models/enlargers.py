@@ -24,7 +24,7 @@ _CONVOLUTIONS: Final = range(1, 65)
 _FEATURES: Final = range(1, 257)
 _SCALES: Final = range(1, 5)
 _COPIES: Final = 3
-"""Of the widest layer's numbers, alive at once: what it reads, what it writes, and torch's own copy of one of them."""
+"""How many copies of the widest layer's numbers are alive at once: what it reads, what it writes, and torch's own copy of one of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,10 +76,10 @@ class FileFacts:
     holds: Mapping[str, str] = field(default_factory=dict)
     """Parts beside the denoiser, by the names of the family's pipeline, with what begins the names of their tensors."""
     parameters: int = 0
-    """Of the denoiser; the next those in its linear layers."""
+    """How many numbers the denoiser has; the next field: how many lie in its linear layers."""
     linear: int = 0
     table: tuple[int, ...] = ()
-    """Of a text encoder: its words, and the width of each."""
+    """How many words a text encoder has, and the width of each."""
     guided: bool = False
     """Whether it takes guidance as a number."""
     prediction: Prediction = ""

@@ -26,7 +26,7 @@ from app.engine.models.other_tools import Role, Tool, find_tools
 from app.engine.models.picture_families import FAMILIES as PICTURES
 
 FILES_MOST: Final = 20_000
-"""Of one program; what lies beyond is not listed."""
+"""The most files of one program; what lies beyond is not listed."""
 FOLDERS_MOST: Final = 5_000
 DEEP_MOST: Final = 8
 READ: Final = frozenset({".safetensors", ".gguf"})

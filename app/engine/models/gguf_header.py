@@ -19,7 +19,8 @@ from app.engine.models.safetensors import AXES_MOST, Entry
 
 HEADER_MOST: Final = 16 << 20
 VALUES_MOST: Final = 20_000
-"""Of all lists of a header together. Denoisers have some thousands, the original shapes of their tensors; a language model's words would be more."""
+"""The most values of all lists of a header together. Denoisers have some thousands, the original shapes of their tensors; a
+language model's words would be more."""
 FACTS: Final = {
     "version": Fact(int, 2, 3), "number of tensors": Fact(int, 1, 20_000), "number of settings": Fact(int, 0, 10_000),
     "length of a name": Fact(int, 1, 1024), "length of a text": Fact(int, 0, 1 << 20), "length of a list": Fact(int, 0, VALUES_MOST),

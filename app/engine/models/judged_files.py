@@ -25,9 +25,9 @@ READ: Final = frozenset({".json", ".safetensors", ".gguf", ".txt", ".model", ".j
 """Kinds of files that may be read of a model."""
 INDEX: Final = Bounds(most_bytes=16 << 20, depth=4, values=safetensors.TENSORS_MOST, unique=True)
 FILES_MOST: Final = 1000
-"""Of one folder of a model."""
+"""The most files of one folder of a model."""
 PARTS_MOST: Final = 32
-"""Of one model; pipelines have up to 12."""
+"""The most parts of one model; pipelines have up to 12."""
 JUDGED_MOST_BYTES: Final = 20 << 20
 """Settings and indexes of one model together; the largest models have 2 MB. Links may name the same file again and again."""
 

@@ -33,7 +33,7 @@ AT_ONCE: Final = 32
 """Looks begun together; the next begin when these have answered, or nobody waits any longer."""
 KEPT_MOST: Final = 2048
 FILES_MOST: Final = 20_000
-"""Of a model; what lies beyond is not counted."""
+"""The most files of a model; what lies beyond is not counted."""
 
 _log = logging.getLogger("hearth")
 _Catalog = tuple[Mapping[str, Model], Mapping[str, Companion]]
@@ -67,7 +67,7 @@ class Seen:
     """Why what is there cannot be used."""
     bytes: int = 0
     limits: VoiceLimits | None = None
-    """Of a voice."""
+    """What a voice can take, where the model is one."""
 
     def require_model(self) -> Model:
         """Return the model; raise a Trouble if it cannot be used."""

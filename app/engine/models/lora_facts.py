@@ -20,13 +20,13 @@ from app.engine.models.safetensors import Entry
 
 Kind = Literal["lora", "embedding"]
 WORDS_MOST: Final = 12
-"""Of trigger words, and of tags: the most frequent."""
+"""How many trigger words, and how many tags, are kept: the most frequent."""
 WORD_MOST: Final = 80
 TEXT_MOST: Final = 4_000
 """Letters of a field that is split into words."""
 TAGS: Final = Bounds(most_bytes=8 << 20, depth=4, values=200_000)
 VECTORS_MOST: Final = 128
-"""Of an embedding: more would fill the prompt."""
+"""The most vectors of an embedding: more would fill the prompt."""
 SD2: Final = "sd2"
 NAMES: Final[Mapping[str, str]] = {**{each.name: each.short for each in FAMILIES.values()}, SD2: "SD 2", "other": "another kind of model"}
 """What families are called, also those that Hearth does not paint with."""

@@ -100,7 +100,7 @@ class Model:
     id: str
     kind: ModelKind
     family: str
-    """Of pictures and voices a row's name, of recognisers their `model_type`."""
+    """A row's name for pictures and voices; for recognisers their `model_type`."""
     title: str
     """In English; `words` has it in any language."""
     parts: tuple[ModelPart, ...]
@@ -128,7 +128,7 @@ class Model:
     precision: str = ""
     """In which a single file's weights are, for people; its plan is made as for any."""
     needs: ConfigNeeds | None = None
-    """Of a local model; the catalog's are read where they lie."""
+    """What a local model's config says of its needs; the catalog's are read where they lie."""
 
     @property
     def is_local(self) -> bool:

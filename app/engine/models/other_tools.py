@@ -72,7 +72,7 @@ _BASES: Final = ("", "Documents", "Desktop", "Downloads", "AI", "ai", "git", "sr
 """Where in a home they put them."""
 _DRIVES: Final = ("C:/", "D:/", "E:/")
 SETTINGS_MOST_BYTES: Final = 64 << 10
-"""Of another program's settings."""
+"""The most bytes of another program's settings."""
 DATABASE_MOST_BYTES: Final = 256 << 20
 ROWS_MOST: Final = 20_000
 _STEPS_MOST: Final = 50

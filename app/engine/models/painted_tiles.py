@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 OVERLAP_SHARE: Final = 1 / 8
-"""Of the model's own side: as much of two tiles is blended."""
+"""The share of the model's own side that two tiles have in common: as much of two tiles is blended."""
 ROOM: Final = 1.25
 """A tile may be so much larger than the model's own side, which often spares a row of them."""
 CELL: Final = 64

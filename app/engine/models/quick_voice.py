@@ -13,7 +13,7 @@ import numpy as np
 from app.engine.models.catalog import BY_ID
 
 FRAME_RATES: Final[Mapping[str, float]] = {"phonon-31m": 12.5, "pocket-tts": 12.5, "dia-1.6b": 44_100 / 512}
-"""Of the catalog's natural voices: steps a second of sound, each of which reads all weights."""
+"""How many steps a second of sound takes, by the catalog's natural voices; each step reads all weights."""
 OVERHEAD: Final = 2.2
 """A step beside one product of as many weights: so is Phonon's real-time factor of docs/speed.md met on the computer it was measured on."""
 SHAPE: Final = (2048, 8192)

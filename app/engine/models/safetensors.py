@@ -21,9 +21,9 @@ PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
 HEADER: Final = Bounds(most_bytes=16 << 20, depth=8, values=500_000, unique=True)
 """Far more than any model has; the format itself allows 100 MB, which would take seconds to parse."""
 FILES_MOST: Final = 256
-"""Of one part's weights."""
+"""The most files of one part's weights."""
 TENSORS_MOST: Final = 200_000
-"""Of one part."""
+"""The most tensors of one part."""
 AXES_MOST: Final = 8
 HEADER_LENGTH: Final = Fact(int, 2, HEADER.most_bytes)
 _AXES: Final = Fact(int, 0, AXES_MOST)
@@ -32,7 +32,7 @@ BITS: Final[dict[str, int]] = {
     "BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64, "F16": 16, "BF16": 16, "F32": 32, "F64": 64,
     "C64": 64, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
 }  # fmt: skip
-"""Of one value, by the format's names."""
+"""How many bits a value takes, by the format's names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ LONGEST_LEAST_S: Final = 0.5
 BYTES_LEAST: Final = 64
 """The least of text at once: a tag, the closing one and some words, twice."""
 PART_BYTES: Final = (8, 1024)
-"""Of text in a part. Less is no word; of more, as of a script in thousands of parts, a look at each press of a key takes too long."""
+"""How much text a part has, at least and at most. Less is no word; with more, as with a script in
+thousands of parts, a look at each press of a key takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class VoiceLimits:
     """A part that takes so many times its forecast is no longer its text; math.inf: it may last as long as it likes. Dia's lengths were not
     measured: it may laugh, or wait."""
     edition: str = ""
-    """Of the weights that come with Hearth: a part saved under another one is spoken anew."""
+    """The edition of the weights that come with Hearth: a part saved under another one is spoken anew."""
     imitates: bool = True
     """Whether it follows clips at all."""
     needs_transcript: bool = True

@@ -37,7 +37,7 @@ class Held:
     model: Model
     loaded: LoadedModel
     bytes: int
-    """Of its weights on the device."""
+    """How many bytes its weights take on the device."""
 
 
 class ModelHolder:

@@ -27,12 +27,12 @@ from app.engine.models.loading.packed_linears import BITS, GROUP, lines_dtype, p
 from app.engine.session.loaded_models import THREADS
 
 LINES: Final = (2, 80)
-"""Of a row of speech with guidance, and of a prompt."""
+"""How many lines a row of speech with guidance has, and a prompt."""
 COMPARED: Final = ((128, 160), (256, 8192))
 """Weights that are compared: a small one whose sides differ, and one of Dia's longest sums; with more of them, float64 would take much memory."""
 ROUNDS: Final = 7
 SHAPE: Final = (8192, 2048)
-"""Of Dia's layers, one of the larger ones."""
+"""The shape of one of Dia's larger layers."""
 
 
 def questions(hardware: Hardware) -> tuple[Probe, ...]:

@@ -33,7 +33,7 @@ Ticks and the system monitor, which nobody reads here, would wake every idle mac
 TASKS_MOST: Final = 2
 """That a helper has at once: one in its engine, and one that waits there or whose results travel."""
 BLOCK_BYTES: Final = 1 << 20
-"""Of a file, in one message."""
+"""How much of a file goes in one message."""
 
 
 def prepare_environment() -> None:

@@ -18,15 +18,15 @@ from app.machines.cluster.roles import REMOVED, find_machine
 from app.machines.joining.certificates import MAIN_NAME
 
 HELPER_BYTES: Final = 4 << 20
-"""Of one message: a block of a file takes one MiB, what a helper says of itself at most another."""
+"""The most bytes of one message: a block of a file takes one MiB, what a helper says of itself at most another."""
 CONTAINERS_MOST: Final = 20_000
 LENGTH_MOST: Final = 4096
-"""Of one list or table. The parser sets memory aside for as many as are announced, at each of its 1,024 depths."""
+"""The most entries of one list or table. The parser sets memory aside for as many as are announced, at each of its 1,024 depths."""
 FRAMES_MOST: Final = 256
 UNREAD_BYTES: Final = 32 << 20
 """That wait to be sent to a machine; then it reads nothing, and dask would keep whatever it asks for."""
 CONNECTIONS_MOST: Final = 32
-"""Of one machine; dask's worker with two tasks has a handful."""
+"""The most connections of one machine; dask's worker with two tasks has a handful."""
 _LENGTH: Final = struct.Struct("Q")
 
 

@@ -25,15 +25,15 @@ from app.machines.joining.versions import find_difference, parse_versions, read_
 from app.machines.tasks.begun import BYTES_MOST, is_name
 
 RESULT_BYTES: Final = 1 << 30
-"""Of all results of a task; hours of sound."""
+"""The most bytes of all results of a task; hours of sound."""
 RESULTS_MOST: Final = 64
 WAITING_MOST: Final = 8
-"""Of a task's begun files, until Hearth has looked at them."""
+"""How many of a task's begun files wait until Hearth has looked at them."""
 QUESTION_LETTERS: Final = 100
 REFUSALS_MOST: Final = 3
-"""Of one task's blocks; then it ends without a result."""
+"""How often a task's blocks may be refused; then it ends without a result."""
 FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9]{1,11}")
-"""Of a result; no path in disguise."""
+"""What the file of a result may be called; no path in disguise."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Arriving:
 
     folder: Path
     most_bytes: int
-    """Of all that lie there at once."""
+    """The most bytes of all that lie there at once."""
     kept: dict[str, str] = field(default_factory=dict)
     """Those that have arrived whole, with their hashes."""
     writing: dict[str, Any] = field(default_factory=dict)

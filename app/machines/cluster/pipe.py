@@ -15,7 +15,7 @@ Message = dict[str, Any]
 
 
 FOREIGN_BYTES: Final = 1 << 20
-"""Of what another machine says at once: previews take 48 KB, a list of its models 100."""
+"""The most bytes that another machine says at once: previews take 48 KB, a list of its models 100."""
 
 
 def take_foreign(value: Any) -> Any:

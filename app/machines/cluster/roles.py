@@ -14,15 +14,15 @@ REMOVED: Final = {"refused": "removed"}
 OWN: Final = frozenset({HELLO, "hearth_begin", "hearth_fetch", "hearth_keep", "hearth_end"})
 """Hearth's own operations, for helpers."""
 ADDRESSED: Final = frozenset({"register-worker", "heartbeat_worker", "unregister"})
-"""Of dask's, all that a worker needs; each names the worker by its address."""
+"""All of dask's handlers that a worker needs; each names the worker by its address."""
 CLIENT: Final = frozenset({"register-client", "identity"})
-"""Of dask's, all that the main machine's own client needs."""
+"""All of dask's handlers that the main machine's own client needs."""
 STREAMED: Final = frozenset(
     {"task-finished", "task-erred", "reschedule", "keep-alive", "log-event", "worker-status-change", "release-worker-data"}
 )  # fmt: skip
 """What a worker of Hearth's says within its stream; the rest of dask's is about results of others and tasks that are stolen."""
 KEY_LETTERS: Final = 200
-"""Of a task's name."""
+"""The most letters of a task's name."""
 NO_METRICS: Final[Mapping[str, Any]] = {
     "bandwidth": {"total": 1, "workers": {}, "types": {}}, "digests_total_since_heartbeat": {}, "memory": 0, "managed_bytes": 0,
     "spilled_bytes": {"memory": 0, "disk": 0},

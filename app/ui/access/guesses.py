@@ -20,7 +20,7 @@ HELD_OF_ONE: Final = 4
 HELD_MOST: Final = 64
 """Wrong guesses whose answers are held back at once, of one household and of all."""
 LETTERS_LEAST: Final = 10
-"""Of a password or key that the owner chooses. 26 ** 10 guesses take 450 years on average at 5,000 a second."""
+"""The fewest letters of a password or key that the owner chooses. 26 ** 10 guesses take 450 years on average at 5,000 a second."""
 COMMON: Final = re.compile(
     r"[\s_-]+|hearth|pass(word|wort|wd|code)?|letmein|welcome|willkommen|iloveyou|admin(istrator)?|secret|login|master|dragon|monkey|football"
     r"|baseball|superman|batman|princess|sunshine|shadow|michael|computer|internet|default|changeme|guest|user|owner|test|woaini"

@@ -95,7 +95,7 @@ class Guard:
     def __init__(self, app: ASGIApp, is_own_host: Callable[[str], bool] = is_loopback, most_bytes: int = OWNER_BYTES) -> None:
         self._app, self._is_own_host, self._most_bytes = app, is_own_host, most_bytes
         self._turn = asyncio.Lock()
-        """Of long bodies: one piece of one of them each time round the loop, else they all take it at once, and the page waits."""
+        """Whose turn it is among long bodies: one piece of one of them each time round the loop, else they all take it at once, and the page waits."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -17,7 +17,7 @@ ElementId = Literal[
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
-"""Of elements that the window lays out; a script fills them."""
+"""The ids of elements that the window lays out; a script fills them."""
 
 Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave"]
 """Elements that a script makes."""

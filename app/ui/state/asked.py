@@ -17,7 +17,7 @@ from app.base.trouble import BadRequest
 JSON: Final = Bounds(most_bytes=48 << 20)
 """48 MB carry a picture's file of 36 MB as base64; parsing more keeps the page waiting. Guests may send less: GuestAllowlist."""
 PAGE: Final = Bounds(most_bytes=4 << 20)
-"""Of the page's own routes, to which no picture is sent."""
+"""The bounds of the page's own routes, to which no picture is sent."""
 AT_ONCE_BYTES: Final = 64 << 10
 """A longer body is parsed in a thread, away from everybody's page."""
 GIVEN: Final = "hearth.given"

@@ -17,7 +17,7 @@ from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 
 CHAPTERS_MOST: Final = 200
-"""Of those that are begun at once: a job each, and the queue takes a few more."""
+"""How many are begun at once: a job each, and the queue takes a few more."""
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from app.engine.models.model import Model
 from app.ui.state.settings import Settings
 
 SHOWN_MOST: Final = 40
-"""Of those that are found; more are a matter of searching."""
+"""How many are shown of those that are found; more are a matter of searching."""
 CHOSEN: Final = Bounds(most_bytes=64 << 10, depth=3, values=2_000)
 SAVED: Final = "loras"
 

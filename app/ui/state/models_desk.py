@@ -27,7 +27,7 @@ from app.ui.state.settings import Settings
 TABS: dict[str, str] = {"speech": "speak", "picture": "paint"}
 """The tab whose settings name the owner's model, by kind of job."""
 CAST: Final = Bounds(most_bytes=64 << 10, depth=4, values=1000)
-"""Of what the cast's field holds."""
+"""The bounds of what the cast's field holds."""
 START_WAIT_S: Final = 1.0
 """The most that a start waits for the disks of all local models together."""
 

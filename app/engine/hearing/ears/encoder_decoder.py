@@ -41,18 +41,18 @@ MARKS: Final = ".,;:!?\"')"
 PROMPT_MOST: Final = 4
 """Tokens with which Whisper begins: that it does, the language, what to write, and that it writes no times."""
 PAD_S: Final = 0.2
-"""Of silence around what Moonshine hears: it loses words at the very edge."""
+"""How much silence is put around what Moonshine hears: it loses words at the very edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
     model: Any
     places_per_s: float
-    """Of the encoder's output."""
+    """How many places the encoder's output has for a second."""
     features: Callable[[Samples, Any], torch.Tensor]
     """What the encoder hears, by the model's config."""
     pad_s: float
-    """Of silence put before and after a stretch."""
+    """How much silence is put before and after a stretch."""
     most: str
     """The config's name for the tokens that a decoder writes at most."""
 

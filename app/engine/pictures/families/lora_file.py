@@ -20,7 +20,7 @@ SCALE_MOST: Final = 1e6
 TENSORS_MOST: Final = 12_000
 """Three for each layer of the largest model are 9,000."""
 _NAME: Final = re.compile(r"[\w./:-]{1,400}+")
-"""Of a tensor: peft takes the names of layers for regular expressions, and these are none."""
+"""What a tensor may be called: peft takes the names of layers for regular expressions, and these are none."""
 _LAYER: Final = re.compile(r"\^?[\w.]{1,400}+")
 """peft begins a whole name with a sign; others are a name's end."""
 _ADAPTER: Final = "base_model.model."

@@ -22,7 +22,7 @@ from app.engine.models.lora_facts import VECTORS_MOST, describe
 from app.engine.models.lora_header import refuse_lora
 
 SLOTS_MOST: Final = 512
-"""Of all embeddings of a request together."""
+"""The most slots of all embeddings of a request together."""
 _CLIPS: Final = (("text_encoder", "tokenizer", "clip_l"), ("text_encoder_2", "tokenizer_2", "clip_g"))
 """The encoders, their tokenizers, and what the file for two of them calls the vectors of each."""
 
@@ -38,7 +38,7 @@ class _Slots:
     first: int
     rows: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0))
     ids: torch.Tensor | None = None
-    """Of the text that is being encoded."""
+    """The words of the text that is being encoded."""
     hooks: list[Any] = field(default_factory=list)
 
     def hide(self, _encoder: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -27,7 +27,7 @@ class Picture:
     path: Path
     checkpoint_path: Path
     fingerprint: str
-    """Of the request and the model that its checkpoint belongs to."""
+    """The fingerprint of the request and the model that its checkpoint belongs to."""
 
 
 @dataclass(slots=True)

@@ -23,12 +23,12 @@ from app.engine.pictures.run import input_images, prompt_embeddings
 from app.engine.pictures.steps import count_steps, weigh_quicker
 
 STEPS_FOR_ONE: Final = 50
-"""Of the steps planned for one that is computed; LCM cannot plan more."""
+"""How many steps are planned for one that is computed; LCM cannot plan more."""
 OTHERS: Final = say("owner.other-painters", "SD 1.5 and SDXL can.")
 _SOME_GUIDANCE: Final = 2.0
 """Enough to double the rows, in the models where guidance does."""
 RESCALE: Final = 1.05
-"""Of six captions of the starter's, 9% of the values lie at either end at guidance 6, 4% at 1.5, and 48% without it."""
+"""Guidance's rescale: of six captions of the starter's, 9% of the values lie at either end at guidance 6, 4% at 1.5, and 48% without it."""
 
 
 @dataclass(frozen=True, slots=True)

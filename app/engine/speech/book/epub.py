@@ -18,7 +18,7 @@ from app.engine.speech.book.markup import Tag, decode_markup, list_tokens
 
 PAGE_MOST_BYTES, COVER_MOST_BYTES = 20_000_000, 10_000_000
 _RIGHTS: Final = ("META-INF/rights.xml", "META-INF/sinf.xml", "META-INF/license.lcpl")
-"""Of Adobe, Apple and Readium."""
+"""The files by which Adobe, Apple and Readium lock a book."""
 _FONTS_ONLY: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """How fonts are made useless elsewhere; the words stay readable."""
 

@@ -14,7 +14,7 @@ from app.engine.speech.book.book import Book, Chapter, finish_book
 class Line:
     text: str
     level: int = 0
-    """Of a heading, 1 for the largest; 0 for a paragraph."""
+    """The level of a heading, 1 for the largest; 0 for a paragraph."""
 
 
 NOTHING_TOLD: Final = Book(())

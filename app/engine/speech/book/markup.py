@@ -26,7 +26,7 @@ class Tag:
     attributes: str = ""
     opens: bool = True
     closes: bool = False
-    """Of `<br/>` both are true."""
+    """Whether it closes an element; `<br/>` does both."""
 
     def get(self, wanted: str) -> str:
         """Return an attribute by its name without what stands before a colon; "" if it is not there."""

@@ -27,7 +27,7 @@ from app.engine.speech.book.printed_pages import Entry, PrintedLine, flow
 FILE_MOST_BYTES: Final = 500_000_000
 MEMORY_MOST_BYTES: Final = 1 << 30
 SECONDS_MOST: Final = 300.0
-"""Of work, however busy the computer is; a page takes 10 to 50 ms."""
+"""How long it may work, however busy the computer is; a page takes 10 to 50 ms."""
 ANSWER_MOST_BYTES: Final = 100_000_000
 LOOK_S: Final = 0.02
 _FILE_NAME: Final = re.compile(r"microsoft word - |untitled|.*\.(?:docx?|rtf|odt|tex|indd|qxd|pdf|html?)$", re.IGNORECASE)

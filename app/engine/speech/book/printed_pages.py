@@ -16,7 +16,7 @@ from app.engine.speech.text.layout import CHAPTER
 OFTEN: Final = 3
 """What stands at the same edge of as many pages is no text."""
 BAND: Final = 0.3
-"""Of the pages: where so many have a running head, whatever stands there is one."""
+"""The share of the pages that makes a running head: where so many have a running head, whatever stands there is one."""
 NEAR: Final = 3.0
 """Points within which lines of two pages are at the same height."""
 LARGER: Final = 1.12

@@ -16,10 +16,10 @@ class _Memory:
     """What one layer remembers of a part."""
 
     keys: Tensor
-    """Of the rows so far (batch, heads, rows, width), preallocated."""
+    """The keys of the rows so far (batch, heads, rows, width), preallocated."""
     values: Tensor
     text_keys: Tensor
-    """Of the text (1, heads, length, width)."""
+    """The keys of the text (1, heads, length, width)."""
     text_values: Tensor
     unguided: Tensor | None
     """What attention to an empty text adds (1, width), if there is guidance."""

@@ -19,7 +19,7 @@ from app.compat.planning.types import Dtype
 from app.engine.speech.dia.linears import runs_once
 
 LINES: Final = 2
-"""Of a row with guidance; any other number is right too."""
+"""How many lines a row with guidance has; any other number is right, too."""
 
 
 class ReorderedLinear(torch.nn.Module):

@@ -12,7 +12,7 @@ from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
 from app.engine.speech.dia.sampling import Sampling
 
 ROWS: Final = 12
-"""Of speech that comes before the row in question."""
+"""How many rows of speech come before the row in question."""
 
 
 def _whole(most: int, *size: int) -> Tensor:

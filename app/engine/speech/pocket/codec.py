@@ -31,13 +31,13 @@ class _Reached:
     """What the decoder remembers after whole blocks of a part."""
 
     latents: Tensor
-    """Of those blocks (frames, width)."""
+    """The latents of those blocks (frames, width)."""
     cache: Any
     """The transformer's keys and values."""
     rows: Tensor
     """The last ones that the transformer made (1, rows, width), as many as the convolutions after it look back."""
     samples: Samples
-    """Of the last block."""
+    """The sound of the last block."""
 
 
 class Codec:

@@ -13,7 +13,7 @@ PITCHES: Final = (60.0, 400.0)
 """Hz, between which voices speak."""
 FRAME_S: Final = 0.05
 VOICED: Final = 0.5
-"""Of a frame's power that comes again after a period, for it to be a vowel."""
+"""The share of a frame's power that comes again after a period, for it to be a vowel."""
 FRAMES_LEAST: Final = 5
 FRAMES_MOST: Final = 400
 LETTERS_LEAST: Final = 10

@@ -33,7 +33,7 @@ ROWS_MOST: Final = 10_000
 _UNFINISHED: Final = Bounds(most_bytes=4 << 20, values=500_000)
 """A part of the decoder's longest run has 3,000 rows of nine numbers."""
 ABOUT: Final = Bounds(most_bytes=4 << 20)
-"""Of what is said of a finished part; its codes are one long word."""
+"""The bounds of what is said of a finished part; its codes are one long word."""
 SECONDS_MOST: Final = 3600.0
 
 

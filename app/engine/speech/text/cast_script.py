@@ -20,7 +20,7 @@ from app.engine.speech.text.script_problem import Problem
 from app.engine.speech.text.turns import SENTENCE_S, ScriptPart, Turn
 
 FindLimits = Callable[[str], VoiceLimits]
-"""Of a model, by its id."""
+"""Finds what a model's voice can take, by the model's id."""
 TOGETHER: Final = 2
 """Voices that a part may have where the model continues voices; elsewhere each has its own."""
 

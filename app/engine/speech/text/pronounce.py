@@ -22,7 +22,7 @@ EDGE: Final = "#"
 LETTERS_BYTES: Final = 8 << 20
 """The most that letters.bin may hold, packed or not."""
 SOUNDS_MOST: Final = 64
-"""Of a word, or of a letter; the starter voice's have up to 18."""
+"""The most sounds of a word, or of a letter; the starter voice's have up to 18."""
 NAMES: Final = (
     "ay", "bee", "see", "dee", "ee", "eff", "jee", "aitch", "eye", "jay", "kay", "ell", "em", "en", "oh", "pee", "cue", "are", "ess", "tee",
     "you", "vee", "doubleyou", "ex", "why", "zee",

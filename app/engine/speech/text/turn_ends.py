@@ -18,10 +18,10 @@ WINDOW_S: Final = 0.05
 LOWEST_HZ, HIGHEST_HZ = 70, 400
 SURELY_VOICED: Final = 0.6
 QUIET: Final = 0.03
-"""Of the loud hops' amplitude: below, nobody speaks."""
+"""The share of the loud hops' amplitude below which nobody speaks."""
 LEAST_PAUSE_S, LONG_PAUSE_S = 0.08, 0.3
 COMPARED_S: Final = 1.0
-"""Of sound on either side of a pause, whose pitch is compared."""
+"""How much sound on either side of a pause has its pitch compared."""
 OTHER_SEMITONES: Final = 4.0
 """So far apart, it is another speaker."""
 REACH_S, REACH_SHARE = 0.6, 0.3

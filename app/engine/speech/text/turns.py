@@ -21,7 +21,7 @@ SENTENCE_S: Final = 0.3
 CLAUSE_S: Final = 0.1
 """Pauses between parts: after a sentence, and where one had to be cut."""
 SHORT: Final = 0.3
-"""Of the length to aim at: a shorter part is joined to a neighbour, if both fit."""
+"""The share of the length to aim at below which a part is short: it is joined to a neighbour, if both fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Turn:
     speaker: int
     text: str
     name: str = ""
-    """Of the speaker, in a script with a cast."""
+    """The speaker's name, in a script with a cast."""
 
     def __str__(self) -> str:
         return f"[{self.name or f'S{self.speaker}'}] {self.text}"
@@ -260,7 +260,7 @@ _AMOUNT = re.compile(
 AMOUNT_MOST: Final = 60
 """Letters on either side of a place that are looked at for one."""
 LEAST: Final = 0.4
-"""Of an equal share: no piece is shorter where there is a choice."""
+"""The least of an equal share: no piece is shorter where there is a choice."""
 
 
 def cut_sentence(text: str, aim: int, most: int, measure: Callable[[str], float]) -> Iterator[str]:
