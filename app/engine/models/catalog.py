@@ -93,7 +93,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(16, 4, 128, text_tokens=1024, keys=3072, masked=True),
         source=Source("nari-labs/Dia-1.6B-0626", ("*.json", "*.safetensors", "*.txt"), 6_445 * _MB),
         companions=(Companion("codec", Source("descript/dac_44khz", ("*.json", "model.safetensors"), 307 * _MB), "MIT"),),
-        licence="Apache-2.0", cache_bytes=528 * _MB,
+        licence="Apache-2.0", cache_bytes=528 * _MB, frames_per_s=44_100 / 512,
         note=say("catalog.dia", "English dialogue for two speakers, with laughs and sighs. Can imitate a voice from a recording."),
     ),
     Model(
@@ -103,7 +103,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         # Folders inside would be other languages.
         source=Source("eustlb/pocket-tts", ("*.json", "*.safetensors"), 358 * _MB, (*NOT_NEEDED, "*/*")),
         companions=(Companion("codec", Source("eustlb/pocket-tts-audio-tokenizer", ("*.json", "*.safetensors"), 80 * _MB), "CC BY 4.0"),),
-        licence="CC BY 4.0", cache_bytes=25 * _MB,
+        licence="CC BY 4.0", cache_bytes=25 * _MB, frames_per_s=12.5,
         credit="Pocket TTS by Kyutai, CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/), https://huggingface.co/kyutai/pocket-tts",
         note=say("catalog.pocket", "Natural English that is quick on a processor. Can imitate a voice from a recording, without its words."),
     ),
@@ -116,7 +116,7 @@ CATALOG: Final[tuple[Model, ...]] = (
             Companion("codec", Source("gradium/phonon-mimi", ("*.json", "*.safetensors"), 42 * _MB), "Apache-2.0"),
             Companion("voices", Source("gradium/phonon-voices", ("voices.jsonl", "*.safetensors"), 27 * _MB), "Apache-2.0"),
         ),
-        licence="Apache-2.0", cache_bytes=13 * _MB,
+        licence="Apache-2.0", cache_bytes=13 * _MB, frames_per_s=12.5,
         note=say("catalog.phonon", "A small, quick English voice for any processor, in many ready voices."),
     ),
     Model(
@@ -248,6 +248,8 @@ BEST: Final = {
     ),
 }  # fmt: skip
 """The models used when none is named: the first installed one."""
+OFFERED: Final[Mapping[str, str]] = {"speech": "dia-1.6b", "picture": "sd15"}
+"""The model offered in the greeting, and where a small one does not know a word."""
 
 
 def choose_best(kind: KindName, there: Callable[[Model], bool]) -> Model:

@@ -119,6 +119,8 @@ class Model:
     starter: bool = False
     note: Sentence | None = None
     cache_bytes: int = 0
+    frames_per_s: float = 0.0
+    """How many steps a voice takes for a second of sound, each of which reads all weights; 0: no forecast is made before it is here."""
     single_file: bool = False
     gguf: bool = False
     beside: tuple[tuple[str, str], ...] = ()

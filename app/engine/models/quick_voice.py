@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from app.engine.models.catalog import BY_ID
+from app.engine.models.catalog import BY_ID, CATALOG
 
-FRAME_RATES: Final[Mapping[str, float]] = {"phonon-31m": 12.5, "pocket-tts": 12.5, "dia-1.6b": 44_100 / 512}
-"""How many steps a second of sound takes, by the catalog's natural voices; each step reads all weights."""
 OVERHEAD: Final = 2.2
 """A step beside one product of as many weights: so is Phonon's real-time factor of docs/speed.md met on the computer it was measured on."""
 SHAPE: Final = (2048, 8192)
@@ -35,10 +32,12 @@ def measure_weights_per_s() -> float:
 
 def forecast_realtime(id_: str, weights_per_s: float) -> float:
     """Return how many seconds of sound a voice makes in a second."""
-    parameters = sum(part.parameters for part in BY_ID[id_].parts)
-    return weights_per_s / (OVERHEAD * parameters * FRAME_RATES[id_])
+    model = BY_ID[id_]
+    return weights_per_s / (OVERHEAD * sum(part.parameters for part in model.parts) * model.frames_per_s)
 
 
 def find_quickest(weights_per_s: float) -> tuple[str, float]:
     """Return the natural voice that speaks fastest here, and how many times as fast as it is heard."""
-    return max(((id_, forecast_realtime(id_, weights_per_s)) for id_ in FRAME_RATES), key=lambda each: each[1])
+    return max(
+        ((model.id, forecast_realtime(model.id, weights_per_s)) for model in CATALOG if model.frames_per_s), key=lambda each: each[1]
+    )

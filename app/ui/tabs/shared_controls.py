@@ -17,6 +17,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.keeper.made_from import read_request
+from app.engine.models.catalog import OFFERED
 from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
@@ -52,10 +53,6 @@ class GoAndStop:
     message: gr.HTML
 
 
-LARGE: Final[Mapping[str, str]] = {"speech": "dia-1.6b", "picture": "sd15"}
-"""The model offered where a small one does not know a word, by kind of job."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class JobTab:
     """What the events of Speak and Paint do alike, for one kind of job."""
@@ -71,7 +68,7 @@ class JobTab:
         return gr.update(choices=model_choices(self.desk, self.kind))
 
     def use_large(self) -> Any:
-        return gr.update(choices=model_choices(self.desk, self.kind), value=LARGE[self.kind])
+        return gr.update(choices=model_choices(self.desk, self.kind), value=OFFERED[self.kind])
 
     def saved_values(self, fields: Mapping[str, Component]) -> list[Any]:
         """Return the saved value of each field, or its first one; a model that is gone makes way for the best."""

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say
-from app.engine.models.catalog import BY_ID
+from app.engine.models.catalog import BY_ID, OFFERED
 from app.engine.models.quick_voice import find_quickest, measure_weights_per_s
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
@@ -20,7 +20,6 @@ from app.ui.tabs import machine_view
 from app.ui.tabs.models import LINE_BYTES_PER_S, model_view
 
 STARTERS: Final = ("starter-voice", "starter-painter")
-LARGE: Final = ("dia-1.6b", "sd15")
 HEARD_LIVE: Final = 1.1
 """Times as fast as it is heard, from which a voice speaks faster than one listens."""
 
@@ -37,7 +36,7 @@ def routes(desk: Desk) -> list[Route]:
 def greet(desk: Desk, request: Request) -> Response:
     spoken, hardware = language(request), desk.machine.find_hardware()
     quick, realtime = find_quickest(measure_weights_per_s())
-    offered = tuple(dict.fromkeys((quick, *LARGE)))
+    offered = tuple(dict.fromkeys((quick, *OFFERED.values())))
     models = [model_view(desk, BY_ID[each], spoken) for each in (*STARTERS, *offered)]
     pace = {quick: translate(word_pace(realtime), spoken)}
     return JSONResponse(
