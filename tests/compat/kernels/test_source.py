@@ -169,7 +169,11 @@ FAULTS: dict[str, tuple[Language, tuple[Numbers, int, Bits], tuple[str, str]]] =
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+USUAL = ("reads beyond the last row", "takes another row's scale")
+"""What a sanitizer sees and what only numbers show; the others are `slow`, as each is compiled anew."""
+
+
+@pytest.mark.parametrize("fault", [pytest.param(each, marks=() if each in USUAL else pytest.mark.slow) for each in FAULTS])
 def test_a_fault_in_the_text_is_noticed(fault: str, tmp_path: Path) -> None:
     language, kernel, change = FAULTS[fault]
     cases = draw_cases([kernel], 20)
