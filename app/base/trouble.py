@@ -2,10 +2,12 @@
 Errors that a person is told: a class for each that is caught by itself or answered with a status of its own.
 
 Trouble                   what was asked cannot be done now
+├── Impossible            nothing of what was asked can be done, on this machine or with these files
 ├── BadRequest       400  the request itself cannot be read or used
 ├── NeedsKey         401  an API without its key
 ├── WrongPassword    401
 ├── NoSuchModel      404
+├── NotThere         404  an address or a name that an API does not have
 ├── ShareEnded       410
 ├── TooMany          429  one who sends too much at once
 ├── QueueFull        503  to be sent again later
@@ -52,6 +54,10 @@ def _rebuild(kind: type[Trouble], sentence: Sentence, objections: tuple[Sentence
     return kind(sentence, *objections, cure=cure, field=field)
 
 
+class Impossible(Trouble):
+    code = "impossible"
+
+
 class BadRequest(Trouble):
     status, code = 400, "bad_request"
 
@@ -66,6 +72,10 @@ class WrongPassword(Trouble):
 
 class NoSuchModel(Trouble):
     status, code = 404, "model_not_found"
+
+
+class NotThere(Trouble):
+    status, code = 404, "not_found"
 
 
 class ShareEnded(Trouble):
@@ -104,5 +114,5 @@ class NoMemory(Trouble):
     code = "no_memory"
 
 
-ENDS: Final = {kind.code: kind for kind in (NotStored, DiskFull, QuotaMet, NoMemory)}
+ENDS: Final = {kind.code: kind for kind in (Impossible, NotStored, DiskFull, QuotaMet, NoMemory)}
 """What a job may end with, beside a plain Trouble, by its code."""

@@ -32,7 +32,7 @@ from app.ui.access.login import LoginRequired, Logins, digest_key, digest_passwo
 from app.ui.access.request_guard import OWNER_BYTES, Guard, OwnerOnly, is_loopback, recognise_hosts
 from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
-from app.ui.api import a1111, gradio_endpoints, openai
+from app.ui.api import a1111, assistants, gradio_endpoints, openai
 from app.ui.api.pacing import Pacing
 from app.ui.end_in_time import end_in_time
 from app.ui.own_window import OwnWindow
@@ -235,7 +235,9 @@ def start_server(
         host=options.host, port=options.port, tls=tls, routes=routes, middleware=paced, most_bytes=OWNER_BYTES,
         assistants=options.assistants, calls_at_once=CALLS_AT_ONCE,
     )  # fmt: skip
-    return serve_window(window, own)
+    address = serve_window(window, own)
+    assistants.answer_in_content(window)
+    return address
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import hmac
@@ -20,7 +21,7 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.base.duration import word_duration
@@ -28,9 +29,10 @@ from app.base.languages import COOKIE, languages
 from app.base.palette import by_system
 from app.base.paths import assets
 from app.base.sentence import Sentence, say
-from app.base.trouble import ShareEnded, TooMany, WrongPassword
+from app.base.trouble import NeedsKey, ShareEnded, TooMany, WrongPassword
 from app.engine.jobs.owners import household_of, new_guest
 from app.ui.access.guesses import Guesses
+from app.ui.access.program_answers import API_PREFIXES
 from app.ui.access.request_guard import is_loopback, parse_host, refusal
 from app.ui.page.translate import language, text, translate
 from app.ui.state.person import KEY, OWNER, Person
@@ -40,8 +42,11 @@ COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 LOGIN_PATH: Final = "/hearth/login"
 PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
 """Served without a login: Gradio's start-up request, a second start's ping, the login page's icon. No secrets."""
-API_PREFIXES: Final = ("/v1/", "/sdapi/")
-"""The only paths where the API key works: browsers never send one by themselves."""
+GRADIO_LOGIN: Final = "/login"
+"""Where Gradio's client sends `auth=`."""
+WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
+"""Where the API key works besides below the APIs: what Gradio's client asks for, and the files that OpenAI's answers link to. Browsers never send
+a key by themselves."""
 LOGINS_MOST: Final = 40
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
@@ -80,6 +85,14 @@ def read_header(value: str) -> str:
         return value.encode("latin-1").decode()
     except UnicodeError:
         return value
+
+
+def read_basic(value: str) -> str:
+    """Decode the password of a Basic login; empty if it cannot be read. The name in front of it is anybody's."""
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +179,10 @@ class Logins:
         known = self.api_key_digest
         return known is not None and not self.closed and hmac.compare_digest(digest_key(given), known)
 
+    def check_owner(self, password: str) -> bool:
+        """Return whether this is the password of the owner's window; a share's is none."""
+        return self.owner and not self.closed and hmac.compare_digest(digest_password(password), self.password_digest)
+
     async def hold_wrong(self, address: str) -> TooMany | None:
         """Hold back the answer to a wrong guess; return what to answer instead if too many are held already."""
         household = self.find_household(address)
@@ -201,27 +218,38 @@ class LoginRequired:
             await self._app(scope, receive, send)
         elif path.rstrip("/") == LOGIN_PATH:
             await (await self._answer_form(request))(scope, receive, send)
+        elif path.rstrip("/") == GRADIO_LOGIN and scope["method"] == "POST" and self._logins.owner:
+            await (await self._answer_login(request))(scope, receive, send)
         elif path.startswith(API_PREFIXES):
             await self._serve_program(scope, receive, send)
         elif cookie and (person := self._logins.find_person(cookie)):
             scope[KEY] = person
             await self._app(scope, receive, send)
+        elif path.startswith(WITH_KEY) and self._logins.owner and "authorization" in request.headers:
+            await self._serve_program(scope, receive, send)
         elif path == "/" and scope["method"] in ("GET", "HEAD"):
             await RedirectResponse(LOGIN_PATH, 303)(scope, receive, send)
         else:
             await refusal(scope, 401, say("login.first", "Log in with the password first."))(scope, receive, send)
 
     async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let in who sends the API key, as a Bearer or, as A1111's clients do, by Basic, where the password does too."""
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and given:
-            if self._logins.check_key(read_header(given)):
+        basic = scheme.lower() == "basic"
+        given = read_basic(given) if basic else read_header(given) if scheme.lower() == "bearer" else ""
+        if given:
+            if self._logins.check_key(given) or (basic and self._logins.check_owner(given)):
                 scope[KEY] = OWNER
                 await self._app(scope, receive, send)
                 return
             if trouble := await self._logins.hold_wrong(self._find_address(scope)):
-                await refusal(scope, trouble.status, trouble.sentence)(scope, receive, send)
+                await refusal(scope, trouble.status, trouble.sentence, trouble.code)(scope, receive, send)
                 return
-        await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)
+        wanted = say(
+            "login.key",
+            "Send Hearth's API key, as: Authorization: Bearer KEY. Or log in as A1111's clients do (Basic), with any name and the password.",
+        )
+        await refusal(scope, 401, wanted, NeedsKey.code)(scope, receive, send)
 
     def _find_address(self, scope: Scope) -> str:
         return find_address(scope, self._logins.behind_tunnel)
@@ -244,7 +272,7 @@ class LoginRequired:
                 if len(body) > FORM_BYTES:
                     return Response(status_code=413)
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
-        address = self._find_address(request.scope)
+        address, by_program = self._find_address(request.scope), request.url.path.rstrip("/") == GRADIO_LOGIN
         try:
             token = self._logins.log_in(given.get("password", ""), given.get("name", ""), address)
         except WrongPassword as wrong:
@@ -252,7 +280,7 @@ class LoginRequired:
             return render_page(request, refused.sentence, refused.status)
         except ShareEnded as ended:
             return render_page(request, ended.sentence, ended.status)
-        answer = RedirectResponse("/", 303)
+        answer: Response = JSONResponse({"success": True}) if by_program else RedirectResponse("/", 303)
         secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))
         left_s = None if self._logins.until_s is None else int(self._logins.until_s - self._logins.clock())
         answer.set_cookie(COOKIES[self._logins.owner], token, max_age=left_s, httponly=True, samesite="lax", secure=secure)

@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.base.sentence import Sentence, say
+from app.ui.access.program_answers import API_PREFIXES, shape_error
 from app.ui.page.translate import language, translate
 from app.ui.state.person import KEY, OWNER
 
@@ -189,12 +190,15 @@ class Guard:
             await refusal(scope, *fault)(scope, receive, send)
 
 
-def refusal(scope: Scope, status: int, sentence: Sentence) -> PlainTextResponse:
-    """Word a refusal in the reader's language."""
+def refusal(scope: Scope, status: int, sentence: Sentence, code: str = "refused") -> Response:
+    """Word a refusal in the reader's language; for another program, in its API's shape."""
     # After a 413 the connection stays open and uvicorn discards the rest of the body: a client that sends everything before
     # it reads, as frpc does, would otherwise meet a reset instead of the answer. close_idle_connections ends it later.
     headers = {**SECURITY_HEADERS, "Connection": "close"} if status == 408 else dict(SECURITY_HEADERS)
-    return PlainTextResponse(translate(sentence, language(Request(scope))), status_code=status, headers=headers)
+    words = translate(sentence, language(Request(scope)))
+    if scope["path"].startswith(API_PREFIXES):
+        return JSONResponse(shape_error(scope["path"], words, status, code), status, headers)
+    return PlainTextResponse(words, status, headers)
 
 
 def parse_host(netloc: str) -> str:

@@ -1,4 +1,4 @@
-"""Named Gradio endpoints for gradio_client and, if switched on, MCP: /speak, /paint, /stop, /machine. The page does not use them."""
+"""Named Gradio endpoints for gradio_client and, if switched on, MCP: /speak, /paint, /stop, /machine, /voices, /models. The page does not use them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from app.base.extras import install_command
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, PartDone, Preview, Step
+from app.engine.jobs.outward import public_name
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import REQUESTS, PictureRequest, Request, SpeechRequest
 from app.engine.models.catalog import name_model
 from app.ui.access.request_guard import is_loopback
 from app.ui.api.following import follow, news, work
-from app.ui.api.openai import add_speaker_tag, find_model, find_voice
-from app.ui.api.shared import RETRY
+from app.ui.api.openai import add_speaker_tag, find_voice
+from app.ui.api.shared import RETRY, find_model
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -59,6 +60,8 @@ def build(desk: Desk) -> None:
     api(endpoints.paint, api_name="paint", concurrency_limit=None)
     api(endpoints.stop, api_name="stop", queue=False)
     api(endpoints.machine, api_name="machine", queue=False)
+    api(endpoints.voices, api_name="voices", queue=False)
+    api(endpoints.models, api_name="models", queue=False)
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,30 @@ class Endpoints:
             "ready": state.ready, "name": hardware.name if hardware else "", "kind": hardware.kind if hardware else "",
             "memory_bytes": hardware.memory_bytes if hardware else None, "model": name_model(state.model), "job": state.job,
         }  # fmt: skip
+
+    def voices(self, model: str = "", request: gr.Request | None = None) -> list[str]:
+        """
+        List the voices that can be named in speak.
+        Parameters:
+            model: a model's id; empty for the best installed one
+        Returns:
+            names: the names of its voices
+        """
+        return [each.name for each in self.desk.models.list_voices(find_model(self.desk, model, "speech"), who(request))]
+
+    def models(self, request: gr.Request | None = None) -> list[dict[str, str]]:
+        """
+        List the installed models that can be named in speak and paint.
+        Returns:
+            models: of each, its id, its title, and its kind: speech or picture
+        """
+        if not who(request).owner:
+            return []
+        return [
+            {"id": public_name(id_), "title": title, "kind": kind}
+            for kind in REQUESTS
+            for title, id_ in self.desk.models.list_choices(kind)
+        ]
 
 
 async def run(desk: Desk, make_request: Callable[[], Request], asked: gr.Request | None) -> AsyncIterator[dict[str, Any]]:

@@ -1,79 +1,68 @@
-"""Answer OpenAI's API (/v1): speech, models, pictures; transcriptions stand beside."""
+"""Answer OpenAI's API (/v1): speech, voices, models; pictures and transcriptions stand beside."""
 
 from __future__ import annotations
 
 import base64
 import json
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from pydantic import field_validator
+from pydantic import Field
 from starlette.background import BackgroundTask
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from app.base.sentence import say
-from app.base.trouble import NoSuchModel, Trouble
+from app.base.trouble import BadRequest
 from app.engine.jobs.events import Failed
 from app.engine.jobs.outward import public_name
-from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.request import FORMATS, Actor, KindName, PictureRequest, SpeechRequest
+from app.engine.jobs.request import FORMATS, Actor, SpeechRequest, VoicePrompt
 from app.engine.models.on_disk import locate
 from app.engine.speech.sound import sound, stream_encoding
 from app.engine.speech.text.cast_table import read_table
 from app.engine.speech.text.cast_tags import list_names
+from app.engine.speech.text.voices import is_brought, is_ready
+from app.ui.access.program_answers import shape_error
 from app.ui.api.following import follow, work
-from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard
+from app.ui.api.openai_pictures import PictureAsked, answer_edit, answer_generation
+from app.ui.api.shared import EVENTS, begin_job, build_routes, find_model, no_such_model, run_job, stop_unheard, wait_while_heard
 from app.ui.api.transcriptions import answer_transcription
-from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
+from app.ui.page.translate import join, language
+from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_rest
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import OWNER, Person
 
 TAG: Final = "[S1] "
-EVENTS: Final = "text/event-stream"
 DONE: Final = b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
-Handler = Callable[..., Awaitable[Response]]
-"""Takes desk, request, person and, if the route has a schema, what was asked."""
-Row = tuple[str, str, Handler, type[Asked] | None]
+STAND_INS: Final = {
+    "alloy": "anna", "ash": "brian", "ballad": "callum", "cedar": "frank", "coral": "daisy", "echo": "callum", "fable": "edith", "marin": "heather",
+    "nova": "daisy", "onyx": "george", "sage": "edith", "shimmer": "heather", "verse": "brian",
+}  # fmt: skip
+"""OpenAI's voices, one of which its clients have to name, and the starter voice's that speak for them."""
+HARMLESS: Final[Harmless] = {
+    "instructions": ("",), "user": None, "normalization_options": None, "lang_code": ("", "a", "b", "en", "en-us", "en-gb"),
+    "volume_multiplier": (1,), "return_download_link": (False,), "download_format": ("",),
+}  # fmt: skip
+"""What OpenAI's clients and Kokoro-FastAPI's send beside what Hearth does."""
 
 
-class SpeechAsked(Asked):
+class SpeechAsked(Programs):
     input: str = ""
     model: str | None = None
     voice: Any = None
-    """A name; newer clients may send an object, which names no voice of Hearth's."""
+    """A name, or an object with the name as its id."""
     response_format: Word | None = None
     stream_format: Word | None = None
+    streams: bool | None = Field(default=None, alias="stream")
+    """Kokoro-FastAPI's: false asks for the sound in one piece."""
     speed: float | None = None
     seed: Whole | None = None
     cast: dict[str, Any] | None = None
     """Hearth's own: the voice of each name in the script, as docs/cast.md says."""
-
-
-class PictureAsked(Asked):
-    prompt: str = ""
-    model: str | None = None
-    negative_prompt: str | None = None
-    size: Word | None = None
-    n: Whole | None = None
-    seed: Whole | None = None
-    steps: Whole | None = None
-    quicker: Word | None = None
-    """Hearth's own: off, little or much."""
-    response_format: Word | None = None
-
-    @field_validator("n", "seed", "steps", mode="before")
-    @classmethod
-    def empty_is_none(cls, value: Any) -> Any:
-        """Read a form's empty field as one that was left out."""
-        return None if value == "" else value
 
 
 class ModelAsked(Asked):
@@ -83,35 +72,24 @@ class ModelAsked(Asked):
 def routes(desk: Desk) -> list[Route]:
     return build_routes(desk, [
         ("/v1/audio/speech", "POST", answer_speech, SpeechAsked), ("/v1/audio/voices", "GET", list_voices, None), ("/v1/models", "GET", list_models, None),
-        ("/v1/models/{model:path}", "GET", show_model, ModelAsked), ("/v1/images/generations", "POST", answer_generation, PictureAsked),
-        ("/v1/images/edits", "POST", answer_edit, None), ("/v1/audio/transcriptions", "POST", answer_transcription, None),
-    ])  # fmt: skip
-
-
-def build_routes(desk: Desk, table: list[Row]) -> list[Route]:
-    """Serve each handler under its path, for the owner only, with every Trouble as JSON that clients can read."""
-
-    def route(path: str, method: str, handler: Handler, schema: type[Asked] | None) -> Route:
-        async def answer(asked: Request) -> Response:
-            try:
-                person = require_owner(asked)
-                return await handler(desk, asked, person, *([await read_asked(asked, schema)] if schema else []))
-            except Trouble as trouble:
-                return error_answer(asked, trouble)
-
-        return Route(path, answer, methods=[method])
-
-    return [route(*row) for row in table]
+        ("/v1/audio/models", "GET", list_voice_models, None), ("/v1/models/{model:path}", "GET", show_model, ModelAsked),
+        ("/v1/images/generations", "POST", answer_generation, PictureAsked), ("/v1/images/edits", "POST", answer_edit, None),
+        ("/v1/audio/transcriptions", "POST", answer_transcription, None),
+    ], "/v1/")  # fmt: skip
 
 
 async def answer_speech(desk: Desk, asked: Request, person: Person, given: SpeechAsked) -> Response:
     wanted = given.response_format or "mp3"
     stream_encoding.require_available(wanted)
+    refuse_rest(given, HARMLESS)
+    streaming = given.stream_format or "audio"
+    if streaming not in ("audio", "sse"):
+        raise BadRequest(
+            say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming), field="stream_format"
+        )
     request = await work(speech_request, desk, given, wanted)
-    streaming = given.stream_format or ""
-    if streaming not in ("", "audio", "sse"):
-        raise Trouble(say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming))
-    if streaming and request.speed == 1.0 and not request.cast:  # another speed is made from the finished sound, and so are volume and pace
+    in_parts = request.speed == 1.0 and not request.cast  # another speed is made from the finished sound, and so are volume and pace
+    if in_parts and given.streams is not False:
         return await stream_speech(desk, asked, request, person, wanted, events=streaming == "sse")
     _, (file, *_) = await run_job(desk, asked, request, person)
     if streaming != "sse" and wanted in FORMATS:
@@ -130,12 +108,16 @@ async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
 async def list_voices(desk: Desk, asked: Request, person: Person) -> Response:
     """List the voices of every installed voice model, as `voice` and `cast` name them."""
     installed = await work(desk.models.list_choices, "speech")
-    data = [
-        {"id": each.name, "object": "voice", "model": public_name(id_)}
-        for _, id_ in installed
-        for each in await work(desk.models.list_voices, id_, OWNER)
-    ]
-    return JSONResponse({"object": "list", "data": data})
+    found = [(each.name, public_name(id_)) for _, id_ in installed for each in await work(desk.models.list_voices, id_, OWNER)]
+    named = [{"id": name, "name": name} for name in dict.fromkeys(name for name, _ in found)]
+    data = [{"id": name, "name": name, "object": "voice", "model": model} for name, model in found]
+    return JSONResponse({"object": "list", "data": data, "voices": named})
+
+
+async def list_voice_models(desk: Desk, asked: Request, person: Person) -> Response:
+    """List the models that speak, as Open WebUI asks for them."""
+    installed = await work(desk.models.list_choices, "speech")
+    return JSONResponse({"models": [{"id": public_name(id_), "name": title} for title, id_ in installed]})
 
 
 async def show_model(desk: Desk, asked: Request, person: Person, given: ModelAsked) -> Response:
@@ -145,52 +127,34 @@ async def show_model(desk: Desk, asked: Request, person: Person, given: ModelAsk
     return JSONResponse(model_entry(wanted))
 
 
-async def answer_generation(desk: Desk, asked: Request, person: Person, given: PictureAsked) -> Response:
-    return await paint(desk, asked, person, await work(picture_request, desk, given), given)
-
-
-async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
-    try:
-        async with asked.form(max_files=4, max_part_size=1 << 20) as form:
-            given = fit(PictureAsked, {key: value for key, value in form.items() if isinstance(value, str)})
-            first, second = [await read_upload(form.get(each) or form.get(f"{each}[]")) for each in ("image", "mask")]
-    except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
-        said = fault.detail if isinstance(fault, HTTPException) else str(fault)
-        raise Trouble(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=said)) from fault
-    if first is None:
-        raise Trouble(say("api.no-image", "An edit needs a picture to start from. Send it as image."))
-    image = await work(save_picture, desk, first, "start.png")
-    mask = None if second is None else str(await work(save_mask, desk, second, True))
-    return await paint(desk, asked, person, await work(picture_request, desk, given, str(image), mask), given)
-
-
-async def read_upload(part: Any) -> bytes | None:
-    return await part.read() if isinstance(part, UploadFile) else None
-
-
 def add_speaker_tag(text: str) -> str:
     """Tag plain text as one speaker's."""
     return text if not text.strip() or list_names(text) else TAG + text
 
 
-def find_model(desk: Desk, wanted: Any, kind: KindName) -> str:
-    """Find an installed model by name. Clients have to name some model, so an unknown one gives "", the best installed; one of the other
-    kind is refused as a job."""
-    named = [each for each in desk.models.list_all() if public_name(each.id) == wanted and locate(desk.keeper.home, each)]
-    return next((each.id for each in sorted(named, key=lambda each: each.kind != kind)), "")
-
-
-def find_voice(desk: Desk, wanted: Any, model: str) -> Any:
-    """Find a voice that the model can speak with by name; any other name, such as alloy, gives None, a new voice."""
-    return next((each.prompt for each in desk.models.list_voices(model, OWNER) if each.name == wanted), None)
+def find_voice(desk: Desk, wanted: Any, model: str) -> VoicePrompt | None:
+    """Find a voice that the model can speak with by name, whatever its capitals; one of OpenAI's names gets one of the model's ready voices, or
+    none where it has none: a new voice. Raise a Trouble for any other name."""
+    name = wanted.get("id") if isinstance(wanted, dict) else wanted
+    if name is None or name == "":
+        return None
+    offered = desk.models.list_voices(model, OWNER)
+    named = {each.name.lower(): each.prompt for each in reversed(offered)}
+    if not isinstance(name, str) or (name.lower() not in named and name.lower() not in STAND_INS):
+        words = say(
+            "api.no-voice", "There is no voice {voice} here. GET /v1/audio/voices lists those that there are.", voice=str(name)[:60]
+        )
+        raise BadRequest(words, field="voice")
+    if name.lower() in named:
+        return named[name.lower()]
+    limits = desk.models.read_limits(model)[1]
+    ready = [each.prompt for each in offered if is_ready(each.prompt) or is_brought(each.prompt, limits)]
+    place = [*STAND_INS].index(name.lower())
+    return named.get(STAND_INS[name.lower()], ready[place % len(ready)] if ready else None)
 
 
 def model_entry(id_: str) -> dict[str, Any]:
     return {"id": id_, "object": "model", "created": 0, "owned_by": "hearth"}
-
-
-def no_such_model(wanted: str) -> Trouble:
-    return NoSuchModel(say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted))
 
 
 def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest:
@@ -213,29 +177,6 @@ def read_cast(desk: Desk, table: dict[str, Any], model: str) -> tuple[Actor, ...
     return read_table(table, model, find, lambda id_: desk.models.list_voices(id_, OWNER))
 
 
-def picture_request(desk: Desk, given: PictureAsked, image: str | None = None, mask: str | None = None) -> PictureRequest:
-    width, height = None, None
-    if (size := given.size or "auto") != "auto":
-        try:
-            width, height = map(int, size.split("x"))
-        except ValueError as fault:
-            raise Trouble(say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)) from fault
-    return PictureRequest(
-        given.prompt, find_model(desk, given.model, "picture"), given.negative_prompt or "", width=width, height=height, steps=given.steps,
-        seed=given.seed, batch=given.n or 1, image=image, mask=mask, quicker=cast(Quicker, given.quicker or "off"),
-    )  # fmt: skip
-
-
-async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequest, given: PictureAsked) -> Response:
-    job, files = await run_job(desk, asked, request, person)
-    if given.response_format == "url":
-        here = f"{asked.url.scheme}://{asked.url.netloc}"
-        data = [{"url": f"{here}/hearth/creation/{each.id}"} for each in desk.keeper.shelf.list_of_job(job)]
-    else:
-        data = [{"b64_json": await work(encode_base64, file)} for file in files]
-    return JSONResponse({"created": int(time.time()), "data": data})
-
-
 async def stream_speech(desk: Desk, asked: Request, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
     """Send each part once spoken, before the whole speech is levelled. A job that fails at once gets an error
     answer."""
@@ -244,14 +185,8 @@ async def stream_speech(desk: Desk, asked: Request, request: SpeechRequest, pers
     if not progress.parts and isinstance(progress.end, Failed):
         raise redact_for(person, progress.end.trouble)
     body = encode_parts(desk, job, request, wanted)
-    kind, pieces = (EVENTS, as_events(body)) if events else (stream_encoding.MEDIA[wanted], body)
+    kind, pieces = (EVENTS, as_events(body, asked)) if events else (stream_encoding.MEDIA[wanted], body)
     return StreamingResponse(pieces, media_type=kind, background=BackgroundTask(stop_unheard, desk, job))
-
-
-async def stop_unheard(desk: Desk, job: str) -> None:
-    """Stop a job whose listener went away before its end."""
-    if desk.keeper.get_progress(job).end is None:
-        await work(desk.keeper.stop, job)
 
 
 async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str) -> AsyncGenerator[bytes]:
@@ -261,6 +196,8 @@ async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str
     sent: set[int] = set()
     async with aclosing(follow(desk.keeper, job)) as following:
         async for progress in following:
+            if isinstance(progress.end, Failed):
+                raise SpeechBrokeOff(redact_for(OWNER, progress.end.trouble))
             for part in progress.parts:
                 if part.index in sent:
                     continue
@@ -273,12 +210,22 @@ async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str
         yield await work(coder.end)
 
 
-async def as_events(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+class SpeechBrokeOff(Exception):
+    """Ends a stream without its proper end, so that a client sees that sound is missing."""
+
+
+async def as_events(pieces: AsyncGenerator[bytes], asked: Request) -> AsyncGenerator[bytes]:
     """Wrap encoded sound in OpenAI's server-sent events."""
     async with aclosing(pieces):
-        async for piece in pieces:
-            if piece:
-                yield audio_event(piece)
+        try:
+            async for piece in pieces:
+                if piece:
+                    yield audio_event(piece)
+        except SpeechBrokeOff as broken:
+            (trouble,) = broken.args
+            words = join(language(asked), trouble.sentence, *trouble.objections)
+            yield f"event: error\ndata: {json.dumps(shape_error(asked.url.path, words, 400, trouble.code))}\n\n".encode()
+            return
         yield DONE
 
 

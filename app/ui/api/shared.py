@@ -5,27 +5,37 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request as Asked
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from app.base.foreign_formats import decode, open_picture
 from app.base.sentence import say
-from app.base.trouble import Closing, NeedsKey, Trouble
+from app.base.trouble import Closing, NeedsKey, NoSuchModel, NotThere, Trouble
 from app.engine.jobs.events import Failed
+from app.engine.jobs.outward import public_name
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import Request
+from app.engine.jobs.request import KindName, Request
+from app.engine.models.on_disk import locate
 from app.ui.access import uploads
+from app.ui.access.program_answers import shape_error
 from app.ui.api import pacing
 from app.ui.api.following import WORKERS, stay, wait_for, work
 from app.ui.page.translate import join, language
+from app.ui.state.asked import Asked as Schema
+from app.ui.state.asked import read_asked
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person, who
 
+EVENTS: Final = "text/event-stream"
+Handler = Callable[..., Awaitable[Response]]
+"""Takes desk, request, person and, if the route has a schema, what was asked."""
+Row = tuple[str, str, Handler, type[Schema] | None]
 RETRY: Final = {"Retry-After": "10"}
 """In seconds: a job takes longer, but clients give up after a few tries."""
 
@@ -119,13 +129,48 @@ def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
 
 
 def error_answer(asked: Asked, trouble: Trouble) -> JSONResponse:
-    """Write an error so that both OpenAI's and A1111's clients can read it, and know whether to try again later."""
+    """Write an error as the API that was asked does, so that its clients can read it, and know whether to try again later."""
     status = trouble.status or 400
     words = join(language(asked), trouble.sentence, *trouble.objections)
-    error = {
-        "message": words,
-        "type": "invalid_request_error" if status < 500 else "server_error",
-        "code": trouble.code,
-        "param": trouble.field or None,
-    }
-    return JSONResponse({"error": error, "detail": words}, status, RETRY if status == 503 else None)
+    return JSONResponse(shape_error(asked.url.path, words, status, trouble.code, trouble.field), status, RETRY if status == 503 else None)
+
+
+async def stop_unheard(desk: Desk, job: str) -> None:
+    """Stop a job whose listener went away before its end."""
+    if desk.keeper.get_progress(job).end is None:
+        await work(desk.keeper.stop, job)
+
+
+def build_routes(desk: Desk, table: list[Row], below: str) -> list[Route]:
+    """Serve each handler under its path, for the owner only, with every Trouble as JSON that clients can read; so is what is not there `below`."""
+
+    def route(path: str, method: str, handler: Handler, schema: type[Schema] | None) -> Route:
+        async def answer(asked: Asked) -> Response:
+            try:
+                person = require_owner(asked)
+                return await handler(desk, asked, person, *([await read_asked(asked, schema)] if schema else []))
+            except Trouble as trouble:
+                return error_answer(asked, trouble)
+
+        return Route(path, answer, methods=[method])
+
+    async def miss(desk: Desk, asked: Asked, person: Person) -> Response:
+        method, path = asked.method, asked.url.path
+        raise NotThere(say("programs.none", "Hearth does not have {method} {path}. Check the address.", method=method, path=path[:200]))
+
+    rest = route(f"{below}{{rest:path}}", "GET", miss, None)
+    rest.methods = {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    return [*(route(*row) for row in table), rest]
+
+
+def find_model(desk: Desk, wanted: Any, kind: KindName) -> str:
+    """Find an installed model by name. Clients have to name some model, so an unknown one gives "", the best installed; one of the other
+    kind is refused as a job."""
+    named = [each for each in desk.models.list_all() if public_name(each.id) == wanted and locate(desk.keeper.home, each)]
+    return next((each.id for each in sorted(named, key=lambda each: each.kind != kind)), "")
+
+
+def no_such_model(wanted: str, lists: str = "/v1/models") -> Trouble:
+    return NoSuchModel(
+        say("api.no-model", "No model called {model} is installed. GET {lists} lists those that are.", model=wanted, lists=lists)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Final, TypeVar
 
@@ -11,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from app.base.bounded_json import Bounds, parse_json
-from app.base.sentence import Sentence, say_to_all
+from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import BadRequest
 
 JSON: Final = Bounds(most_bytes=48 << 20)
@@ -39,6 +40,14 @@ class Asked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, coerce_numbers_to_str=True)
 
 
+class Programs(Asked):
+    """The base of what other programs ask for: it keeps the fields that Hearth has none for, so that `refuse_rest` can tell of them."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+Harmless = Mapping[str, Sequence[Any] | None]
+"""By a field that Hearth has none for: the values that ask for nothing; None: whatever it is, the result is the same."""
 A = TypeVar("A", bound=Asked)
 
 
@@ -111,6 +120,22 @@ def fit(schema: type[A], given: dict[str, Any]) -> A:
         return schema.model_validate(given)
     except ValidationError as fault:
         raise explain(fault) from fault
+
+
+def refuse_rest(given: Programs, harmless: Harmless, knows_all: bool = True) -> None:
+    """Raise a Trouble for what was asked beside the schema's fields: nothing is passed over in silence that would have changed the result.
+    `knows_all`: fields that are not in the table are refused too, as OpenAI does."""
+    for name, value in (given.model_extra or {}).items():
+        if value is None or (name not in harmless and not knows_all):
+            continue
+        if name not in harmless:
+            raise BadRequest(say("asked.unknown", "Hearth does not know {name} in this request. Leave it out.", name=name[:60]), field=name)
+        usual = harmless[name]
+        if usual is not None and value not in usual:
+            raise BadRequest(
+                say("asked.unsupported", "Hearth cannot do what {name} {value} asks for. Leave it out.", name=name, value=str(value)[:60]),
+                field=name,
+            )
 
 
 KINDS: Final = {

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import httpx
@@ -31,7 +32,7 @@ from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.sound import stream_encoding
 from app.ui import routes
-from app.ui.api import a1111, gradio_endpoints
+from app.ui.api import a1111, assistants, gradio_endpoints
 from app.ui.api import openai as api_openai
 from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
@@ -73,6 +74,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
         blocks.queue(default_concurrency_limit=None)
         app_kwargs = {"routes": [*routes.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)], "middleware": build_guards(place)[0]}
         _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, mcp_server=MCP, app_kwargs=app_kwargs)
+        assistants.answer_in_content(blocks)
         until(lambda: keeper.state.ready, 240)
         yield desk, address
         blocks.close(verbose=False)
@@ -126,7 +128,7 @@ def seconds(heard: bytes, wanted: str) -> float:
 @pytest.mark.parametrize("wanted", FORMATS)
 def test_speech_streamed(client: openai.OpenAI, wanted: str) -> None:
     with client.audio.speech.with_streaming_response.create(
-        model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format=wanted, stream_format="audio"  # type: ignore[arg-type]
+        model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format=wanted  # type: ignore[arg-type]
     ) as answer:  # fmt: skip
         assert seconds(b"".join(answer.iter_bytes()), wanted) > PAUSE_S
 
@@ -186,6 +188,15 @@ def test_pictures(client: openai.OpenAI, served: tuple[Desk, str]) -> None:
     linked = client.images.generate(model="tiny-painter", prompt="a red ball", size="64x64", response_format="url", extra_body={"steps": 2})
     assert linked.data and linked.data[0].url
     assert httpx.get(linked.data[0].url).headers["content-type"] == "image/png"
+    streamed = client.images.generate(
+        model="tiny-painter", prompt="a red ball", n=2, size="64x64", output_format="webp", stream=True, partial_images=2,
+        extra_body={"steps": 8, "seed": 4},
+    )  # fmt: skip
+    events = list(streamed)
+    assert [each.type.rpartition(".")[2] for each in events][-2:] == ["completed"] * 2
+    assert Image.open(io.BytesIO(base64.b64decode(events[-1].b64_json))).format == "WEBP"
+    with pytest.raises(openai.BadRequestError, match="must be a number from 64"):
+        client.images.generate(model="tiny-painter", prompt="a red ball", size="64x60", stream=True)
 
 
 def test_edits(client: openai.OpenAI) -> None:
@@ -235,7 +246,13 @@ def test_a1111(served: tuple[Desk, str]) -> None:
             "cfg_scale": 5,
         }
         painted = client.post("/txt2img", json=asked).json()
-        assert len(painted["images"]) == 2 and json.loads(painted["info"])["seed"] == 7
+        info = json.loads(painted["info"])
+        assert len(painted["images"]) == len(info["infotexts"]) == 2 and (info["seed"], info["steps"], info["sampler_name"]) == (
+            7,
+            2,
+            "Euler a",
+        )
+        assert (info["width"], info["height"], info["cfg_scale"]) == (64, 64, 5.0) and "a red ball\nSteps: 2" in info["infotexts"][0]
         again = client.post("/txt2img", json=asked).json()
         assert pixels(again["images"][0]) == pixels(painted["images"][0]), "the same seed, the same picture"
         start = "data:image/png;base64," + painted["images"][0]
@@ -246,6 +263,20 @@ def test_a1111(served: tuple[Desk, str]) -> None:
         assert client.post("/txt2img", json={**asked, "batch_size": 100}).status_code == 400
         idle = client.get("/progress").json()
         assert idle["progress"] == 0 and idle["state"]["job_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "route"), [("webuiapi_txt2img", "txt2img"), ("sillytavern_txt2img", "txt2img"), ("webuiapi_img2img", "img2img")]
+)
+def test_a_real_clients_request_is_painted(served: tuple[Desk, str], name: str, route: str) -> None:
+    body = (TOP / "tests" / "fixtures" / "clients" / f"{name}.json").read_bytes()
+    answer = httpx.post(f"{served[1]}sdapi/v1/{route}", content=body, timeout=240).json()
+    with Image.open(io.BytesIO(base64.b64decode(answer["images"][0]))) as opened:
+        picture = opened.convert("RGB")
+    assert picture.size == (64, 64) and (answer["parameters"]["width"], json.loads(answer["info"])["steps"]) == (64, 2)
+    if route == "img2img":
+        kept, new = picture.crop((0, 0, 24, 64)), picture.crop((40, 0, 64, 64))
+        assert distance(kept, "blue") < distance(new, "blue"), "the mask was to be inverted"
 
 
 def pixels(text: str) -> bytes:
@@ -284,7 +315,7 @@ def test_gradio_client(served: tuple[Desk, str]) -> None:
         "Gradio keeps a copy of the page's configuration for each"
     )
     docs = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert {"/speak", "/paint", "/stop", "/machine"} <= set(docs)
+    assert {"/speak", "/paint", "/stop", "/machine", "/voices", "/models"} <= set(docs)
     assert next(each for each in docs["/speak"]["parameters"] if each["parameter_name"] == "text")["type"]
     client.close()
 
@@ -319,25 +350,30 @@ def test_an_example_runs(served: tuple[Desk, str], name: str, made: dict[str, in
 
 @pytest.mark.skipif(not MCP, reason="an extra")
 def test_an_assistant_by_mcp(served: tuple[Desk, str]) -> None:
-    """Exactly the four endpoints, through the same guards, with MCP's own client."""
+    """Exactly the six endpoints, through the same guards, with MCP's own client."""
     from mcp import ClientSession
     from mcp.client.streamable_http import streamable_http_client
 
     url = f"{served[1]}gradio_api/mcp/"
 
-    async def talk() -> tuple[set[str], str, str]:
+    async def talk() -> tuple[set[str], Any, Any, list[str]]:
         async with streamable_http_client(url) as (read, write, _), ClientSession(read, write) as session:
             await session.initialize()
             tools = {each.name for each in (await session.list_tools()).tools}
             asked = {"prompt": "a red ball", "width": 64, "height": 64, "steps": 2, "model": "tiny-painter"}
             painted = await session.call_tool("paint", asked)
-            told = await session.call_tool("machine", {})
-            return tools, painted.content[0].text, told.content[0].text
+            spoken = await session.call_tool("speak", {"text": "Hello.", "model": "tiny-voice"})
+            lists = [(await session.call_tool(each, {})).content[0].text for each in ("machine", "voices", "models")]
+            return tools, painted.content, spoken.content, lists
 
-    tools, painted, told = asyncio.run(talk())
-    assert tools == {"speak", "paint", "stop", "machine"}
-    assert "finished" in painted and ".png" in painted, "a guest's answer would have no facts"
-    assert "'ready': True" in told and "'memory_bytes': None" not in told, "an assistant is the owner's"
+    tools, painted, spoken, (machine, voices, models) = asyncio.run(talk())
+    assert tools == {"speak", "paint", "stop", "machine", "voices", "models"}
+    told = json.loads(painted[0].text)
+    assert told["event"] == "finished" and "files" not in told and httpx.get(told["urls"][0]).headers["content-type"] == "image/png"
+    assert painted[1].mimeType == "image/png" and Image.open(io.BytesIO(base64.b64decode(painted[1].data))).size == (64, 64)
+    assert spoken[1].type == "audio" and seconds(base64.b64decode(spoken[1].data), "wav") > 0.05
+    assert json.loads(machine)["ready"] and json.loads(machine)["memory_bytes"], "an assistant is the owner's"
+    assert isinstance(json.loads(voices), list) and {"id": "tiny-painter", "kind": "picture"}.items() <= json.loads(models)[-1].items()
     for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403)):
         assert httpx.post(url, json={}, headers=headers).status_code == status
 

@@ -56,7 +56,7 @@ VISITS_MOST: Final = 1000
 # Linear: every quantifier is possessive, so that no letter is tried in two ways.
 _SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
 _STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
-_SAMPLERS: Final[Mapping[str, str]] = {
+SAMPLERS: Final[Mapping[str, str]] = {
     "euler": "Euler", "euler a": "Euler a", "euler_ancestral": "Euler a", "heun": "Heun", "dpm++ 2m": "DPM++ 2M",
     "dpmpp_2m": "DPM++ 2M", "dpm++ 2m karras": "DPM++ 2M Karras", "dpm++ 2m sde": "DPM++ 2M SDE",
     "dpm++ 2m sde karras": "DPM++ 2M SDE", "dpmpp_2m_sde": "DPM++ 2M SDE", "dpm++ 2s a": "DPM++ 2S",
@@ -68,14 +68,8 @@ _SAMPLERS: Final[Mapping[str, str]] = {
 
 def read_a1111(text: str) -> RestoredSettings:
     """Parse A1111's format: the prompt, "Negative prompt:" with its lines, and a last line that begins with Steps."""
-    *lines, last = text[:TEXT_MOST].strip().split("\n")
-    if not _STEPS.match(last):
-        lines, last = [*lines, last], ""
-    body = "\n".join(lines)
-    prompt, _, negative = body.partition("\nNegative prompt:") if "\nNegative prompt:" in body else (body, "", "")
-    if prompt.startswith("Negative prompt:"):
-        prompt, negative = "", prompt.removeprefix("Negative prompt:")
-    settings = {name.strip().lower(): value.strip().strip('"') for name, value in _SETTING.findall(last)}
+    prompt, negative, written = split_a1111(text)
+    settings = {name.lower(): value for name, value in written.items()}
     width, _, height = settings.get("size", "").partition("x")
     sampler = settings.get("sampler", "")
     if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
@@ -90,6 +84,18 @@ def read_a1111(text: str) -> RestoredSettings:
     ))  # fmt: skip
 
 
+def split_a1111(text: str) -> tuple[str, str, dict[str, str]]:
+    """Return the prompt, the negative prompt and the settings by A1111's names."""
+    *lines, last = text[:TEXT_MOST].strip().split("\n")
+    if not _STEPS.match(last):
+        lines, last = [*lines, last], ""
+    body = "\n".join(lines)
+    prompt, _, negative = body.partition("\nNegative prompt:") if "\nNegative prompt:" in body else (body, "", "")
+    if prompt.startswith("Negative prompt:"):
+        prompt, negative = "", prompt.removeprefix("Negative prompt:")
+    return prompt, negative, {name.strip(): value.strip().strip('"') for name, value in _SETTING.findall(last) if name.strip()}
+
+
 def read_comfyui(text: str) -> RestoredSettings:
     """Read a graph of nodes: the sampler holds the settings, and its two conditionings lead to the prompts."""
     graph: dict[str, Any] = parse_json(text, GRAPH)
@@ -99,7 +105,7 @@ def read_comfyui(text: str) -> RestoredSettings:
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
     name = str(sampler.get("sampler_name", ""))
     if sampler.get("scheduler") == "karras":
-        name = f"{_SAMPLERS.get(name, name)} Karras"
+        name = f"{SAMPLERS.get(name, name)} Karras"
     denoise = sampler.get("denoise", 1)
     return _restore(Found(
         _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")),
@@ -160,7 +166,7 @@ def _restore(found: Found) -> RestoredSettings:
     """Build the request, with a note for each setting that could not be restored."""
     if not found.prompt:
         raise Trouble(say_to_all("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored."))
-    scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
+    scheduler = SAMPLERS.get(found.sampler.lower(), found.sampler)
     known = scheduler in schedulers.SCHEDULERS
     given = found.numbers | ({"strength": found.strength} if found.from_picture else {})
     numbers = {name: number for name, value in given.items() if (number := _read_number(value, PICTURES[name])) is not None}

@@ -57,18 +57,7 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
 def read(path: Path) -> RestoredSettings:
     """Read a picture's settings; raise a Trouble if it is no picture or has no valid settings. Values from other
     programs are limited to what a request allows."""
-    try:
-        with open_picture(path) as picture:
-            text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
-            exif = picture.info.get("exif", b"")
-    except (OSError, ValueError, Image.DecompressionBombError) as fault:
-        raise Trouble(
-            say_to_all(
-                "restore.no-picture", "{path} is not a picture that Hearth can read. Choose a PNG, JPEG or WebP file.", path=path.name
-            )
-        ) from fault
-    if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_user_comment(exif)):
-        text[PARAMETERS] = _decode_comment(comment)
+    text = _read_texts(path)
     for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):
         if key in text:
             try:
@@ -82,6 +71,27 @@ def read(path: Path) -> RestoredSettings:
             path=path.name,
         )
     )
+
+
+def read_text(path: Path) -> str:
+    """Return the lines in A1111's format that a picture carries; empty if it has none."""
+    return _read_texts(path).get(PARAMETERS, "")
+
+
+def _read_texts(path: Path) -> dict[str, str]:
+    try:
+        with open_picture(path) as picture:
+            text = {str(name): value for name, value in picture.info.items() if isinstance(value, str)}
+            exif = picture.info.get("exif", b"")
+    except (OSError, ValueError, Image.DecompressionBombError) as fault:
+        raise Trouble(
+            say_to_all(
+                "restore.no-picture", "{path} is not a picture that Hearth can read. Choose a PNG, JPEG or WebP file.", path=path.name
+            )
+        ) from fault
+    if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_user_comment(exif)):
+        text[PARAMETERS] = _decode_comment(comment)
+    return text
 
 
 def _read_ours(text: str) -> RestoredSettings:

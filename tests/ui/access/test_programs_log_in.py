@@ -1,0 +1,72 @@
+"""Other programs on a network: A1111's clients by Basic, OpenAI's and Gradio's by key or password, each refused in its own API's shape. No engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gradio as gr
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AuthenticationError
+
+from app.ui import launch
+from app.ui.launch import LaunchOptions
+from tests.support.both_servers import CPU, keep_creations
+from tests.support.guests import desk_at
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+PASSWORD, SECRET = "a kiln of nine embers", "a key of nine embers"
+BEARER = {"Authorization": f"Bearer {SECRET}"}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The owner's server as `--listen` guards it."""
+    with desk_at(tmp_path_factory.mktemp("network")) as desk, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEARTH_PASSWORD", PASSWORD)
+        patch.setenv("HEARTH_API_KEY", SECRET)
+        middleware, _ = launch.build_guards(desk.keeper.home, "0.0.0.0")
+        keep_creations(desk)
+        desk.keeper.status.set(hardware=CPU)
+        yield launch.start_server(LaunchOptions(desk.keeper.home), desk, None, [], middleware)
+        gr.close_all(verbose=False)
+
+
+@pytest.mark.parametrize("secret", [PASSWORD, SECRET])
+def test_a_client_of_a1111s_logs_in_by_basic(address: str, secret: str) -> None:
+    assert httpx.get(f"{address}sdapi/v1/options", auth=("anybody", secret)).json()["samples_format"] == "png"
+    assert httpx.get(f"{address}v1/models", auth=("anybody", secret)).status_code == 200
+    assert httpx.get(f"{address}hearth/shelf", auth=("anybody", secret)).status_code == 401, "a page is logged in to by its form"
+
+
+def test_a_refusal_has_the_shape_of_the_api(address: str) -> None:
+    for sent in ({"auth": ("anybody", "wrong")}, {"headers": {"Authorization": "Basic &&&"}}, {}):
+        refused = httpx.get(f"{address}sdapi/v1/options", **sent)
+        assert refused.status_code == 401 and isinstance(refused.json()["detail"], str) and refused.json()["error"] == "invalid_api_key", (
+            sent
+        )
+        assert "www-authenticate" not in refused.headers, "no browser is to ask for a password and send it by itself from then on"
+    assert httpx.get(f"{address}v1/models").json()["error"]["code"] == "invalid_api_key"
+    assert httpx.get(f"{address}v1/nothing", headers=BEARER).json()["error"]["code"] == "not_found"
+
+
+def test_what_an_answer_links_to_opens_with_the_key(address: str) -> None:
+    link = f"{address}hearth/creation/2"
+    assert httpx.get(link).status_code == 401 and httpx.get(link, headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert httpx.get(link, headers=BEARER).headers["content-type"] == "image/png"
+    assert httpx.get(f"{address}hearth/shelf", headers=BEARER).status_code == 401, "a key is for programs"
+
+
+def test_gradios_client_logs_in(address: str) -> None:
+    for client in (Client(address, auth=("anybody", PASSWORD), verbose=False), Client(address, headers=BEARER, verbose=False)):
+        assert client.predict(api_name="/machine")["name"] == "light"
+        client.close()
+    with pytest.raises(AuthenticationError):
+        Client(address, auth=("anybody", "wrong"), verbose=False)

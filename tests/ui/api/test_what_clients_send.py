@@ -1,0 +1,250 @@
+"""What programs send is done or refused in their API's own words, never passed over: real clients' requests, without an engine."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from app.base.trouble import Trouble
+from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.schedulers import NAMES
+from app.engine.pictures.files import picture_settings
+from app.ui.api import a1111
+from app.ui.api import openai as api_openai
+from app.ui.api.a1111 import PaintAsked, find_sampler, is_on, picture_request, save_start
+from app.ui.api.answered_pictures import Wanted, encode_picture, fit_size
+from app.ui.api.openai import SpeechAsked, speech_request
+from app.ui.state.asked import fit
+from app.ui.state.desk import Desk
+from app.ui.state.person import KEY, OWNER
+from tests.support.guests import desk_at
+
+SENT = Path(__file__).parents[2] / "fixtures" / "clients"
+"""Bodies as the clients wrote them, byte for byte (webuiapi 0.9.17, openai 3.52), or as their sources do."""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with desk_at(tmp_path_factory.mktemp("sent")) as desk:
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def web(desk: Desk) -> TestClient:
+    routes = Starlette(routes=[*api_openai.routes(desk), *a1111.routes(desk)])
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[KEY] = OWNER
+        await routes(scope, receive, send)
+
+    return TestClient(app, base_url="http://127.0.0.1")
+
+
+@pytest.fixture(scope="module")
+def client(web: TestClient) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url="http://127.0.0.1/v1", api_key="none", max_retries=0, http_client=web) as client:
+        yield client
+
+
+def read_sent(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((SENT / f"{name}.json").read_bytes())
+    return found
+
+
+def png(size: tuple[int, int], colour: str = "blue") -> str:
+    made = io.BytesIO()
+    Image.new("RGB", size, colour).save(made, "PNG")
+    return base64.b64encode(made.getvalue()).decode()
+
+
+@pytest.mark.parametrize("name", ["webuiapi_txt2img", "sillytavern_txt2img"])
+def test_a_clients_usual_request_asks_for_nothing_else(desk: Desk, name: str) -> None:
+    given = fit(PaintAsked, read_sent(name) | {"width": 256, "height": 256})
+    request, size = picture_request(desk, given, a1111.Start())
+    assert size is None and (request.prompt, request.steps, request.guidance, request.scheduler) == ("a red ball", 2, 7.0, "Euler a")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "words"),
+    [
+        ({"sampler_name": "Nope"}, 404, "sampler nope"),
+        ({"sampler_name": "Euler a", "scheduler": "karras"}, 404, "euler a karras"),
+        ({"override_settings": {"sd_model_checkpoint": "nope"}}, 404, "GET /sdapi/v1/sd-models"),
+        ({"override_settings": {"CLIP_stop_at_last_layers": 2}}, 400, "CLIP_stop_at_last_layers 2"),
+        ({"enable_hr": True, "hr_upscaler": "R-ESRGAN 4x+"}, 404, "upscaler R-ESRGAN"),
+        ({"enable_hr": True, "hr_second_pass_steps": 9}, 400, "hr_second_pass_steps 9"),
+        ({"styles": ["oil"]}, 400, "styles"),
+        ({"tiling": True}, 400, "tiling"),
+        ({"restore_faces": True}, 400, "restore_faces"),
+        ({"subseed_strength": 0.5}, 400, "subseed_strength"),
+        ({"alwayson_scripts": {"ControlNet": {"args": [{"image": "x", "enabled": True}]}}}, 400, "extension ControlNet"),
+        ({"batch_size": 0}, 400, "number of pictures is 0"),
+        ({"prompt": "a ball <lora:foo:0.8>"}, 400, "no LoRA foo"),
+        ({"width": 512, "height": 768}, 400, "Ask for 256x256"),
+    ],
+)
+def test_what_a1111_would_do_and_hearth_cannot_is_refused(web: TestClient, sent: dict[str, Any], status: int, words: str) -> None:
+    answer = web.post("/sdapi/v1/txt2img", json=read_sent("webuiapi_txt2img") | {"width": 256, "height": 256} | sent)
+    told = answer.json()
+    assert answer.status_code == status and words in told["detail"] and isinstance(told["error"], str) and told["errors"] == told["detail"]
+
+
+def test_an_extension_that_is_switched_off_asks_for_nothing() -> None:
+    assert not any(map(is_on, ([], [False], {}, None, [{"enabled": False}])))
+    assert all(map(is_on, ([True, {}], [{"image": ""}], "x")))
+
+
+def test_samplers_are_found_by_their_names_and_schedules() -> None:
+    assert all(find_sampler(each.lower(), "Automatic") == each for each in NAMES) and find_sampler("", "Karras") is None
+    assert find_sampler("DPM++ 2M", "karras") == find_sampler("dpmpp_2m", "Karras") == "DPM++ 2M Karras"
+    assert find_sampler("Euler", "sgm_uniform") == "Euler trailing" and find_sampler("DPM++ 2M Karras", "Karras") == "DPM++ 2M Karras"
+
+
+def test_masks_are_inverted_and_starts_stretched(desk: Desk) -> None:
+    sent = read_sent("webuiapi_img2img")
+    given = fit(PaintAsked, sent)
+    start = save_start(desk, given, sent["init_images"][0])
+    assert start.image and start.mask
+    with Image.open(start.mask) as mask:
+        assert mask.getpixel((8, 8)) == 0 and mask.getpixel((56, 8)) == 255, "the left half is kept"
+    wide = save_start(desk, given, png((128, 64)))
+    assert wide.image and Image.open(wide.image).size == (64, 64)
+    cropped = save_start(desk, given.model_copy(update={"resize_mode": 1}), png((128, 64)))
+    assert cropped.image and Image.open(cropped.image).size == (128, 64), "the run crops"
+    with pytest.raises(Trouble, match=r"strength is 0\.0"):
+        picture_request(desk, given.model_copy(update={"denoising_strength": 0.0, "width": 256, "height": 256}), start)
+
+
+LISTS = (
+    "samplers", "schedulers", "upscalers", "latent-upscale-modes", "sd-models", "sd-vae", "sd-modules", "loras", "hypernetworks", "face-restorers",
+    "realesrgan-models", "prompt-styles", "script-info", "extensions",
+)  # fmt: skip
+
+
+def test_everything_is_there_that_clients_list_at_their_start(web: TestClient) -> None:
+    for name in LISTS:
+        answer = web.get(f"/sdapi/v1/{name}")
+        assert answer.status_code == 200 and isinstance(answer.json(), list), name
+    for name in ("options", "cmd-flags", "scripts", "embeddings", "memory", "progress"):
+        answer = web.get(f"/sdapi/v1/{name}")
+        assert answer.status_code == 200 and isinstance(answer.json(), dict), name
+    for name in ("refresh-checkpoints", "refresh-loras", "unload-checkpoint", "reload-checkpoint", "interrupt", "skip"):
+        assert web.post(f"/sdapi/v1/{name}").json() == {}, name
+    assert web.post("/sdapi/v1/options", json={"sd_model_checkpoint": "Starter-Painter.safetensors [abc]"}).json() == {}
+    assert web.post("/sdapi/v1/options", json={"sd_vae": "x.pt"}).status_code == 400
+    missing = web.post("/sdapi/v1/interrogate", json={})
+    assert missing.status_code == 404 and "POST /sdapi/v1/interrogate" in missing.json()["detail"]
+
+
+def test_a_picture_is_read_and_made_larger(web: TestClient, tmp_path: Path) -> None:
+    request = PictureRequest("a red ball", negative="blue", width=64, height=64, steps=2, seed=7, guidance=5.0, scheduler="Euler")
+    picture_settings.write(Image.new("RGB", (64, 64)), tmp_path / "p.png", request, "tiny")
+    told = web.post("/sdapi/v1/png-info", json={"image": base64.b64encode((tmp_path / "p.png").read_bytes()).decode()}).json()
+    assert told["info"].startswith("a red ball\nNegative prompt: blue") and told["parameters"]["Sampler"] == "Euler"
+    assert web.post("/sdapi/v1/png-info", json={"image": png((64, 64))}).json() == {"info": "", "items": {}, "parameters": {}}
+    larger = web.post("/sdapi/v1/extra-single-image", content=(SENT / "webuiapi_extra.json").read_bytes()).json()
+    assert Image.open(io.BytesIO(base64.b64decode(larger["image"]))).size == (48, 24)
+    for sent in ({"upscaler_1": "R-ESRGAN 4x+"}, {"upscaling_resize": 1000.0}, {"gfpgan_visibility": 1}, {"image": "&&"}):
+        assert web.post("/sdapi/v1/extra-single-image", json={"image": png((32, 16)), **sent}).status_code == 400, sent
+
+
+def test_a_model_of_one_size_is_enlarged_to_the_size_asked_for(desk: Desk) -> None:
+    asked = PictureRequest("a red ball", "starter-painter")
+    own = replace(asked, width=256, height=256)
+    assert fit_size(desk, asked) == (asked, None) and fit_size(desk, own) == (own, None)
+    assert fit_size(desk, replace(asked, width=512, height=512)) == (replace(asked, upscale=2), None)
+    assert fit_size(desk, replace(asked, width=1024, height=1024)) == (replace(asked, upscale=4), None)
+    assert fit_size(desk, replace(asked, width=768, height=768)) == (replace(asked, upscale=4), (768, 768))
+    for width, height in ((1024, 1536), (2048, 2048)):
+        with pytest.raises(Trouble, match="Ask for 256x256"):
+            fit_size(desk, replace(asked, width=width, height=height))
+
+
+def test_pictures_have_the_format_and_size_asked_for_and_their_settings(tmp_path: Path) -> None:
+    path, request = tmp_path / "p.png", PictureRequest("a red ball", width=64, height=64, steps=2, seed=7)
+    picture_settings.write(Image.new("RGB", (64, 64)), path, request, "tiny")
+    assert encode_picture(path, Wanted()) == path.read_bytes()
+    for wanted, name in ((Wanted("webp"), "WEBP"), (Wanted("jpeg", 40), "JPEG"), (Wanted(size=(48, 48)), "PNG")):
+        made = tmp_path / f"made.{wanted.format}"
+        made.write_bytes(encode_picture(path, wanted))
+        with Image.open(made) as opened:
+            assert opened.format == name and opened.size == (wanted.size or (64, 64))
+        assert picture_settings.read(made).request.prompt == "a red ball"
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"background": "transparent"}, "background"),
+        ({"output_format": "gif"}, "output_format"),
+        ({"response_format": "foo"}, "response_format"),
+        ({"response_format": "url", "stream": True}, "response_format"),
+        ({"response_format": "url", "output_format": "webp"}, "response_format"),
+        ({"quality": "high"}, "quality"),
+        ({"partial_images": 9, "stream": True}, "partial_images"),
+        ({"size": "1024x1536"}, "size"),
+        ({"size": "large"}, "size"),
+        ({"extra_body": {"foo": 1}}, "foo"),
+    ],
+)
+def test_what_openais_pictures_have_and_hearth_does_not_is_refused(client: openai.OpenAI, asked: dict[str, Any], field: str) -> None:
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.images.generate(model="starter-painter", prompt="a red ball", **asked)
+    assert refused.value.param == field
+
+
+def test_more_than_one_start_picture_is_refused(client: openai.OpenAI) -> None:
+    blue = base64.b64decode(png((64, 64)))
+    with pytest.raises(openai.BadRequestError, match="starts from one picture; this request has 2"):
+        client.images.edit(model="starter-painter", image=[("a.png", blue), ("b.png", blue)], prompt="x")
+
+
+def test_what_openais_speech_has_and_hearth_does_not_is_refused(client: openai.OpenAI) -> None:
+    for asked, field in (
+        ({"voice": "af_bella"}, "voice"),
+        ({"instructions": "whisper"}, "instructions"),
+        ({"extra_body": {"foo": 1}}, "foo"),
+    ):
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.audio.speech.create(**{"model": "tts-1", "voice": "alloy", "input": "Hello.", **asked})  # type: ignore[arg-type]
+        assert refused.value.param == field
+    with pytest.raises(openai.NotFoundError, match="POST /v1/chat/completions"):
+        client.post("/chat/completions", cast_to=object, body={})
+
+
+def test_voices_are_found_whatever_their_capitals(desk: Desk, web: TestClient) -> None:
+    def chosen(voice: Any) -> str:
+        found = speech_request(desk, SpeechAsked(input="Hello.", voice=voice), "mp3").voice
+        return Path(found.path).stem if found else ""
+
+    assert chosen("george") == chosen("George") == chosen({"id": "GEORGE"}) == "george" and chosen(None) == chosen("") == ""
+    assert len({chosen(each) for each in ("alloy", "echo", "onyx", "nova")}) == 4, "OpenAI's voices are not all the same one"
+    listed = web.get("/v1/audio/voices").json()
+    assert {"id": "George", "name": "George"} in listed["voices"] and {each["id"] for each in listed["data"]} >= {"Anna", "George"}
+    assert "starter-voice" in [each["id"] for each in web.get("/v1/audio/models").json()["models"]]
+
+
+@pytest.mark.parametrize("name", ["kokoro_speech", "open_webui_speech"])
+def test_another_clients_usual_request_for_speech_is_taken(desk: Desk, web: TestClient, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    streamed = []
+
+    async def stream(desk: Desk, asked: Any, request: Any, person: Any, wanted: str, events: bool) -> Response:
+        streamed.append((request.text, wanted, events))
+        return Response(b"")
+
+    monkeypatch.setattr(api_openai, "stream_speech", stream)
+    assert web.post("/v1/audio/speech", content=(SENT / f"{name}.json").read_bytes()).status_code == 200
+    assert streamed == [("[S1] Hello there.", "mp3", False)], "in parts, though it does not say so"
