@@ -25,8 +25,9 @@ WORDS: Final = {
     "open": "--browser --certificate --home --key --lang --listen --mcp --no-browser --port --pretend --share",
     "speak": "--anew --cast --chunk --dtype --file --format --gqa --guidance --home --json --kernels --model --offload --output --pretend --quantised "
     "--seed --speed --subtitles --temperature --top-p --title --transcript --voice --words -f -o",
-    "paint": "--anew --batch --chunk --dtype --enlarger --file --gqa --guidance --hires --home --image --json --kernels --lora --mask --model --negative "
-    "--offload --output --pretend --quantised --quicker --scheduler --seed --size --steps --strength --upscale -f -o",
+    "paint": "--anew --batch --chunk --control --dtype --enlarger --file --gqa --guidance --guide --guide-as --guide-from --guide-strength --guide-to "
+    "--hires --home --image --json --kernels --lora --mask --model --negative --offload --output --pretend --quantised --quicker --scheduler "
+    "--seed --size --steps --strength --upscale -f -o",
     "voices": "list export import rename describe remove --home --json --model",
     "models": "list get remove where size found --home --json --pretend",
     "doctor": "--forget --home --json --model --pretend --selftest --why",

@@ -48,6 +48,11 @@ class Home:
         return self.root / "enlargers"
 
     @property
+    def controls(self) -> Path:
+        """Control models (ControlNet), which let a picture guide another; made by whoever puts one there."""
+        return self.root / "controlnet"
+
+    @property
     def settings(self) -> Path:
         return self.root / "settings.json"
 

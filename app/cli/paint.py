@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="in pixels, such as 512x768")
     parser.add_argument("--image", type=Path, help="the picture to start from")
     parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
+    parser.add_argument("--guide", type=Path, help="a picture that guides where things are, by the model of --control")
     parser.add_argument(
         "--lora",
         action="append",
@@ -34,9 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     width, height = parse_size(args.size)
+    if args.control is not None:
+        args.control = find_file(args.control)
     request = PictureRequest(
         read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, image=resolve(args.image),
-        mask=resolve(args.mask), loras=tuple(map(parse_lora, args.lora)), **read_settings(args, PICTURES),
+        mask=resolve(args.mask), guide=resolve(args.guide), loras=tuple(map(parse_lora, args.lora)), **read_settings(args, PICTURES),
     )  # fmt: skip
     if args.output is not None:
         require_png(args.output)
@@ -78,6 +81,6 @@ def parse_lora(text: str) -> Lora:
 
 
 def find_file(named: str) -> str:
-    """Return a file's path; what is none is a name, which the library knows."""
+    """Return the path of a file or folder; what is none is a name, which the library knows."""
     path = Path(named)
-    return str(path.resolve()) if path.is_file() else named
+    return str(path.resolve()) if path.exists() else named

@@ -215,13 +215,27 @@ def save(family: str, folder: Path, **shape: Any) -> Path:
     pipe = MAKERS[family](**shape)
     for part in pipe.components.values():
         if isinstance(part, torch.nn.Module):
-            part.eval()
-            # The initial weights are so small that every picture is grey, and those that are zero would hide a wrong input.
-            with torch.no_grad():
-                for weight in part.parameters():
-                    if weight.ndim > 1:
-                        weight.normal_(0, (2 / weight[0].numel()) ** 0.5)
+            _fill(part)
     pipe.save_pretrained(folder)
+    return folder
+
+
+def _fill(part: torch.nn.Module) -> None:
+    """Fill a part with random weights: the initial ones are so small that every picture is grey, and those that are zero would hide a wrong input."""
+    part.eval()
+    with torch.no_grad():
+        for weight in part.parameters():
+            if weight.ndim > 1:
+                weight.normal_(0, (2 / weight[0].numel()) ** 0.5)
+
+
+def save_control(model: Path, folder: Path, seed: int = 8) -> Path:
+    """Save a control model for the model in this folder."""
+    torch.manual_seed(seed)
+    unet = diffusers.UNet2DConditionModel.from_pretrained(model / "unet")
+    control = diffusers.ControlNetModel.from_unet(unet, conditioning_embedding_out_channels=(8, 8, 16, 16))
+    _fill(control)
+    control.save_pretrained(folder)
     return folder
 
 

@@ -109,6 +109,25 @@ def convert_state(pipe: Any) -> dict[str, torch.Tensor]:
     return {name: value.contiguous() for name, value in state.items()}
 
 
+def name_control(control: Any) -> dict[str, torch.Tensor]:
+    """Return a control model's weights under the names of its first program."""
+    table = {"conv_in": "0", "conv_out": "14"} | {f"blocks.{place}": str(2 * place + 2) for place in range(6)}
+    hint = {f"controlnet_cond_embedding.{ours}": f"input_hint_block.{theirs}" for ours, theirs in table.items()}
+    named = {}
+    for name, value in control.state_dict().items():
+        layer, _, kind = name.rpartition(".")
+        if layer in hint:
+            theirs = f"{hint[layer]}.{kind}"
+        elif layer == "controlnet_mid_block":
+            theirs = f"middle_block_out.0.{kind}"
+        elif layer.startswith("controlnet_down_blocks."):
+            theirs = f"zero_convs.{layer.rpartition('.')[2]}.0.{kind}"
+        else:
+            theirs = _unet_name(name, [])
+        named[f"control_model.{theirs}"] = value.contiguous()
+    return named
+
+
 def make_pipeline(family: str) -> Any:
     """Make a pipeline with the original number of layers per block, and SD 1.5's text width, by which it is detected."""
     torch.manual_seed(5)

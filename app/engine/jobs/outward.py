@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PureWindowsPath
 from typing import Any, Final
 
-PATHS: Final = ("model", "image", "mask", "enlarger")
+PATHS: Final = ("model", "image", "mask", "enlarger", "guide", "control")
 CACHED: Final = "models--"
 
 

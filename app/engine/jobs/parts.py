@@ -29,6 +29,8 @@ HEARD: Final = ".heard.json"
 """Ends the name of what a recogniser heard in a sound, in place of the sound's own ending."""
 LESSONS: Final = "verdicts"
 """A folder; there once a part that another machine made has served this one as a voice: what breaks from then on is learned in it alone."""
+GUIDE: Final = "guide.png"
+"""The map by which a picture is guided, as it was made of what the person gave."""
 DIGITS_MOST: Final = 4
 """The most digits of a part's place."""
 

@@ -14,7 +14,10 @@ from app.engine.jobs.settings import ENLARGERS, PACE, PICTURES, SPEECH, VOLUME, 
 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 """Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
-LATER: Final = {"cast": (), "enlarger": "", "hires": False}
+LATER: Final[Mapping[str, Any]] = {
+    "cast": (), "enlarger": "", "hires": False,
+    "guide": None, "control": "", "guide_as": "", "guide_strength": 1.0, "guide_from": 0.0, "guide_to": 1.0,
+}  # fmt: skip
 """Settings that earlier versions did not store."""
 NAME_MOST, CAST_MOST = 40, 50
 """Letters of a speaker's name, and names of a cast."""
@@ -255,9 +258,20 @@ class PictureRequest:
     """0: none."""
     quicker: Quicker = "off"
     """What steps reuse of earlier ones, at some loss."""
+    guide: str | None = None
+    """The picture that guides where things are."""
+    control: str = ""
+    """The control model by which it does, by name or path."""
+    guide_as: str = ""
+    """What is made of the guide first: its "edges"; empty: it is a map already."""
+    guide_strength: float = 1.0
+    guide_from: float = 0.0
+    guide_to: float = 1.0
+    """Shares of the steps between which it guides."""
 
     def __post_init__(self) -> None:
-        _require_texts(self.model, self.enlarger, *(each for each in (self.scheduler, self.image, self.mask) if each is not None))
+        files = (self.scheduler, self.image, self.mask, self.guide)
+        _require_texts(self.model, self.enlarger, self.control, *(each for each in files if each is not None))
         _require_text(PROMPT, self.prompt, PROMPT_MOST)
         _require_text(say_to_all("setting.negative", "negative prompt"), self.negative, PROMPT_MOST)
         if not self.prompt.strip():
@@ -269,6 +283,21 @@ class PictureRequest:
             raise Trouble(
                 say_to_all("request.mask-alone", "There is a mask but no picture to repaint. Add the picture, or remove the mask.")
             )
+        if self.guide and not self.control:
+            raise Trouble(
+                say_to_all(
+                    "request.guide-alone", "There is a guide but no control model to read it. Choose a control model, or remove the guide."
+                )
+            )
+        if self.guide and self.guide_from >= self.guide_to:
+            raise Trouble(
+                say_to_all(
+                    "request.guide-span",
+                    "The guide is to count from {begin} to {end} of the steps, which are none. Choose an end after the begin.",
+                    begin=self.guide_from,
+                    end=self.guide_to,
+                )
+            )
 
     @property
     def words(self) -> str:
@@ -278,7 +307,7 @@ class PictureRequest:
     @property
     def files(self) -> tuple[str, ...]:
         """The sounds or pictures that it starts from."""
-        return tuple(each for each in (self.image, self.mask) if each)
+        return tuple(each for each in (self.image, self.mask, self.guide) if each)
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -306,12 +335,13 @@ class PictureRequest:
 
     @property
     def stays_here(self) -> bool:
-        """Whether no other computer can do it: an enlarger of the owner's is here alone."""
-        return self.upscale > 1 and self.enlarger not in ENLARGERS
+        """Whether no other computer can do it: enlargers and control models of the owner's are here alone."""
+        return bool(self.guide) or (self.upscale > 1 and self.enlarger not in ENLARGERS)
 
     def with_files(self, put: Callable[[str], str]) -> Self:
         """Return it with other paths of the same files."""
-        return dataclasses.replace(self, image=self.image and put(self.image), mask=self.mask and put(self.mask))
+        image, mask, guide = (path and put(path) for path in (self.image, self.mask, self.guide))
+        return dataclasses.replace(self, image=image, mask=mask, guide=guide)
 
     def one_piece(self) -> PictureRequest:
         """Return what one machine gets at a time."""
@@ -321,11 +351,12 @@ class PictureRequest:
         return dataclasses.replace(self, width=width, height=height)
 
     def without_files(self) -> PictureRequest:
-        return dataclasses.replace(self, image="", mask="", loras=(), enlarger="")
+        return dataclasses.replace(self, image="", mask="", loras=(), enlarger="", guide=None, control="")
 
     def what_weighs(self) -> PictureRequest:
         """Return only what its memory hangs on."""
-        return dataclasses.replace(self.without_files(), prompt="?", negative="", seed=None)
+        guide, control = ("?", self.control) if self.guide else (None, "")
+        return dataclasses.replace(self.without_files(), prompt="?", negative="", seed=None, guide=guide, control=control)
 
     def choose_parts(self, total: int) -> tuple[int, ...]:
         """Return the indices of the pictures to paint, of so many."""

@@ -114,6 +114,10 @@ SPEECH: Final = _by_name(
 ENLARGERS: Final[Mapping[str, Sentence]] = {"": say("enlarger.lanczos", "Plain (Lanczos)")}
 """Those that are everywhere."""
 
+CONTROLS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
+GUIDES: Final[Mapping[str, Sentence]] = {"": say("guide.as-it-is", "Use it as it is"), "edges": say("guide.edges", "Find its edges")}
+"""What is made of a picture before it guides another."""
+
 PICTURES: Final = _by_name(
     Setting("width", say_to_all("setting.width", "width"), say("paint.width", "Width"), say("paint.own-size", "Leave empty to use the size above."),
             **_SIDES),
@@ -141,6 +145,18 @@ PICTURES: Final = _by_name(
             say("paint.quicker-how", "Steps reuse earlier ones: less time, slightly different pictures."),
             choices=dict(zip(QUICKER, (say("quicker.off", "Off"), say("quicker.little", "A little"), say("quicker.much", "Much")), strict=True)),
             option="reuse work between steps, at some loss (docs/speed-pictures.md)"),
+    Setting("control", say_to_all("setting.control", "control model"), say("guide.control", "Control model"),
+            say("guide.control-how", "A ControlNet for the chosen model's family."), choices=CONTROLS, open=True, kept="own presets",
+            option="the control model (ControlNet) by which --guide guides: its file or folder, or its name"),
+    Setting("guide_as", say_to_all("setting.guide-as", "use of the guide"), say("guide.as", "What to do with the picture"),
+            say("guide.as-how", "Edges are found in an ordinary picture; a finished map is used as it is."), choices=GUIDES,
+            kept="own presets", option="what is made of the guide first: its edges; nothing without it"),
+    Setting("guide_strength", say_to_all("setting.guide-strength", "strength of the guide"), say("guide.strength", "How strongly it guides"),
+            range=(0.0, 2.0), slider=(0.0, 2.0, 0.05), kept="own presets", option="how strongly the guide counts, 0 to 2; 1 without it"),
+    Setting("guide_from", say_to_all("setting.guide-from", "begin of the guide"), say("guide.from", "From this share of the steps"),
+            range=(0.0, 1.0), slider=(0.0, 1.0, 0.05), kept="own presets", option="from which share of the steps on the guide counts, 0 to 1"),
+    Setting("guide_to", say_to_all("setting.guide-to", "end of the guide"), say("guide.to", "To this share of the steps"),
+            range=(0.0, 1.0), slider=(0.0, 1.0, 0.05), kept="own presets", option="up to which share of the steps the guide counts, 0 to 1"),
     Setting("preview_every", say_to_all("setting.preview", "steps between previews"), range=(0, 100), whole=True),
 )  # fmt: skip
 

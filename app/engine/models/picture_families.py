@@ -98,6 +98,8 @@ class PictureFamily:
     """Parts of a tensor's name that LoRAs of no family before this one have."""
     lora_width: int = 0
     """Numbers that a UNet's attention reads of each token."""
+    guided: bool = False
+    """Whether a control model (ControlNet) can guide its denoiser."""
 
     @property
     def paints_in_tiles(self) -> bool:
@@ -195,7 +197,7 @@ _ROWS: Final = (
         flow_matching=False, prompt_weights=True,
         outer_share=0.4,  # timed (docs/speed-pictures.md)
         load_arguments={"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False},
-        encoders=(Encoder("text_encoder"),), written_as=("stable-diffusion-v1", "sd_v1"), lora_width=768,
+        encoders=(Encoder("text_encoder"),), written_as=("stable-diffusion-v1", "sd_v1"), lora_width=768, guided=True,
     ),
     PictureFamily(
         "sdxl", "Stable Diffusion XL", "SDXL", "sdxl", "StableDiffusionXLPipeline",
@@ -210,6 +212,7 @@ _ROWS: Final = (
         outer_share=0.2,  # estimated
         few_steps_folders=True, load_arguments={"add_watermarker": False}, encoders=(Encoder("text_encoder"), Encoder("text_encoder_2")),
         unsafe_in_half=("vae",), written_as=("stable-diffusion-xl", "sdxl"), lora_marks=("lora_te2_", "text_encoder_2."), lora_width=2048,
+        guided=True,
     ),
     PictureFamily(
         "pixart-sigma", "PixArt-Sigma", "PixArt", "pixart-sigma", "PixArtSigmaPipeline",

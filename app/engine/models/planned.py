@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -15,7 +16,8 @@ from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
-from app.engine.jobs.request import Request
+from app.engine.jobs.request import PictureRequest, Request
+from app.engine.models.controls import add_control, read_control
 from app.engine.models.model import ConfigNeeds, Model, describe_need
 from app.engine.models.on_disk import read_needs
 from app.engine.models.pretended_device import list_impossible
@@ -77,6 +79,8 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     larger = request.larger if request else 1
     need = describe_need(model, width=width, height=height, guidance=request.guidance if request else None, larger=larger)
     need = add_config_needs(need, read_needs(home, model))
+    if isinstance(request, PictureRequest) and request.guide:
+        need = add_control(need, read_control(Path(request.control)))
     return need if itself else replace(need, impossible=(*need.impossible, *list_impossible(hardware, model, home)))
 
 

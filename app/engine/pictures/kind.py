@@ -22,6 +22,7 @@ from app.engine.jobs.request import KindName, PictureRequest, Request
 from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.jobs.settings import ENLARGERS
 from app.engine.models import catalog, safetensors
+from app.engine.models.controls import require_fit
 from app.engine.models.enlargers import read_enlarger
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_model
@@ -59,6 +60,8 @@ class PictureKind:
         named_loras.check_fit(request, model)
         if request.upscale > 1 and Path(request.enlarger).is_absolute():
             read_enlarger(Path(request.enlarger))
+        if request.guide:
+            require_fit(Path(request.control), model)
 
     def plan_parts(self, home: Home, request: PictureRequest) -> tuple[Part, ...]:
         return (Part(request.prompt),) * request.batch
@@ -165,6 +168,8 @@ class PictureKind:
             raise Trouble(say_to_all("guest.loras", "Only the owner of this machine can use LoRAs."))
         if request.enlarger not in ENLARGERS:
             raise Trouble(say_to_all("guest.enlarger", "Only the owner of this machine can use enlargers of their own."))
+        if request.guide:
+            raise Trouble(say_to_all("guest.guide", "Only the owner of this machine can have a picture guide another."))
         return replace(request, preview_every=max(2, request.preview_every))
 
     def read_made_from(self, path: Path) -> Request:

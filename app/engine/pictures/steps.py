@@ -27,7 +27,23 @@ PROCESSOR_PIXELS: Final = 256 * 256
 """How many pixels a small model's picture has on the processor, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
 ALL_SHARE: Final = 0.72
 """Time of as many at once on the processor, decoded, as a share of one by one (docs/speed-pictures.md)."""
-_WEIGHED: Final = ("width", "height", "guidance", "scheduler", "steps", "image", "strength", "quicker", "batch")
+GUIDE_SHARE: Final = 0.4
+"""What a control model adds to a step: it is a copy of a UNet's first half. Estimated."""
+_WEIGHED: Final = (
+    "width",
+    "height",
+    "guidance",
+    "scheduler",
+    "steps",
+    "image",
+    "strength",
+    "quicker",
+    "batch",
+    "guide",
+    "control",
+    "guide_from",
+    "guide_to",
+)
 
 
 def estimate_seconds(request: PictureRequest, model: Model, past: Iterable[Creation], plan: Plan | None = None) -> float | None:
@@ -87,7 +103,8 @@ def weigh_step(request: PictureRequest, model: Model) -> float:
     """Weigh an average step of a request by its pixels; guidance doubles it, "quicker" spares some."""
     settings = model.recommended(request.scheduler)
     pixels = (request.width or settings.width or 1) * (request.height or settings.height or 1)
-    return pixels * (2 if _guides(request, model) else 1) * estimate_share(request, model)
+    guide = 1 + GUIDE_SHARE * (request.guide_to - request.guide_from) if request.guide else 1
+    return pixels * (2 if _guides(request, model) else 1) * guide * estimate_share(request, model)
 
 
 def estimate_share(request: PictureRequest, model: Model) -> float:
@@ -118,8 +135,8 @@ def _guides(request: PictureRequest, model: Model) -> bool:
 
 def count_at_once(request: PictureRequest, model: Model, device: str, chunk_q: Chunk, free_bytes: float) -> int:
     """Return how many pictures one call may paint. A chunk set by hand bounds the memory of one picture; what `quicker` remembers
-    and a start picture are of one."""
-    if request.batch == 1 or request.image or request.quicker != "off" or chunk_q != AUTO:
+    a start picture and a guide are of one."""
+    if request.batch == 1 or request.image or request.guide or request.quicker != "off" or chunk_q != AUTO:
         return 1
     small = sum(part.parameters for part in model.parts) < SMALL_PARAMETERS
     most = CARD_PIXELS if device != "cpu" else PROCESSOR_PIXELS if small else 0

@@ -77,7 +77,7 @@ def split_list(values: str, marks: str = COMMAS) -> list[str]:
 
 
 AXES: Final[Mapping[str, Sentence]] = {
-    **{name: PICTURES[name].said for name in ("steps", "guidance", "seed", "scheduler", "strength")},
+    **{name: PICTURES[name].said for name in ("steps", "guidance", "seed", "scheduler", "strength", "guide_strength")},
     "prompt": PROMPT,
     "quicker": say("axis.quicker", "quicker (off, little, much)"),
 }

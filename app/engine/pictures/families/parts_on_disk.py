@@ -35,12 +35,14 @@ class DiskParts:
         self._tensors: dict[str, list[torch.Tensor]] = {}
         self._places: dict[str, dict[Path, dict[int, str]]] = {}
         """Part -> file -> what each tensor, by its place in the list, is called there."""
+        self._beside: dict[str, str] = {}
+        """Part -> the one in whose turn it is loaded: itself, or another."""
         self._active = ""
-        self._undo: list[Callable[[], None]] = []
+        self._undo: dict[str, list[Callable[[], None]]] = {}
 
-    def add(self, name: str, part: torch.nn.Module, files: Iterable[Path] = ()) -> None:
+    def add(self, name: str, part: torch.nn.Module, files: Iterable[Path] = (), beside: str = "") -> None:
         """Release a part's memory, so that the next one can be loaded. What `files`, which it was loaded from, do not hold as it is now is written
-        to disk."""
+        to disk. `beside`: the part with which it is loaded, as both run in turn at each step."""
         if name in self._parts:
             return
         self._parts[name] = part
@@ -48,21 +50,38 @@ class DiskParts:
         self._places[name] = self._find_places(name, files)
         self._write_out(name)
         self._release(name)
-        self._undo.append(part.register_forward_pre_hook(lambda *_: self.activate(name)).remove)
+        self._beside[name] = beside or name
+        self._undo[name] = [part.register_forward_pre_hook(lambda *_: self.activate(name)).remove]
+        if self._active == self._beside[name]:
+            self._map_in(name)
         for called in ("encode", "decode"):  # a VAE is called by these, not by forward
             if hasattr(part, called):
                 self._activate_on(name, part, called)
 
     def activate(self, name: str) -> None:
-        if self._active != name:
-            if self._active:
-                self._release(self._active)
-            self._map_in(name)
-            self._active = name
+        turn = self._beside[name]
+        if self._active != turn:
+            for each in self._list_beside(self._active):
+                self._release(each)
+            for each in self._list_beside(turn):
+                self._map_in(each)
+            self._active = turn
+
+    def _list_beside(self, turn: str) -> list[str]:
+        return [name for name, with_it in self._beside.items() if with_it == turn]
+
+    def drop(self, name: str) -> None:
+        """Forget a part, and delete what was written of it."""
+        self._release(name)  # Windows deletes no mapped file
+        for undo in self._undo.pop(name):
+            undo()
+        for file in self._places.pop(name):
+            file.unlink(missing_ok=True)
+        del self._parts[name], self._tensors[name], self._beside[name]
 
     def close(self) -> None:
         """Delete the files, and with them the idle parts."""
-        for undo in self._undo:
+        for undo in (each for undos in self._undo.values() for each in undos):
             undo()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -74,7 +93,7 @@ class DiskParts:
             return original(*args, **kwargs)
 
         setattr(part, called, activate_first)
-        self._undo.append(lambda: delattr(part, called))
+        self._undo[name].append(lambda: delattr(part, called))
 
     def _find_places(self, name: str, files: Iterable[Path]) -> dict[Path, dict[int, str]]:
         """Find tensors whose numbers and dtype are those in a file; a link keeps that file where its model is deleted meanwhile."""

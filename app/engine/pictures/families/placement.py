@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from accelerate import cpu_offload
+from accelerate import cpu_offload, cpu_offload_with_hook
 from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
 from diffusers.models.modeling_outputs import AutoencoderKLOutput
@@ -18,6 +18,8 @@ from app.engine.models.loading import quantise
 from app.engine.pictures.families import packed_convolutions
 from app.engine.pictures.families.parts_on_disk import DiskParts
 
+CONTROL: Final = "controlnet"
+"""What runs before each step of the denoiser, in its precision and beside it."""
 SHARED_MEMORY: Final = ("cpu", "mps")
 """Devices that use the computer's memory: only moving an idle part to disk frees any."""
 
@@ -27,7 +29,7 @@ def find_precision(plan: Plan, name: str) -> Precision:
     for part in plan.precision:
         if part.part == name:
             return part
-    role = {"vae": "vae", "unet": "denoiser", "transformer": "denoiser"}.get(name, "text")
+    role = {"vae": "vae", "unet": "denoiser", "transformer": "denoiser", CONTROL: "denoiser"}.get(name, "text")
     found = next((part for part in plan.precision if part.role == role), None)
     return found or Precision(name, "denoiser", plan.dtype, plan.dtype, plan.device)
 
@@ -50,6 +52,28 @@ def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | 
         turns.add(name, part, files)
 
 
+def place_control(control: Any, denoiser: str, plan: Plan, turns: DiskParts | None, files: Iterable[Path]) -> Any:
+    """Place a control model beside its denoiser, as that is placed. Return accelerate's hook if it goes to the card at its first call: it has to be
+    sent away again. `files`: its own."""
+    place_part(CONTROL, control, plan, None)
+    if turns is not None:
+        _move(control, "cpu" if plan.runs_on == "cpu" else find_precision(plan, CONTROL).device)
+        turns.add(CONTROL, control, files, beside=denoiser)
+    elif plan.offload == "model":
+        return cpu_offload_with_hook(control, torch.device(plan.runs_on))[1]
+    elif plan.offload == "group":
+        control.enable_group_offload(torch.device(plan.runs_on), **_send_in_groups(plan))
+    elif plan.offload == "sequential":
+        cpu_offload(control, torch.device(plan.runs_on), offload_buffers=False)
+    packed_convolutions.pack_convolutions(control, plan, find_precision(plan, CONTROL))
+    return None
+
+
+def _send_in_groups(plan: Plan) -> dict[str, Any]:
+    # low_cpu_mem_usage: without it all weights are pinned, and many systems allow only half of their memory to be.
+    return {"offload_type": "leaf_level", "use_stream": plan.runs_on == "cuda", "low_cpu_mem_usage": True}
+
+
 def place_pipeline(pipe: Any, plan: Plan) -> None:
     """Set up offload and casts once all parts are loaded. On a pretended machine the CPU stands in for the card, with the same hooks."""
     configure_vae(pipe.vae, plan)
@@ -61,8 +85,7 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
     if plan.offload == "model" and plan.device not in SHARED_MEMORY:
         pipe.enable_model_cpu_offload(device=device)
     elif plan.offload == "group":
-        # low_cpu_mem_usage: without it all weights are pinned, and many systems allow only half of their memory to be.
-        pipe.enable_group_offload(torch.device(device), offload_type="leaf_level", use_stream=device == "cuda", low_cpu_mem_usage=True)
+        pipe.enable_group_offload(torch.device(device), **_send_in_groups(plan))
     elif plan.offload == "sequential":
         for part in list_modules(pipe).values():
             cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))

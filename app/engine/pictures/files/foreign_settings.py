@@ -17,6 +17,7 @@ from app.engine.jobs.settings import PICTURES, Setting, weight_of
 from app.engine.pictures.files.lora_tags import split_tags
 
 ADD_IMAGE: Final = say_to_all("restore.image", "This picture was made from another picture. Add that one yourself.")
+ADD_GUIDE: Final = say_to_all("restore.guide", "This picture was guided by another picture. Add that one yourself.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Found:
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     """List what the settings of a picture cannot restore."""
-    return (ADD_IMAGE,) if request.image else ()
+    return tuple(note for note, given in ((ADD_IMAGE, request.image), (ADD_GUIDE, request.guide)) if given)
 
 
 TEXT_MOST: Final = 200_000

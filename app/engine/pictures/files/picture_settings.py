@@ -43,6 +43,7 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
         "Denoising strength": HIRES_STRENGTH if request.larger > 1 else request.strength if request.image else None,
         "Hires upscale": request.upscale if request.larger > 1 else None,
         "Hires upscaler": PurePath(public_name(request.enlarger)).stem or None if request.larger > 1 else None,
+        "ControlNet 0": _format_control(request) if request.guide else None,
         "Read as": json.dumps(read_as, ensure_ascii=False) if read_as else None,
         "Version": f"Hearth {__version__}",
     }  # fmt: skip
@@ -52,6 +53,15 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
         lines.append(f"Negative prompt: {request.negative}")
     lines.append(", ".join(f"{name}: {value}" for name, value in settings.items() if value is not None))
     return "\n".join(lines)
+
+
+def _format_control(request: PictureRequest) -> str:
+    """Format what guided a picture as A1111's extension does, for people who read it there."""
+    values = {
+        "Module": {"edges": "canny", "depth": "depth"}.get(request.guide_as, "none"), "Model": PurePath(public_name(request.control)).stem,
+        "Weight": f"{request.guide_strength:g}", "Guidance Start": f"{request.guide_from:g}", "Guidance End": f"{request.guide_to:g}",
+    }  # fmt: skip
+    return json.dumps(", ".join(f"{name}: {value}" for name, value in values.items()), ensure_ascii=False)
 
 
 def read(path: Path) -> RestoredSettings:

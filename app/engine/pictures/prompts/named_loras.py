@@ -14,6 +14,7 @@ from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models.controls import find_control
 from app.engine.models.enlargers import find_enlarger
 from app.engine.models.lora_facts import explain_misfit, read_facts
 from app.engine.models.lora_library import LoraFile, find_named, list_loras
@@ -29,8 +30,9 @@ _NEAR: Final = 0.6
 
 
 def complete(home: Home, request: PictureRequest) -> PictureRequest:
-    """Return the request with lines for its wildcards, and with its enlarger and its LoRAs by their files: those that it names by path or by name,
-    those that its prompt names by tags, which leave it, and the embeddings whose words it has. Raise a Trouble for a name that nothing here has."""
+    """Return the request with lines for its wildcards, and with its enlarger, its control model and its LoRAs by their files: those that it names by path
+    or by name, those that its prompt names by tags, which leave it, and the embeddings whose words it has. Raise a Trouble for a name that nothing
+    here has."""
     prompt, tags = split_tags(put_lines(home, request.prompt))
     files, written = list_loras(home), words_of(prompt) | words_of(request.negative)
     own = [each if Path(each.path).is_absolute() else replace(each, path=_find(home, files, each.path)) for each in request.loras]
@@ -38,7 +40,10 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
     for file in files:
         if file.word.lower() in written and str(file.path) not in loras and is_embedding(file):
             loras[str(file.path)] = Lora(str(file.path), word=file.word)
-    return replace(request, prompt=prompt, loras=tuple(loras.values()), enlarger=find_enlarger(home, request.enlarger))
+    return replace(
+        request, prompt=prompt, loras=tuple(loras.values()), enlarger=find_enlarger(home, request.enlarger),
+        control=find_control(home, request.control) if request.guide else "",
+    )  # fmt: skip
 
 
 def _find(home: Home, files: Sequence[LoraFile], name: str) -> str:

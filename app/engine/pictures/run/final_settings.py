@@ -20,6 +20,7 @@ from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings
+from app.engine.pictures.run.guide import make_guide, note_cut
 from app.engine.pictures.steps import count_steps, weigh_quicker
 
 STEPS_FOR_ONE: Final = 50
@@ -40,6 +41,8 @@ class PictureSettings:
     negative: str
     image: Image.Image | None
     mask: Image.Image | None
+    guide: Image.Image | None
+    """The map by which the picture is guided, as large as it."""
     few_steps: bool
     """Whether the model's few-steps LoRA is used."""
     guidance_rescale: float
@@ -76,7 +79,10 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     scheduler = _choose_scheduler(request, family)
     settings = model.recommended(scheduler)
     image = input_images.open_image(request.image) if request.image else None
-    width, height = input_images.choose_size(request.width, request.height, settings, image)
+    drawn = input_images.open_image(request.guide) if request.guide else None
+    width, height = input_images.choose_size(request.width, request.height, settings, image or drawn)
+    if drawn is not None and (cut := note_cut(drawn, width, height)):
+        notes.append(cut)
     notes += _describe_size(
         request, model, settings, width, height, in_tiles=image is not None and not request.mask and family.paints_in_tiles
     )
@@ -113,6 +119,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         scheduler=scheduler or settings.scheduler or None,
         seed=seed,
         enlarger=request.enlarger if request.upscale > 1 else "",
+        control=request.control if request.guide else "",
         hires=request.larger > 1 and can_paint_over(family),
     )
     if resolved.quicker == "much" and tiny_vae is not None:
@@ -131,6 +138,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         words[1],
         input_images.crop_to(image, width, height) if image else None,
         input_images.open_mask(request.mask, width, height) if request.mask else None,
+        make_guide(drawn, request.guide_as, width, height) if drawn else None,
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         choose_rescale(settings, guidance) if image is None else 0.0,
         tuple(notes),
@@ -142,14 +150,14 @@ def can_paint_over(family: PictureFamily) -> bool:
 
 
 def paint_over(settings: PictureSettings, model: Model, enlarged: Image.Image) -> PictureSettings:
-    """Return the settings that paint over what was enlarged: they begin with it, and leave it mostly as it is."""
+    """Return the settings that paint over what was enlarged: they begin with it, and leave it mostly as it is, so that it needs no guide."""
     own, most = settings.request, model.recommended(settings.request.scheduler).most_guidance
     steps, strength = leave_a_step(own.steps or 1, HIRES_STRENGTH)
     request = replace(
         own, width=enlarged.width, height=enlarged.height, upscale=1, hires=False, steps=steps, strength=strength, quicker="off",
         guidance=min(own.guidance or 0.0, most) if most else own.guidance,
     )  # fmt: skip
-    return replace(settings, request=request, image=enlarged, mask=None, guidance_rescale=0.0)
+    return replace(settings, request=request, image=enlarged, mask=None, guide=None, guidance_rescale=0.0)
 
 
 def choose_rescale(settings: ModelSettings, guidance: float) -> float:

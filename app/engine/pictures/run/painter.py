@@ -32,14 +32,17 @@ from app.engine.pictures.families.kept_layers import keep_layers
 from app.engine.pictures.families.packed_convolutions import is_plain
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import batch, checkpoint, per_request, preview, steps, tiled_denoiser, tiny_vae
+from app.engine.pictures.run.active_control import ActiveControl
 from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
 from app.engine.pictures.run.active_loras import ActiveLoras
 from app.engine.pictures.run.batch import Loop, Picture
 from app.engine.pictures.run.checkpoint import Checkpoint
 from app.engine.pictures.run.enlarge import Enlargers
 from app.engine.pictures.run.final_settings import PictureSettings, paint_over, resolve_settings
+from app.engine.pictures.run.guide import save_guide
 from app.engine.pictures.run.prompt_embeddings import KeptEmbeddings
 from app.engine.pictures.run.reuse import Reuse, list_inner_blocks
+from app.engine.pictures.run.tiled_denoiser import Window
 from app.engine.pictures.run.worker_thread import iterate_reports
 from app.engine.pictures.steps import count_at_once, count_over, count_steps, weigh_over
 
@@ -89,6 +92,7 @@ class Painter:
         self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
         self._words = ActiveEmbeddings()
         self._enlargers = Enlargers()
+        self._control = ActiveControl(self._family.denoiser, plan, pipeline.disk_parts)
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
@@ -114,6 +118,9 @@ class Painter:
         run = _Run(resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None), control, seam, tell)
         for sentence in run.settings.notes:
             tell(Note(sentence))
+        self._control.activate(self._pipe, run.settings)
+        if run.settings.guide is not None:
+            save_guide(run.settings.guide, job)
         changed = self._loras.activate(self._pipe, run.settings), self._words.activate(self._pipe, run.settings.request.loras)
         if any(changed):
             self._embeddings.forget()
@@ -179,12 +186,13 @@ class Painter:
         if plan != self._plan:  # the other plan may be there because the text encoder broke under this one
             self._embeddings.forget()
         placement.configure_vae(self._pipe.vae, plan)
-        self._plan = plan
+        self._plan = self._control.plan = plan
         return True
 
     def close(self) -> None:
         """Release the weights; the memory is free once nothing else refers to them."""
         self._pipe.remove_all_hooks()
+        self._control.close()
         if self._disk_parts is not None:
             self._disk_parts.close()
         self._pipe = self._disk_parts = None
@@ -242,13 +250,13 @@ class Painter:
             return enlarged
         return per_request.decode_latents(self._pipe, self._family, latents, over, self._exact, over.request.steps or 0)
 
-    def _tiles(self, run: _Run, denoiser: torch.nn.Module, scale: int) -> AbstractContextManager[None]:
+    def _tiles(self, run: _Run, denoiser: torch.nn.Module, scale: int, window: Window) -> AbstractContextManager[None]:
         """Denoise in tiles what is painted over, and what begins with a picture larger than any that the model was trained on."""
         settings, own = run.settings, self._model.settings
         large = run.before or max(settings.request.width or 0, settings.request.height or 0) > own.most
         if not large or settings.image is None or settings.mask is not None or not self._family.paints_in_tiles:
             return nullcontext()
-        return tiled_denoiser.tiles(denoiser, own.width, scale)
+        return tiled_denoiser.tiles(denoiser, own.width, scale, window)
 
     @property
     def _exact(self) -> bool:
@@ -271,6 +279,10 @@ class Painter:
         denoiser = getattr(pipe, self._family.denoiser)
         due, reuse = self._plan_reuse(run.settings.request, denoiser)
         loop.alternates = reuse is not None
+        window = Window()
+
+        def tell_place() -> tuple[int, int]:
+            return watcher.done, _count_total(pipe)
 
         def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoints: Callable[[], list[Checkpoint]]) -> None:
             nonlocal last_prediction
@@ -278,7 +290,7 @@ class Painter:
             if not (due(done) or run.before):  # neither what the next step would reuse, nor what is painted over, is stored
                 save(make_checkpoints())
             loop.elapsed_s.append(loop.stepped_s - before_s)
-            total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
+            total = _count_total(pipe)
             run.tell(self._make_step(run, done, total, loop))
             every = run.settings.request.preview_every
             if every and done % every == 0 and done != total:
@@ -293,7 +305,8 @@ class Painter:
         try:
             with (
                 keep_layers(denoiser, placement.find_precision(self._plan, self._family.denoiser).kept_bytes),
-                self._tiles(run, denoiser, pipe.vae_scale_factor),
+                self._control.guide(run.settings, denoiser, window, tell_place),
+                self._tiles(run, denoiser, pipe.vae_scale_factor, window),
                 steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher,
             ):
                 pictures = [each.index for each in loop.pictures]
@@ -307,6 +320,7 @@ class Painter:
         except steps.Overtaken:
             return None
         finally:
+            self._control.rest()
             loop.reused = reuse.count if reuse else 0
         if run.before:
             return latents
@@ -349,6 +363,11 @@ class Painter:
         path = first.path.with_name(PAINTED.name_passing(f"{first.index}-{done + before}"))
         preview.write(self._colours.draw(latents), path)
         return Preview(done + before, str(path))
+
+
+def _count_total(pipe: Any) -> int:
+    """Count the steps of the pipeline's loop, while it runs."""
+    return getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
 
 
 def _lacks_memory(fault: BaseException) -> bool:

@@ -72,7 +72,7 @@ class StepWatcher:
     ) -> None:  # fmt: skip
         self._scheduler, self._scheduler_step, self._denoise = scheduler, scheduler.step, forward
         self._generators, self._control, self._on_step = generators, control, on_step
-        self._start, self._skipped, self._done = start, start.done if start else 0, 0
+        self._start, self._skipped, self.done = start, start.done if start else 0, 0
         self.began_s = 0.0
         """When the denoiser was first called: what came before it, as encoding the prompt, is no step."""
         self._state_before: dict[str, Any] = {}
@@ -83,9 +83,9 @@ class StepWatcher:
         self.began_s = self.began_s or time.perf_counter()
         if self._control.stopped:
             raise StopRequested
-        if self._done >= self._skipped:
+        if self.done >= self._skipped:
             if self._reuse is not None:
-                return self._reuse.compute(self._done, self._denoise, *args, **kwargs)
+                return self._reuse.compute(self.done, self._denoise, *args, **kwargs)
             return self._denoise(*args, **kwargs)
         if self._first_answer is None:
             self._first_answer = self._denoise(*args, **kwargs)
@@ -98,17 +98,17 @@ class StepWatcher:
             self._state_before = {name: value for name, value in vars(self._scheduler).items() if name != "step"}
             if self._start is not None and not checkpoint.fits(self._start, self._scheduler, self._generators[0], sample):
                 self._start, self._skipped = None, 0  # what was computed so far was the first step
-        if self._start is not None and self._done < self._skipped:
+        if self._start is not None and self.done < self._skipped:
             return self._skip(self._start, sample)
         positions = (getattr(self._scheduler, name, None) for name in _POSITIONS)
         index = next((each for each in positions if each is not None), 0)
         out = self._scheduler_step(model_output, timestep, sample, *args, **kwargs)
         latents: torch.Tensor = out[0]
-        self._done += 1
+        self.done += 1
         if not bool(torch.isfinite(latents).all()):
-            raise NumbersBroke(self._done, "denoiser")
+            raise NumbersBroke(self.done, "denoiser")
         self._on_step(
-            self._done,
+            self.done,
             lambda: predict_clean(self._scheduler, model_output, timestep, sample, index),
             lambda: self._make_checkpoints(latents),
         )
@@ -118,8 +118,8 @@ class StepWatcher:
 
     def _skip(self, start: Checkpoint, sample: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Pass over a step that `start` contains; the last of them restores the state after it."""
-        self._done += 1
-        if self._done < self._skipped:
+        self.done += 1
+        if self.done < self._skipped:
             return sample, sample
         checkpoint.restore_state(self._scheduler, start.scheduler, sample.device)
         self._generators[0].set_state(start.generator)
@@ -128,13 +128,13 @@ class StepWatcher:
 
     def check_end(self) -> None:
         """Raise ValueError if `start` has more steps than there are: nothing was painted."""
-        if self._start is not None and self._done < self._skipped:
+        if self._start is not None and self.done < self._skipped:
             raise ValueError(self._skipped)
 
     def _make_checkpoints(self, latents: torch.Tensor) -> list[Checkpoint]:
         state = checkpoint.changed_state(self._scheduler, self._state_before)
         return [
-            Checkpoint(self._done, latents[row : row + 1].detach(), checkpoint.take_row(state, latents.shape, row), generator.get_state())
+            Checkpoint(self.done, latents[row : row + 1].detach(), checkpoint.take_row(state, latents.shape, row), generator.get_state())
             for row, generator in enumerate(self._generators)
         ]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -18,10 +19,41 @@ def list_spans(latents: tuple[int, int], own: int, scale: int) -> tuple[Spans, S
     return down, across
 
 
+@dataclass(slots=True)
+class Window:
+    """Which part of the picture the denoiser computes just now, in pixels; None: the whole."""
+
+    rows: tuple[int, int] | None = None
+    columns: tuple[int, int] | None = None
+
+
 @contextmanager
-def tiles(denoiser: torch.nn.Module, own: int, scale: int) -> Iterator[None]:
-    """Let the denoiser compute by tiles what is larger than it paints whole."""
+def replaced_forward(denoiser: torch.nn.Module, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """Have the denoiser compute by what `make` makes of its forward()."""
     forward, hooked = denoiser.forward, "forward" in vars(denoiser)
+    denoiser.forward = make(forward)
+    try:
+        yield
+    finally:
+        if hooked:  # by an offload hook, which had replaced forward() on the instance
+            denoiser.forward = forward
+        else:
+            del denoiser.forward
+
+
+@contextmanager
+def tiles(denoiser: torch.nn.Module, own: int, scale: int, window: Window | None = None) -> Iterator[None]:
+    """Let the denoiser compute by tiles what is larger than it paints whole; `window` is set to each."""
+    seen = window or Window()
+
+    def make(forward: Callable[..., Any]) -> Callable[..., Any]:
+        return _compute_in_tiles(forward, own, scale, seen)
+
+    with replaced_forward(denoiser, make):
+        yield
+
+
+def _compute_in_tiles(forward: Callable[..., Any], own: int, scale: int, window: Window) -> Callable[..., Any]:
 
     @wraps(forward)
     def tiled(sample: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -31,20 +63,15 @@ def tiles(denoiser: torch.nn.Module, own: int, scale: int) -> Iterator[None]:
         total, weights = torch.zeros_like(sample), torch.zeros_like(sample[:1, :1])
         for top, bottom in down:
             for left, right in across:
+                window.rows, window.columns = (top * scale, bottom * scale), (left * scale, right * scale)
                 made = forward(sample[..., top:bottom, left:right], *args, **{**kwargs, "return_dict": False})[0]
                 share = make_share(bottom - top, right - left).to(made)
                 total[..., top:bottom, left:right] += made * share
                 weights[..., top:bottom, left:right] += share
+        window.rows = window.columns = None
         return (total / weights,)
 
-    denoiser.forward = tiled
-    try:
-        yield
-    finally:
-        if hooked:
-            denoiser.forward = forward
-        else:
-            del denoiser.forward
+    return tiled
 
 
 def make_share(height: int, width: int) -> torch.Tensor:

@@ -1,0 +1,106 @@
+"""Load a control model: diffusers' own class, with settings of its folder or of the UNet that it goes with, and open tensors only."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Final
+
+import diffusers
+import torch
+from diffusers.loaders.single_file_utils import convert_controlnet_checkpoint
+from safetensors.torch import load_file
+
+from app.base.sentence import say
+from app.base.trouble import Trouble
+from app.engine.models.controls import CONFIG, Control, name_control
+from app.engine.models.judged_files import read_settings
+from app.engine.models.loading import quantise, weights_complete
+from app.engine.models.model_folder import check_part
+
+_KIND: Final = "ControlNetModel"
+_SHARED: Final = ("in_channels", "cross_attention_dim", "block_out_channels", "layers_per_block", "addition_embed_type")
+"""Settings in which it has to be as the UNet: what it is given, and what it hands on."""
+_HINT: Final = "controlnet_cond_embedding."
+_FIRST_ORIGINAL: Final = "input_hint_block.0.weight"
+_SIZES: Final = {f"linear_{place}.{kind}": f"{2 * place - 2}.{kind}" for place in (1, 2) for kind in ("weight", "bias")}
+"""Layers of SDXL that read the picture's size; the library converts none of them."""
+_FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
+"""What the library raises for settings and weights that make no control model."""
+
+
+def load_control(control: Control, unet: Any, dtype: torch.dtype) -> Any:
+    """Return a control model for this UNet; raise a Trouble if it was made for another, or is damaged."""
+    try:
+        tensors = _read_tensors(control, unet)
+        own = _read_config(control)
+        config = own or _take_config(unet, tensors)
+        with torch.device("meta"):
+            made: Any = diffusers.ControlNetModel(**config)
+        if own and any(_compare(made.config[name]) != _compare(unet.config[name]) for name in _SHARED):
+            raise _misfit(control)
+        held = made.state_dict()
+        found = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+        odd = [name for name in held.keys() & found.keys() if held[name].shape != found[name].shape]
+        if odd and not own:
+            raise _misfit(control)
+        weights_complete.check_weights(control.path, held.keys() - found.keys(), (), odd)
+        made.load_state_dict({name: found[name] for name in held}, assign=True)
+    except _FAULTS as fault:
+        raise _misfit(control) from fault
+    if made.config.global_pool_conditions:
+        raise _misfit(control)
+    return made.eval().requires_grad_(False)
+
+
+def _compare(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read_tensors(control: Control, unet: Any) -> dict[str, torch.Tensor]:
+    if control.path.is_dir():
+        check_part(control.path, control.path)
+    tensors = {name: tensor for file in control.weights for name, tensor in load_file(file).items()}
+    if not control.original:
+        return tensors
+    converted = convert_controlnet_checkpoint(tensors, unet.config)  # type: ignore[no-untyped-call]
+    begin = next(name for name in tensors if name.endswith(_FIRST_ORIGINAL)).removesuffix(_FIRST_ORIGINAL)
+    converted |= {f"add_embedding.{ours}": tensors.get(f"{begin}label_emb.0.{theirs}") for ours, theirs in _SIZES.items()}
+    return {name: tensor for name, tensor in converted.items() if tensor is not None}
+
+
+def _read_config(control: Control) -> dict[str, Any]:
+    """Return the settings of a folder; a file has none."""
+    if not control.path.is_dir():
+        return {}
+    values = read_settings(control.path, CONFIG)
+    quantise.check_packing(control.path, values)
+    if values.get("_class_name") != _KIND:
+        raise _misfit(control)
+    taken = inspect.signature(diffusers.ControlNetModel.__init__).parameters
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items() if name in taken}
+
+
+def _take_config(unet: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+    """Return the settings of a control model that is a copy of this UNet's first half; how it reads the guide, its own shapes say."""
+    taken = list(inspect.signature(diffusers.ControlNetModel.__init__).parameters)[1:]
+    widths = [tensors[f"{_HINT}conv_in.weight"].shape[0]]
+    for place in range(1, len(taken), 2):
+        if (weight := tensors.get(f"{_HINT}blocks.{place}.weight")) is None:
+            break
+        widths.append(weight.shape[0])
+    return {
+        **{name: unet.config[name] for name in taken if name in unet.config},
+        "conditioning_channels": tensors[f"{_HINT}conv_in.weight"].shape[1],
+        "conditioning_embedding_out_channels": tuple(widths),
+    }
+
+
+def _misfit(control: Control) -> Trouble:
+    return Trouble(
+        say(
+            "control.misfit",
+            "The control model {name} was made for another model, or is damaged. Choose one that was made for this model's family.",
+            name=name_control(control.path),
+        )
+    )

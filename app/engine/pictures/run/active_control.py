@@ -1,0 +1,99 @@
+"""Hold the control model of a request, and let its guide count in the denoiser's steps: in every pipeline, at any size, in tiles, on any offload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from app.compat.planning.types import Plan
+from app.engine.models.controls import read_control
+from app.engine.pictures.families import placement
+from app.engine.pictures.families.control_file import load_control
+from app.engine.pictures.families.parts_on_disk import DiskParts
+from app.engine.pictures.run.final_settings import PictureSettings
+from app.engine.pictures.run.tiled_denoiser import Window, replaced_forward
+
+Place = Callable[[], tuple[int, int]]
+"""(steps done, all of them)"""
+
+
+class ActiveControl:
+    def __init__(self, denoiser: str, plan: Plan, disk_parts: DiskParts | None) -> None:
+        self.plan = plan
+        self._denoiser, self._disk_parts = denoiser, disk_parts
+        self._path = ""
+        self._control: Any = None
+        self._hook: Any = None
+
+    def activate(self, pipe: Any, settings: PictureSettings) -> None:
+        """Load the control model that is asked for; one that no longer is leaves the memory."""
+        wanted = settings.request.control if settings.guide is not None else ""
+        if wanted == self._path:
+            return
+        self.close()
+        if not wanted:
+            return
+        facts = read_control(Path(wanted))
+        how = placement.find_precision(self.plan, placement.CONTROL)
+        loaded = load_control(facts, getattr(pipe, self._denoiser), getattr(torch, how.storage))
+        self._hook = placement.place_control(loaded, self._denoiser, self.plan, self._disk_parts, facts.weights)
+        self._control, self._path = loaded, wanted
+
+    def close(self) -> None:
+        if self._control is not None and self._disk_parts is not None:
+            self._disk_parts.drop(placement.CONTROL)
+        self._control = self._hook = None
+        self._path = ""
+
+    def rest(self) -> None:
+        """Send it from the card, where parts take turns there."""
+        if self._hook is not None:
+            self._hook.offload()
+
+    def guide(self, settings: PictureSettings, denoiser: torch.nn.Module, window: Window, place: Place) -> AbstractContextManager[None]:
+        """Have the denoiser add what the control model makes of the guide; steps outside of its span compute without it."""
+        if settings.guide is None:
+            return nullcontext()
+        how = placement.find_precision(self.plan, placement.CONTROL)
+        picture = _to_tensor(settings.guide).to(placement.find_device(self._control), getattr(torch, how.compute))
+        return replaced_forward(denoiser, lambda forward: self._add(forward, picture, settings, window, place))
+
+    def _add(
+        self, forward: Callable[..., Any], picture: torch.Tensor, settings: PictureSettings, window: Window, place: Place
+    ) -> Callable[..., Any]:
+        request, control = settings.request, self._control
+
+        @wraps(forward)
+        def guided(sample: torch.Tensor, timestep: Any, encoder_hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            done, total = place()
+            if done / total < request.guide_from or (done + 1) / total > request.guide_to:
+                return forward(sample, timestep, encoder_hidden_states, *args, **kwargs)
+            seen = _cut(picture, window)
+            down, middle = control(
+                sample, timestep, encoder_hidden_states=encoder_hidden_states, controlnet_cond=seen.expand(len(sample), -1, -1, -1),
+                conditioning_scale=request.guide_strength, timestep_cond=kwargs.get("timestep_cond"),
+                added_cond_kwargs=kwargs.get("added_cond_kwargs"), return_dict=False,
+            )  # fmt: skip
+            added = {"down_block_additional_residuals": down, "mid_block_additional_residual": middle}
+            return forward(sample, timestep, encoder_hidden_states, *args, **kwargs, **added)
+
+        return guided
+
+
+def _to_tensor(picture: Image.Image) -> torch.Tensor:
+    pixels = torch.from_numpy(np.array(picture.convert("RGB")))
+    return pixels.permute(2, 0, 1)[None].float() / 255
+
+
+def _cut(picture: torch.Tensor, window: Window) -> torch.Tensor:
+    """Return the part of the guide that lies where the denoiser computes."""
+    if window.rows is None or window.columns is None:
+        return picture
+    return picture[..., slice(*window.rows), slice(*window.columns)]

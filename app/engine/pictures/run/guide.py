@@ -1,0 +1,91 @@
+"""Make the map by which a picture guides another: as it is, or its edges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter
+
+from app.base.atomic_write import replacing
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
+from app.engine.jobs.parts import GUIDE
+from app.engine.pictures.run.input_images import crop_to
+
+Floats = NDArray[np.float32]
+WEAK: Final = 100 / 255
+STRONG: Final = 200 / 255
+"""Slopes of an edge, as everybody takes for Canny's: one that reaches the second is drawn as far as it stays above the first."""
+BLUR_PIXELS: Final = 1.4
+CUT: Final = 0.02
+"""How far shapes may differ before it is worth a word."""
+_NEXT: Final = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
+
+
+def make_guide(picture: Image.Image, made: str, width: int, height: int) -> Image.Image:
+    """Return the map for a picture of this size; raise a Trouble if the picture shows nothing to go by."""
+    fitted = crop_to(picture, width, height)
+    if made != "edges":
+        return fitted
+    edges = find_edges(fitted)
+    if not edges.any():
+        raise Trouble(say("guide.empty", "No edges were found in the guide. Choose a picture with clearer shapes, or use it as it is."))
+    return Image.fromarray(np.where(edges, np.uint8(255), np.uint8(0))).convert("RGB")
+
+
+def note_cut(picture: Image.Image, width: int, height: int) -> Sentence | None:
+    """Say so if the guide has another shape, as its edge is cut off then."""
+    if abs(picture.width * height / (picture.height * width) - 1) < CUT:
+        return None
+    return say(
+        "guide.cut",
+        "The guide is {own} and the picture {size}, so the guide was cut to its shape.",
+        own=f"{picture.width} x {picture.height}",
+        size=f"{width} x {height}",
+    )
+
+
+def save_guide(guide: Image.Image, job: Path) -> None:
+    """Put the map beside what it guides, where the page shows it."""
+    with replacing(job / GUIDE) as unfinished:
+        guide.save(unfinished, "PNG")
+
+
+def find_edges(picture: Image.Image) -> NDArray[np.bool_]:
+    """Find edges as Canny does: the ridges of the slope, strong ones with the weak ones that hang on to them."""
+    grey = np.asarray(picture.convert("L").filter(ImageFilter.GaussianBlur(BLUR_PIXELS)), np.float32) / 255
+    slope, ridge = _find_ridges(np.pad(grey, 1, mode="edge"))
+    return _hang_on(ridge & (slope >= STRONG), ridge & (slope >= WEAK))
+
+
+def _find_ridges(grey: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the slope (Sobel's), and where it is steepest across the edge. `grey` has a border of one pixel."""
+    around = {(down, across): _shift(grey, down, across) for down in (-1, 0, 1) for across in (-1, 0, 1)}
+    rise = around[1, -1] + 2 * around[1, 0] + around[1, 1] - around[-1, -1] - 2 * around[-1, 0] - around[-1, 1]
+    run = around[-1, 1] + 2 * around[0, 1] + around[1, 1] - around[-1, -1] - 2 * around[0, -1] - around[1, -1]
+    slope: Floats = np.abs(rise) + np.abs(run)
+    wide = np.pad(slope, 1)
+    toward = np.round(np.arctan2(rise, run) / (np.pi / 4)).astype(int) % len(_NEXT)
+    ahead = np.choose(toward, [_shift(wide, *each) for each in _NEXT])
+    behind = np.choose((toward + 4) % len(_NEXT), [_shift(wide, *each) for each in _NEXT])
+    return slope, (slope > behind) & (slope >= ahead)
+
+
+def _shift(wide: Any, down: int, across: int) -> Any:
+    return wide[1 + down : wide.shape[0] - 1 + down, 1 + across : wide.shape[1] - 1 + across]
+
+
+def _hang_on(strong: NDArray[np.bool_], weak: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the strong pixels and all weak ones that touch them, directly or through others."""
+    width = strong.shape[1] + 2
+    left, found = np.pad(weak & ~strong, 1).ravel(), np.pad(strong, 1).ravel()
+    steps = np.array([down * width + across for down, across in _NEXT])
+    front = np.flatnonzero(found)
+    while front.size:
+        near = np.unique((front[:, None] + steps).ravel())
+        front = near[left[near]]
+        found[front], left[front] = True, False
+    return found.reshape(strong.shape[0] + 2, width)[1:-1, 1:-1]
