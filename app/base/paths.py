@@ -29,8 +29,13 @@ class Home:
         return self.root / "hearth.sqlite3"
 
     @property
+    def gallery(self) -> Path:
+        """A database of albums, tags and names, beside the one that older versions know; made when there is something to keep in it."""
+        return self.root / "gallery.sqlite3"
+
+    @property
     def backups(self) -> Path:
-        """Copies of the database; made when the first one is."""
+        """Copies of the databases; made when the first one is."""
         return self.root / "backups"
 
     @property

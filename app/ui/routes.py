@@ -27,6 +27,7 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.decide import parse_chunk
 from app.engine.jobs.creation import Creation
+from app.engine.jobs.gallery import NONE
 from app.engine.jobs.request import KindName, to_json
 from app.engine.keeper.recovery import fail_start
 from app.engine.kinds import is_heard
@@ -44,6 +45,7 @@ from app.ui.state.hearing_desk import find_cues
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
 from app.ui.tabs import book, hear_script, machine_view, paint_view, speak_view, voice_shelf
+from app.ui.tabs.shelf import name_chapter
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 RESULT_TYPES: Final = {
@@ -55,6 +57,8 @@ SHORT_TEXT_MOST: Final = 20_000
 SHOWN_SMALLER: Final = ("text", "width", "height")
 """Fields of a retried request that the page puts back into its form."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
+FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
+"""What some file systems take in no name."""
 
 
 class LiveAsked(Asked):
@@ -208,14 +212,15 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
         found = desk.jobs.find_creation(asked.id, who(request))
     except Trouble:
         return Response(status_code=404)
+    title = desk.keeper.gallery.read_marks([found]).get(found.id, NONE).title if who(request).owner else ""
     kind, _, words = (asked.format or "").partition("-")
     if (wanted := next((each for each in subtitles.FORMATS if each == kind), None)) is not None:
         return send_subtitles(desk, found, wanted, words == "words")
     if not (asked.format and is_heard(found.kind)):
-        return send_file(found.path, download=asked.download is not None)
+        return send_file(found.path, asked.download is not None, title)
     folder = desk.make_upload_folder()
     try:
-        answer = send_file(recode(found, asked.format, folder), download=True)
+        answer = send_file(recode(found, asked.format, folder, title or name_chapter(found.text)), True, title)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -335,13 +340,15 @@ def keep_drafts(desk: Desk, request: Request, asked: DraftsAsked) -> Response:
     return JSONResponse(desk.settings.get("drafts", {}))
 
 
-def send_file(path: Path, download: bool = False) -> Response:
+def send_file(path: Path, download: bool = False, title: str = "") -> Response:
+    """Send a file that Hearth made; a download may have a name of its own."""
     media_type = RESULT_TYPES.get(path.suffix)
     if media_type is None or path.is_symlink() or not path.is_file():
         return Response(status_code=404)
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=3600"}
     try:
-        return HeldFile(path, media_type=media_type, headers=headers, filename=path.name if download else None)
+        called = f"{FORBIDDEN.sub(' ', title).strip() or path.stem}{path.suffix}"
+        return HeldFile(path, media_type=media_type, headers=headers, filename=called if download else None)
     except FileNotFoundError:  # moved since
         return Response(status_code=404)
 

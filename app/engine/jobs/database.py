@@ -1,4 +1,4 @@
-"""Open the SQLite file and create its tables, whose rows belong to journal.py and shelf.py."""
+"""Open a SQLite file and create its tables, whose rows belong to journal.py and shelf.py, or, in a file of its own, to gallery.py."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +35,22 @@ END;
 """
 VERSION = 1
 """The version of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a file consists of. A Hearth that finds anything else in it takes the file for damaged, so what a later version adds lies in
+    another file: `start.py back` has to open the same home."""
+
+    sql: str
+    version: int
+    names: tuple[str, ...]
+    """The tables that hold rows of Hearth's own."""
+    searched: bool = False
+    """Whether there is a full-text table."""
+
+
+JOBS = Tables(SCHEMA, VERSION, ("jobs", "creations"), searched=True)
 BUSY_S = 10
 LIST_STEPS = 100_000
 """How many of SQLite's steps the list of tables may take; Hearth's takes a few hundred."""
@@ -57,30 +74,31 @@ def read_list(connection: sqlite3.Connection) -> None:
     connection.set_progress_handler(None, 0)
 
 
-def make_empty() -> sqlite3.Connection:
+def make_empty(tables: Tables = JOBS) -> sqlite3.Connection:
     """Make an empty database in memory."""
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-    connection.executescript(SCHEMA)
+    connection.executescript(tables.sql)
     return connection
 
 
-def list_columns() -> dict[str, list[str]]:
+def list_columns(tables: Tables = JOBS) -> dict[str, list[str]]:
     """Return the columns of the tables that hold rows of Hearth's own."""
-    with closing(make_empty()) as empty:
-        return {table: [row[1] for row in empty.execute(f"PRAGMA table_info({table})")] for table in ("jobs", "creations")}
+    with closing(make_empty(tables)) as empty:
+        return {table: [row[1] for row in empty.execute(f"PRAGMA table_info({table})")] for table in tables.names}
 
 
-def check(connection: sqlite3.Connection) -> None:
+def check(connection: sqlite3.Connection, tables: Tables = JOBS) -> None:
     """Raise sqlite3.Error if the file is damaged, has tables of another version, or anything besides, such as a trigger of a stranger's.
     Nothing is changed."""
     ((version,),) = connection.execute("PRAGMA user_version")
-    with closing(make_empty()) as empty:
-        if not 0 <= version <= VERSION or describe_schema(connection) != describe_schema(empty):
+    with closing(make_empty(tables)) as empty:
+        if not 0 <= version <= tables.version or describe_schema(connection) != describe_schema(empty):
             raise sqlite3.DatabaseError(f"its tables are of another version ({version})")
     ((verdict,),) = connection.execute("PRAGMA quick_check(1)")
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
-    connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+    if tables.searched:
+        connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
 
 
 def read_number(value: object) -> float:
@@ -99,7 +117,7 @@ def read_text(value: object) -> str:
     return value
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, tables: Tables) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False, isolation_level=None)
     try:
@@ -107,11 +125,11 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # one damaged letter takes no page of the shelf
         read_list(connection)
         if describe_schema(connection):
-            check(connection)
+            check(connection, tables)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        version = "" if connection.execute("PRAGMA user_version").fetchone()[0] else f"PRAGMA user_version={VERSION};"
-        connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{version}COMMIT;")
+        version = "" if connection.execute("PRAGMA user_version").fetchone()[0] else f"PRAGMA user_version={tables.version};"
+        connection.executescript(f"BEGIN IMMEDIATE;{tables.sql}{version}COMMIT;")
     except BaseException:
         connection.close()
         raise
@@ -121,14 +139,16 @@ def _connect(path: Path) -> sqlite3.Connection:
 class Database:
     """One connection that threads share under a lock."""
 
-    def __init__(self, path: Path, stand_in: sqlite3.Connection | None = None, mend: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, path: Path, stand_in: sqlite3.Connection | None = None, mend: Callable[[], object] | None = None, tables: Tables = JOBS
+    ) -> None:
         """Open a file, or make it. Raise sqlite3.Error if it is damaged or cannot be written. `stand_in`: what to read
         while the disk is full; the first change that finds room opens the file. `mend`: repairs a damaged one before
         that, or raises sqlite3.Error."""
-        self._path, self._lock = path, threading.RLock()
+        self._path, self._tables, self._lock = path, tables, threading.RLock()
         self.writes = 0
         """Counted, so that readers know when to look again."""
-        self._connection = stand_in or _connect(path)
+        self._connection = stand_in or _connect(path, tables)
         self._stands_in, self._mend = stand_in is not None, mend
 
     def query(self, query: str, *values: object) -> list[sqlite3.Row]:
@@ -164,7 +184,7 @@ class Database:
             if self._mend is not None:
                 self._mend()
                 self._mend = None
-            opened = _connect(self._path)
+            opened = _connect(self._path, self._tables)
             self._connection.close()
             self._connection, self._stands_in = opened, False
 

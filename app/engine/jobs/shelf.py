@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import filecmp
+import json
 import re
 import shutil
 import sqlite3
@@ -13,7 +14,7 @@ import threading
 import time
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_row, name_after, read_creation
 from app.engine.jobs.database import Database
+from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.journal import Job
 
 NUMBERED = re.compile(r" \d{1,9}$")
@@ -30,10 +32,13 @@ ID_LIMIT = 2**63
 TRIGRAM = 3
 """Full-text search needs this many letters; shorter words are searched row by row."""
 
+AMONG = "id IN (SELECT value FROM json_each(?))"
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked for on the shelf; what is left empty is not asked about. All words must occur, in any order; parts of words match."""
+    """What is looked for on the shelf; what is left empty is not asked about. All words must occur, in any order; parts of words match, and
+    those of names and tags, which are the owner's."""
 
     words: str = ""
     kind: str = ""
@@ -42,8 +47,19 @@ class Search:
     binned: bool = False
     """True: in the bin, and nowhere else."""
     owner: str = ""
+    """Of a guest's creations; empty for everybody's, which the owner alone sees."""
+    album: int = 0
+    tag: str = ""
+    until_s: float = 0.0
+    """Only what was made before that time."""
     most: int = 200
     skip: int = 0
+
+
+def _look_for(term: str) -> tuple[str, list[str]]:
+    if len(term) >= TRIGRAM:
+        return "id IN (SELECT rowid FROM words WHERE words MATCH ?)", ['"' + term.replace('"', '""') + '"']
+    return "(text LIKE ? ESCAPE '!' OR model LIKE ? ESCAPE '!')", ["%" + re.sub("([%_!])", r"!\1", term) + "%"] * 2
 
 
 def _move(file: Path, path: Path) -> None:
@@ -63,8 +79,8 @@ def _move(file: Path, path: Path) -> None:
 
 
 class Shelf:
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._db = database
+    def __init__(self, database: Database, folder: Path, gallery: Gallery | None = None) -> None:
+        self._db, self._gallery = database, gallery
         self.folder = folder
         self._moving = threading.RLock()
         """Held from a row to its file, so that nobody deletes a creation in between."""
@@ -127,14 +143,20 @@ class Shelf:
     def find(self, search: Search) -> list[Creation]:
         """Find creations, newest first."""
         conditions, values = ["binned_s IS NOT NULL" if search.binned else "binned_s IS NULL"], list[object]()
-        terms = search.words.replace("\0", " ").split()  # to SQLite a NUL is the end of what is looked for
-        long = [term for term in terms if len(term) >= TRIGRAM]
-        if long:
-            conditions.append("id IN (SELECT rowid FROM words WHERE words MATCH ?)")
-            values.append(" AND ".join('"' + term.replace('"', '""') + '"' for term in long))
-        for term in (term for term in terms if len(term) < TRIGRAM):
-            conditions.append("(text LIKE ? ESCAPE '!' OR model LIKE ? ESCAPE '!')")
-            values += ["%" + re.sub("([%_!])", r"!\1", term) + "%"] * 2
+        gallery = None if search.owner else self._gallery
+        for term in search.words.replace("\0", " ").split():  # to SQLite a NUL is the end of what is looked for
+            ways, looked = _look_for(term)
+            if gallery is not None and (called := gallery.find_called(term)):
+                ways, looked = f"({ways} OR {AMONG})", [*looked, json.dumps(called)]
+            conditions.append(ways)
+            values += looked
+        among = gallery.find(search.album, search.tag) if gallery is not None else None
+        if among is not None:
+            conditions.append(AMONG)
+            values.append(json.dumps(among))
+        if search.until_s:
+            conditions.append("created_s<?")
+            values.append(search.until_s)
         for column, value in (("kind", search.kind), ("model", search.model), ("owner", search.owner)):
             if value:
                 conditions.append(f"{column}=?")
@@ -182,7 +204,7 @@ class Shelf:
 
     def empty_bin(self) -> int:
         """Delete the bin for good; return how many stay, their files being open in another program."""
-        stay = 0
+        stay, gone = 0, list[int]()
         with self._moving:  # so that nobody restores one in between, whose row would then go
             for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
                 path = Path(row["path"])
@@ -193,14 +215,19 @@ class Shelf:
                     stay += 1
                 else:
                     self._db.write("DELETE FROM creations WHERE id=?", row["id"])
+                    gone.append(row["id"])
+        if self._gallery is not None and gone:
+            self._gallery.forget(gone)
         return stay
 
-    def export(self, ids: Iterable[int], target: Path) -> Path:
-        """Export several creations as one zip, atomically."""
+    def export(self, ids: Iterable[int], target: Path, describe: Callable[[Creation], str] | None = None) -> Path:
+        """Export several creations as one zip, atomically; `describe`: what a text beside each says of it."""
         with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
-            for creation in map(self.get, ids):
+            for creation in map(self.get, dict.fromkeys(ids)):
                 if creation.path.is_file() and not creation.path.is_symlink():
                     bundle.write(creation.path, creation.path.name)
+                    if describe is not None:
+                        bundle.writestr(f"{creation.path.name}.txt", describe(creation))
         return target
 
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:

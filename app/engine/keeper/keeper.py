@@ -8,6 +8,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from app.base.path_checks import is_file
@@ -18,6 +19,7 @@ from app.compat.machine.verdicts import load
 from app.compat.planning.types import Choice, Chunk
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
+from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.journal import ENDED, Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
@@ -32,7 +34,7 @@ from app.engine.keeper.engine_loop import QUIET_S, EngineLoop
 from app.engine.keeper.engine_status import EngineStatus
 from app.engine.keeper.job_folder import drop_all_passing, remove_links, show_preview, take_over_all, tidy_uploads
 from app.engine.keeper.kept_parts import KeptParts
-from app.engine.keeper.open_database import open_database, relist
+from app.engine.keeper.open_database import open_database, open_gallery, relist
 from app.engine.keeper.own_inputs import adopt, require_own
 from app.engine.keeper.progress_board import ProgressBoard
 from app.engine.keeper.recovery import explain_database_fault, recall_progress
@@ -74,7 +76,8 @@ class Keeper:
         self.home, self.pretended = home.create(), pretended
         self.database = open_database(self.home, alone=patient)
         self.journal = Journal(self.database)
-        self.shelf = Shelf(self.database, home.creations)
+        self.gallery = Gallery(partial(open_gallery, self.home))
+        self.shelf = Shelf(self.database, home.creations, self.gallery)
         self.stores = Stores(home, self.journal, self.shelf)
         self.engine = engine or EngineLife(home, pretended)
         self._queue = WorkQueue(self.journal, self.folder, lambda job: self.leaves(job))
@@ -368,4 +371,5 @@ class Keeper:
     def close(self) -> None:
         """End the engine as well; a running job is interrupted and can be resumed."""
         self._loop.close()
+        self.gallery.close()
         self.database.close()

@@ -21,7 +21,8 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs import backups, salvage
 from app.engine.jobs.creation import BIN, is_own, read_creation
-from app.engine.jobs.database import Database, list_columns, make_empty
+from app.engine.jobs.database import JOBS, Database, Tables, list_columns, make_empty
+from app.engine.jobs.gallery import GALLERY
 from app.engine.jobs.journal import read_job
 from app.engine.keeper.disk_room import ROOM_BYTES, describe_lack
 from app.engine.keeper.shelf_refill import correct, find_unlisted
@@ -69,6 +70,31 @@ def open_database(home: Home, alone: bool) -> Database:
             say("database.window-open", "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
                 file=str(file), fault=fault)
         ) from None  # fmt: skip
+
+
+def open_gallery(home: Home) -> Database:
+    """Open or make the file of albums, tags and names, whatever its state: what can be read of a broken one is put into a new one. On a full
+    disk it is held in memory until there is room."""
+    file = home.gallery
+    try:
+        return Database(file, tables=GALLERY)
+    except (sqlite3.Error, OSError, UnicodeError) as broken:
+        if is_disk_full(broken) or is_in_use(broken) or is_access_refused(broken):
+            return Database(file, _read_into_memory(file, GALLERY), tables=GALLERY)
+        fault = str(broken)
+    columns, sources = list_columns(GALLERY), [_move_aside(file, fault), *backups.list_backups(home, file)]
+    made = Database(file, tables=GALLERY)
+    with made.transaction():
+        for source in filter(None, sources):
+            for table, rows in salvage.read_rows(source, columns).items():
+                for row in rows:
+                    with suppress(sqlite3.Error):
+                        made.write(f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", *row.values())
+    notices.tell(
+        say("gallery.restored", "The list of your albums, tags and names could not be used ({fault}). Hearth made it anew from what could be read and "
+            "from its backups. The old file is kept as {aside}.", fault=fault, aside=str(sources[0]))
+    )  # fmt: skip
+    return made
 
 
 def relist(home: Home, database: Database) -> None:
@@ -268,9 +294,9 @@ def _read_until_room(home: Home, fault: Exception, mend: Callable[[], None] | No
     return Database(home.database, _read_into_memory(home.database), mend)
 
 
-def _read_into_memory(file: Path) -> sqlite3.Connection:
+def _read_into_memory(file: Path, tables: Tables = JOBS) -> sqlite3.Connection:
     """Return what can be read, as a database in memory."""
-    columns, connection = list_columns(), make_empty()
+    columns, connection = list_columns(tables), make_empty(tables)
     connection.row_factory = sqlite3.Row
     for table, rows in salvage.read_rows(file, columns).items():
         names = columns[table]

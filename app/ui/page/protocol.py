@@ -37,7 +37,7 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 Call = Literal[
     "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
     "speak.back", "speak.kept", "speak.noclip", "speak.novoice", "speak.noseed",
-    "paint.restore", "paint.use", "paint.forecast", "paint.unfold",
+    "paint.restore", "paint.alike", "paint.use", "paint.forecast", "paint.unfold",
     "paint.back", "paint.kept", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip
@@ -48,6 +48,7 @@ NUMBERS: Final[Mapping[Call, str]] = {
     "speak.open": "creation",
     "speak.redo": "part",
     "paint.restore": "creation",
+    "paint.alike": "creation",
 }
 """The whole number that a call carries; the others carry nothing."""
 
@@ -99,10 +100,11 @@ ROUTES: Final = (
     Address("hearth/window/{act}", "POST"),
     Address("hearth/greeting"),
     Address("hearth/greeting", "POST"),
-    Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip")),
+    Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "until")),
     Address("hearth/shelf/empty", "POST"),
     Address("hearth/shelf/{id}/{act}", "POST"),
-    Address("hearth/export", fields=("ids", "audiobook", "title")),
+    Address("hearth/export", fields=("ids", "audiobook", "settings", "title")),
+    Address("hearth/albums/{act}", "POST", ("ids", "album", "value")),
     Address("hearth/models"),
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/loras", fields=("words", "model", "chosen")),
@@ -128,6 +130,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
+    "hearth/albums/{act}": ("make", "rename", "remove", "put", "take", "tag", "untag", "name", "keep", "open"),
     "hearth/models/{act}": (
         "get",
         "pause",

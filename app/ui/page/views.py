@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
-from app.base.foreign_formats import open_sound
+from app.base.foreign_formats import open_picture, open_sound
 from app.base.path_checks import is_file
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
@@ -25,6 +26,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.keeper.state import EngineState, Sample
+from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import ADD_IMAGE
 from app.engine.speech.text.subtitles import read_cues
 from app.ui.page.translate import Language, join, text, translate
@@ -287,6 +289,27 @@ def job_file_url(job: str, path: str) -> str:
 def has_cues(path: str) -> bool:
     """Tell whether a result says when each sentence is said; one of an earlier Hearth does not."""
     return is_file(Path(path)) and bool(read_cues(Path(path)))
+
+
+def read_made(path: str) -> View:
+    """Return the seed and the size of a picture that its file holds; cached until the file changes."""
+    try:
+        seed, width, height = _read_made(path, Path(path).stat().st_mtime_ns)
+    except OSError:
+        return {}
+    return {"seed": seed, "width": width, "height": height} if width else {}
+
+
+@lru_cache(maxsize=4096)
+def _read_made(path: str, _written_ns: int) -> tuple[int | None, int, int]:
+    try:
+        with open_picture(Path(path)) as picture:
+            width, height = picture.size
+        return picture_settings.read(Path(path)).request.seed, width, height
+    except Trouble:
+        return None, width, height
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None, 0, 0
 
 
 def read_peaks(path: str, bars: int = 96) -> tuple[float, ...]:

@@ -121,8 +121,15 @@ class PaintTab:
         return [*restore_or_explain(restore, fields, request), None]
 
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
+        return self._restore_creation(read_number(carried, "paint.restore"), request)
+
+    def restore_alike(self, carried: Any, request: gr.Request) -> list[Any]:
+        """Restore a creation's settings without its seed, so that Paint makes others like it."""
+        return self._restore_creation(read_number(carried, "paint.alike"), request, seed=None)
+
+    def _restore_creation(self, number: int, request: gr.Request, **other: Any) -> list[Any]:
         def restore() -> list[Any]:
-            found = self.shared.read_creation(read_number(carried, "paint.restore"), request)
+            found = dataclasses.replace(self.shared.read_creation(number, request), **other)
             return self._restore(found, list_by_hand(found), request, ours=True)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
@@ -177,10 +184,11 @@ def connect(tab: PaintTab) -> None:
     own.dice.click(roll_seed, None, seed, **QUICK)
     own.reuse.click(tab.last_seed, None, seed, **QUICK)
     reused = [fields.loras.chosen, seed, *fields.saved.values()]
-    tell_reusing("paint", reused, script_event(fields.calls, "paint.restore"), fields.dropped.upload)
+    tell_reusing("paint", reused, *(script_event(fields.calls, each) for each in ("paint.restore", "paint.alike")), fields.dropped.upload)
+    alike = hear(fields.calls, "paint.alike", tab.restore_alike, None, [*fields.restored, message], **LATEST)
     reuse = hear(fields.calls, "paint.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     drop = fields.dropped.upload(tab.restore_dropped, fields.dropped, [*fields.restored, message, fields.dropped], **LATEST)
-    tell_reused("paint", reused, reuse, drop)
+    tell_reused("paint", reused, reuse, alike, drop)
     show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
     fields.model.size.select(tab.clear_own_size, None, [width, height], **LATEST)

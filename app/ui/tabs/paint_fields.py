@@ -121,7 +121,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
         grid,
         go,
         dropped,
-        build_calls("paint.restore", "paint.back", "paint.kept", "paint.unfold", "paint.noloras", "paint.noseed", *own),
+        build_calls("paint.restore", "paint.alike", "paint.back", "paint.kept", "paint.unfold", "paint.noloras", "paint.noseed", *own),
     )
 
 

@@ -107,7 +107,10 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
 
 def results_view(desk: Desk, job: str) -> list[View]:
     made = [each for each in desk.keeper.shelf.list_of_job(job) if each.condition != "missing"]
-    return [{"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name} for each in made]
+    return [
+        {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name, "text": each.text, **views.read_made(str(each.path))}
+        for each in made
+    ]
 
 
 def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:

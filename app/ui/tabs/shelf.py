@@ -1,16 +1,19 @@
-"""Shelf: search creations, mark favourites, use the bin, reuse settings, export several as a zip."""
+"""Shelf: search creations, mark favourites, use the bin, reuse settings, export several as a zip with what each was made by."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import gradio as gr
+from pydantic import Field
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -19,8 +22,12 @@ from starlette.routing import Route
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import Creation
+from app.engine.jobs.gallery import NONE, Marks
+from app.engine.jobs.outward import strip_paths
 from app.engine.jobs.owners import is_guest
+from app.engine.jobs.request import to_json
 from app.engine.jobs.shelf import Search, Shelf
+from app.engine.keeper.made_from import read_request
 from app.engine.kinds import is_heard
 from app.engine.models.catalog import list_credits, name_model
 from app.engine.models.model_names import word_name
@@ -32,14 +39,16 @@ from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
+from app.ui.tabs import albums
 from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
+TAGS_SHOWN: Final = 200
 ZIP_MOST: Final = 500
 CHAPTER_LETTERS: Final = 80
 TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
-OF_THE_MACHINE: Final = {"title": "", "speed": "", "highest": 0, "maker": ""}
+OF_THE_MACHINE: Final = {"title": "", "speed": "", "highest": 0, "maker": "", "named": "", "tags": (), "albums": ()}
 """What a guest is not told of their own creations."""
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
     "favourite": lambda shelf, id_: shelf.set_favourite(id_, True),
@@ -61,6 +70,10 @@ class SearchAsked(Asked):
     favourite: str | None = None
     binned: str | None = None
     skip: Id = 0
+    album: Id = 0
+    tag: Word = ""
+    until: float = Field(0.0, ge=0, le=1e11)
+    """Seconds since 1970."""
 
 
 class ActAsked(Asked):
@@ -71,6 +84,7 @@ class ActAsked(Asked):
 class ExportAsked(Asked):
     ids: str = ""
     audiobook: str | None = None
+    settings: str | None = None
     title: Word = ""
 
 
@@ -85,6 +99,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
         owner_route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked),
         owner_route(desk, "/hearth/export", export, schema=ExportAsked),
+        *albums.routes(desk),
     ]
 
 
@@ -92,15 +107,22 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     spoken, person = language(request), who(request)
     wanted = Search(
         asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip,
-        owner="" if person.owner else person.name,
+        album=asked.album, tag=asked.tag, until_s=asked.until, owner="" if person.owner else person.name,
     )  # fmt: skip
     found = desk.keeper.shelf.find(wanted)
+    more, found = len(found) > PAGE, found[:PAGE]
     if not person.owner:
-        own = [creation_view(desk, each, spoken) | OF_THE_MACHINE for each in found[:PAGE]]
-        return JSONResponse({"creations": own, "more": len(found) > PAGE, "models": []})
-    creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
+        own = [creation_view(desk, each, spoken) | OF_THE_MACHINE for each in found]
+        return JSONResponse({"creations": own, "more": more, "models": [], "albums": [], "tags": []})
+    gallery = desk.keeper.gallery
+    marks = gallery.read_marks(found)
+    creations = [creation_view(desk, each, spoken, marks.get(each.id, NONE)) for each in found]
     models = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in desk.keeper.shelf.list_models()]
-    return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models, "kept": asdict(desk.keeper.measure_parts())})
+    shelved = [{"id": each.id, "name": each.name, "count": each.count, "kept": bool(each.drafts)} for each in gallery.list_albums()]
+    return JSONResponse(
+        {"creations": creations, "more": more, "models": models, "kept": asdict(desk.keeper.measure_parts()), "albums": shelved,
+         "tags": gallery.list_tags()[:TAGS_SHOWN]}
+    )  # fmt: skip
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
@@ -128,12 +150,14 @@ def empty_bin(desk: Desk, request: Request) -> Response:
 
 
 def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
-    """Send the selected creations as one zip or, of speech, one audiobook; it is deleted once it is sent."""
+    """Send the selected creations as one zip, with a text of the settings beside each if that is asked for, or, of speech, one audiobook; it is
+    deleted once it is sent."""
     ids = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)]
     target = desk.make_upload_folder() / ("hearth.zip" if asked.audiobook is None else "audiobook.m4b")
     try:
         if asked.audiobook is None:
-            desk.keeper.shelf.export(ids, target)
+            spoken = language(request)
+            desk.keeper.shelf.export(ids, target, None if asked.settings is None else lambda each: describe(desk, each, spoken))
         else:
             export_audiobook(desk, ids, target, asked.title.strip()[:TITLE_MOST])
     except BaseException:
@@ -141,6 +165,23 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
         raise
     clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
     return FileResponse(target, filename=target.name, background=clean_up)
+
+
+def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
+    """Say in lines how a creation was made, for whoever reads its file elsewhere."""
+    marks = desk.keeper.gallery.read_marks([creation]).get(creation.id, NONE)
+    request = strip_paths(to_json(read_request(creation))) if creation.settings else {}
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(creation.created_s))
+    told = {
+        text("describe.file", "File", spoken): creation.path.name, text("describe.named", "Name", spoken): marks.title,
+        text("describe.tags", "Tags", spoken): ", ".join(marks.tags), text("describe.made", "Made", spoken): when,
+        text("shelf.model", "Model", spoken): translate(word_name(name_model(creation.model)), spoken),
+        text("describe.credit", "Credit", spoken): list_credits({"model": creation.model} | creation.settings),
+    }  # fmt: skip
+    head = [f"{name}: {value}" for name, value in told.items() if value]
+    rest = [f"{name}: {value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)}" for name, value in request.items()
+            if value not in (None, "", [], {}, False) and value != creation.text]  # fmt: skip
+    return "\n".join([*head, "", creation.text, "", *rest, ""])
 
 
 def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = "") -> None:
@@ -173,7 +214,7 @@ def machine_text(creation: Creation, spoken: Language) -> str:
     return translate(say("shelf.made-on", "made on {machine}", machine=str(machine)), spoken)
 
 
-def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str, Any]:
+def creation_view(desk: Desk, creation: Creation, spoken: Language, marks: Marks = NONE) -> dict[str, Any]:
     conditions = {
         "missing": text("shelf.missing", "file missing", spoken),
         "foreign": text("shelf.foreign", "changed by another program", spoken),
@@ -186,6 +227,7 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "favourite": creation.favourite, "binned": creation.binned, "seconds": creation.seconds, "speed": speed,
         "highest": creation.highest_bytes, "created_s": creation.created_s,
         "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "", "machine": machine_text(creation, spoken),
+        "named": marks.title, "tags": marks.tags, "albums": marks.albums, **({} if heard or creation.condition else views.read_made(str(creation.path))),
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
         "subtitles": heard and creation.condition != "missing" and views.has_cues(str(creation.path)),
         "parts": heard and desk.keeper.has_parts(creation.job), "peaks": views.read_peaks(str(creation.path)) if heard and not creation.condition else (),

@@ -11,8 +11,8 @@ from app.engine.jobs.settings import SPEECH
 from app.engine.speech.sound import sound
 
 
-def recode(kept: Creation, wanted: str, folder: Path) -> Path:
-    """Return the sound in this format; the same file if it already has it."""
+def recode(kept: Creation, wanted: str, folder: Path, title: str = "") -> Path:
+    """Return the sound in this format, with a title that players show; the same file if it already has it."""
     SPEECH["format"].check(wanted)
     if kept.path.suffix == f".{wanted}":
         return kept.path
@@ -22,8 +22,8 @@ def recode(kept: Creation, wanted: str, folder: Path) -> Path:
     told = settings | {sound.CUES: (sound.read_tag(kept.path) or {}).get(sound.CUES, [])}
     settings = told if sound.has_room_for(told, wanted) else settings
     target = folder / f"{kept.path.stem}.{wanted}"
-    with sound.replacing(target) as unfinished, sound.open_writer(unfinished, wanted, target_rate, settings) as file:
+    with sound.replacing(target) as unfinished, sound.open_writer(unfinished, wanted, target_rate, settings, title) as file:
         file.write(np.clip(sound.resample(samples, rate, target_rate), -1, 1))
     if wanted == "wav":
-        sound.tag_wav(target, settings)
+        sound.tag_wav(target, settings, title)
     return target

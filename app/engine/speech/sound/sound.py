@@ -183,7 +183,7 @@ def choose_rate(coding: str, rate: int) -> int:
     return rate if coding != "opus" else next((each for each in OPUS_RATES if each >= rate), OPUS_RATES[-1])
 
 
-def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any]) -> soundfile.SoundFile:
+def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any], title: str = "") -> soundfile.SoundFile:
     """Open a file for mono samples. WAV gets its settings after closing, because libsndfile drops long comments."""
     container, subtype = CODINGS[coding]
     file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
@@ -191,6 +191,8 @@ def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any]) ->
         file.software, file.comment = "Hearth", tag
     if coding != "wav" and (credit := list_credits(settings)):
         file.artist = credit  # which every format has, unlike a copyright
+    if coding != "wav" and title:
+        file.title = title
     return file
 
 
@@ -209,9 +211,11 @@ def _make_tag(settings: dict[str, Any], coding: str) -> str:
     return packed if len(packed) <= OPUS_TAG_BYTES else ""
 
 
-def tag_wav(path: Path, settings: dict[str, Any]) -> None:
-    """Append the settings to a closed file as the comment that players show, and who is to be credited (LIST INFO ICMT, IART)."""
+def tag_wav(path: Path, settings: dict[str, Any], title: str = "") -> None:
+    """Append the settings to a closed file as the comment that players show, who is to be credited, and a title (LIST INFO ICMT, IART, INAM)."""
     body = b"INFO" + _make_entry(b"ICMT", _make_tag(settings, "wav"))
+    if title:
+        body += _make_entry(b"INAM", title)
     if credit := list_credits(settings):
         body += _make_entry(b"IART", credit)
     with path.open("r+b") as file:

@@ -1,9 +1,10 @@
 // Paint: the picture while it is painted, the results, comparing two, and the grid.
 import { checked, drawProblems } from "./check.js";
-import { el, list, makeButton, show, text } from "./elements.js";
+import { el, list, makeButton, text } from "./elements.js";
 import { startFrom } from "./force.js";
 import { area, call, live, post, redraw, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
+import { madeWith, showPair, showPictures } from "./lightbox.js";
 import { offerSamples } from "./rewrite.js";
 import { prompts } from "./samples.js";
 import { t, time } from "./words.js";
@@ -27,10 +28,13 @@ area("#h-canvas", (_, { strip }) => {
 });
 
 area("#h-canvas", (element, { picture, grid }) => {
-  const frame = `${jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
+  const frame = `${jobFrame}<div class="h-easel"><button type="button" class="h-enlarge" hidden><img alt="" hidden></button><p class="h-soft"></p></div><p class="h-soft h-made"></p>
     <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${jobSaid}`;
-  if (jobCard(element, picture?.job, frame)) text(element.querySelector("h2"), t("canvas.title", "Picture"));
-  const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
+  if (jobCard(element, picture?.job, frame)) {
+    text(element.querySelector("h2"), t("canvas.title", "Picture"));
+    element.querySelector(".h-enlarge").addEventListener("click", () => showFull());
+  }
+  const image = element.querySelector("img"), enlarge = image.parentElement, empty = element.querySelector(".h-easel p");
   text(empty, picture ? "" : t("canvas.empty", "Your picture will appear here, starting with the first steps."));
   if (!picture) return;
   const { end } = picture;
@@ -46,7 +50,10 @@ area("#h-canvas", (element, { picture, grid }) => {
   const place = shown.kept ? shown.at : done.length - 1;
   const result = shown.cell ? cell : picture.results[place];
   const source = running && !shown.kept ? picture.preview : (shown.cell ? cell : done[place])?.url ?? picture.preview;
-  image.hidden = !source;
+  image.hidden = enlarge.hidden = !source;
+  enlarge.disabled = !result;
+  enlarge.title = result ? t("lightbox.open", "Show in full") : "";
+  text(element.querySelector(".h-made"), result ? madeWith(result) : "");
   element.querySelector(".h-easel").hidden = !source && Boolean(end); // a failure is shown instead, or all was deleted
   if (source && image.getAttribute("src") !== source) {
     image.src = source;
@@ -71,6 +78,12 @@ area("#h-canvas", (element, { picture, grid }) => {
     thumb.setAttribute("aria-pressed", !shown.cell && done.indexOf(each) === place);
   });
 });
+
+function showFull() {
+  const { results } = live.state.picture, cell = live.state.grid?.cells.find(({ result }) => result && result.id === shown.cell)?.result;
+  const pictures = cell ? live.state.grid.cells.map(({ result }) => result).filter(Boolean) : results;
+  showPictures(pictures, cell ? pictures.indexOf(cell) : shown.kept ? shown.at : pictures.length - 1, (one) => [[t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: one.id })]]);
+}
 
 function drawActs(element, result) {
   if (element.dataset.drawn === String(result?.id)) return;
@@ -102,20 +115,6 @@ function compare(result) {
   redraw();
   acts.lastElementChild?.focus(); // the button that was pressed is gone
   if (first && first.id !== result.id) showPair(first, result);
-}
-
-function showPair(first, second) {
-  const pair = el(`<dialog class="h-compare"><div><img alt=""><img alt=""><input type="range" min="0" max="100" value="50"></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
-  const [under, over] = pair.querySelectorAll("img");
-  under.src = first.url;
-  over.src = second.url;
-  const range = pair.querySelector("input");
-  range.setAttribute("aria-label", t("compare.range", "Position of the dividing line"));
-  const cut = () => (over.style.clipPath = `inset(0 0 0 ${range.value}%)`);
-  range.addEventListener("input", cut);
-  cut();
-  text(pair.querySelector("button"), t("compare.close", "Close"));
-  show(pair);
 }
 
 // The latest grid stands open; later pictures fold it. A cell that is pressed is shown above.

@@ -1,15 +1,17 @@
-// Shelf: search as you type, one page at a time.
-import { el, list, makeButton, text } from "./elements.js";
+// Shelf: search as you type, one page at a time, by day.
+import { drawAlbum, drawAlbumChoice, drawMarks, drawPicked, drawTags, markDeeds } from "./albums.js";
+import { el, list, makeButton, onPage, text } from "./elements.js";
 import { startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
+import { madeWith, showPair, showPictures } from "./lightbox.js";
 import { drawScript, makePlayer } from "./player.js";
 import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
 import { gb, size, t, time } from "./words.js";
 
-const WAIT_MS = 180;
-const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
-const picked = new Map(); // id -> kind
+const WAIT_MS = 180, DAY_MS = 86_400_000, FORMATS = ["wav", "flac", "mp3", "ogg", "opus", "aac"];
+const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0, album: 0, tag: "", until: "" };
+const picked = new Map(); // id -> the creation
 let deleted = []; // ids since the tab was opened; Undo restores them all
 let timer = 0, /** @type {View} */ page = null, seen = "";
 
@@ -19,6 +21,9 @@ const query = () => {
   const values = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: String(look.skip) });
   if (look.favourite) values.set("favourite", "1");
   if (look.binned) values.set("binned", "1");
+  if (look.album) values.set("album", String(look.album));
+  if (look.tag) values.set("tag", look.tag);
+  if (look.until) values.set("until", String((new Date(`${look.until}T00:00`).getTime() + DAY_MS) / 1000));
   return values;
 };
 
@@ -30,6 +35,8 @@ async function refresh() {
   page = answer;
   draw();
 }
+/** @type {import("./albums.js").Shelf} */
+const shelf = { page: () => page, look, picked, tell, change: (to) => (Object.assign(look, { skip: 0 }, to), refresh()) };
 const later = () => {
   clearTimeout(timer);
   timer = setTimeout(refresh, WAIT_MS);
@@ -37,8 +44,11 @@ const later = () => {
 
 function frame(element) {
   element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
+    <select class="h-field h-album-pick" hidden></select><label class="h-until"><span></span> <input type="date" class="h-field"></label>
     <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
-    <a class="h-chip h-zip" hidden></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-empty-bin" hidden></button></div>
+    <button type="button" class="h-chip h-empty-bin" hidden></button></div>
+    <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
+    <div class="h-picked" hidden><a class="h-chip h-zip" download="hearth.zip"></a><a class="h-chip h-told" download="hearth.zip"></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><div class="h-marks"></div></div>
     <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
@@ -56,6 +66,13 @@ function frame(element) {
   text(bin.nextElementSibling, t("shelf.bin", "bin"));
   favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
   bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
+  const albums = element.querySelector(".h-album-pick");
+  albums.setAttribute("aria-label", t("album.label", "Album"));
+  albums.addEventListener("change", () => shelf.change({ album: Number(albums.value) }));
+  const until = element.querySelector(".h-until input");
+  text(until.previousElementSibling, t("shelf.until", "up to"));
+  until.setAttribute("aria-label", t("shelf.until-day", "Show what was made up to this day"));
+  until.addEventListener("change", () => shelf.change({ until: until.value }));
   for (const each of [models, favourite.parentElement, bin.parentElement]) each.hidden = !owner();
   element.querySelector(".h-audiobook").addEventListener("click", saveAudiobook);
   const empty = element.querySelector(".h-empty-bin");
@@ -125,12 +142,15 @@ function draw() {
     models.value = look.model;
   }
   const none = !page.creations.length;
-  text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite
+  text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite || look.album || look.tag || look.until
     ? t("shelf.nothing", "No matching creations.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "Everything you create is saved here with its settings."));
   const empty = element.querySelector(".h-empty-bin");
   empty.hidden = !look.binned || none;
   text(empty, t("shelf.empty-bin", "Empty bin"));
-  list(element.querySelector(".h-shelf"), page.creations, (each) => `${each.id}${each.gone ? " gone" : ""}`, make, update);
+  drawAlbumChoice(element.querySelector(".h-album-pick"), shelf);
+  drawTags(element.querySelector(".h-tag-row"), shelf);
+  drawAlbum(element.querySelector(".h-album"), shelf);
+  list(element.querySelector(".h-shelf"), byDay(page.creations), (each) => (each.day ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
   const pages = element.querySelector(".h-pages");
   pages.innerHTML = "";
   const turn = (label, skip) => pages.append(makeButton(label, () => ((look.skip = skip), refresh())));
@@ -142,13 +162,31 @@ function draw() {
   zip();
 }
 
+// Creations with a line before those of each day.
+const byDay = (creations) => creations.flatMap((each, i) => {
+  const [day, before] = [each, creations[i - 1]].map((one) => one && dayOf(one));
+  return day === before ? [each] : [{ day }, each];
+});
+const dayOf = ({ created_s }) => {
+  const made = new Date(created_s * 1000), ago = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(made).setHours(0, 0, 0, 0)) / DAY_MS);
+  if (ago === 0) return t("shelf.today", "Today");
+  if (ago === 1) return t("shelf.yesterday", "Yesterday");
+  return made.toLocaleDateString(document.documentElement.lang, { dateStyle: "full" });
+};
+
 function zip() {
-  const link = document.querySelector("#h-shelf .h-zip");
-  link.hidden = !picked.size;
-  link.href = `hearth/export?ids=${[...picked.keys()].join()}`;
+  const link = document.querySelector("#h-shelf .h-zip"), ids = [...picked.keys()].join();
+  link.href = `hearth/export?ids=${ids}`;
   text(link, t("shelf.export", "Export {n} as a zip", { n: picked.size }));
+  const told = document.querySelector("#h-shelf .h-told");
+  told.href = `hearth/export?settings=1&ids=${ids}`;
+  text(told, t("shelf.export-told", "Export with settings"));
+  document.querySelector("#h-shelf .h-picked").hidden = !picked.size;
+  const pair = [...picked.values()].filter((each) => each.kind === "picture" && !each.gone);
+  drawPicked(document.querySelector("#h-shelf .h-marks"), shelf, pair.length === 2 && picked.size === 2 ? [[t("shelf.compare", "Compare"), () => showPair(pair[0], pair[1])]] : []);
+  for (const box of document.querySelectorAll("#h-shelf .h-pick input")) box.checked = picked.has(box.closest(".h-creation").each?.id);
   const book = document.querySelector("#h-shelf .h-audiobook");
-  book.hidden = !picked.size || [...picked.values()].some((kind) => kind !== "speech");
+  book.hidden = !picked.size || [...picked.values()].some((each) => each.kind !== "speech");
   text(book, t("shelf.audiobook", "Save as an audiobook"));
   const title = document.querySelector("#h-shelf .h-book-title");
   title.hidden = book.hidden;
@@ -175,19 +213,25 @@ async function saveAudiobook({ target }) {
 }
 
 function make(each) {
-  const card = el(`<li class="h-card h-creation">${each.kind === "picture" && !each.gone ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : ""}
-    <div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
-    <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
+  if (each.day) {
+    const line = el(`<li class="h-day"><h2></h2></li>`);
+    text(line.firstElementChild, each.day);
+    return line;
+  }
+  const card = el(`<li class="h-card h-creation">${each.kind === "picture" && !each.gone ? `<button type="button" class="h-look"><img loading="lazy" alt=""></button>` : ""}
+    <p class="h-named" hidden></p><div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
+    <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-tags" hidden></p><p class="h-badge careful h-odd"></p><div class="h-chips h-does"></div></li>`);
   const pick = card.querySelector("input");
   pick.setAttribute("aria-label", t("shelf.pick", "Select for export"));
+  pick.parentElement.title = t("shelf.pick", "Select for export");
   pick.parentElement.hidden = !owner();
   pick.checked = picked.has(each.id);
-  pick.addEventListener("change", () => (pick.checked ? picked.set(each.id, each.kind) : picked.delete(each.id), zip()));
+  pick.addEventListener("change", () => (pick.checked ? picked.set(each.id, each) : picked.delete(each.id), zip()));
   const image = card.querySelector("img");
   if (image) {
     image.src = each.url;
     image.alt = each.text;
-    card.querySelector(".h-look").href = each.url;
+    card.querySelector(".h-look").addEventListener("click", () => showFull(each));
   } else if (!each.gone) {
     card.prepend(makePlayer({ ...each, label: t("shelf.play", "Play") }));
   }
@@ -195,18 +239,28 @@ function make(each) {
   return card;
 }
 
+const showFull = (each) => {
+  const pictures = page.creations.filter((one) => one.kind === "picture" && !one.gone);
+  showPictures(pictures, pictures.findIndex(({ id }) => id === each.id), (one) => [
+    [t("shelf.reuse", "Reuse settings"), () => reuse(one)],
+    [t("shelf.alike", "More like this"), () => alike(one)],
+  ]);
+};
+
 function update(card, each) {
+  if (each.day) return;
   card.each = each;
   drawScript(card.querySelector(".h-words"), each.text);
   card.querySelector(".h-words").title = each.text;
+  drawMarks(card, each, shelf);
   const star = card.querySelector(".h-star");
   star.hidden = each.binned || !owner();
   text(star, each.favourite ? "\u2605" : "\u2606");
   star.setAttribute("aria-pressed", each.favourite);
   star.title = t("shelf.favourite", "Favourite");
   star.setAttribute("aria-label", star.title);
-  const when = new Date(each.created_s * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
-  const facts = [when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
+  const when = new Date(each.created_s * 1000).toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" });
+  const facts = [when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", madeWith(each), each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
   text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
   const odd = card.querySelector(".h-odd");
   odd.hidden = !each.condition && each.whole;
@@ -225,18 +279,49 @@ function update(card, each) {
     save.href = `${each.url}?download=1`;
     text(save, t("shelf.download", "Download"));
     does.append(save);
-    for (const format of each.subtitles ? ["srt", "vtt"] : []) {
-      const file = el(`<a class="h-chip" download></a>`);
-      file.href = `${each.url}?format=${format}`;
-      text(file, t("shelf.subtitles", "Subtitles ({format})", { format: format.toUpperCase() }));
-      does.append(file);
-    }
-    if (each.kind === "picture") add(t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each)));
   }
-  if (!owner()) return;
-  add(t("shelf.folder", "Show in folder"), () => act(each.id, "reveal"));
+  const rest = listMore(card, each);
+  const files = rest.filter(([, run]) => typeof run === "string");
+  if (!owner()) {
+    for (const [label, run] of rest) if (typeof run !== "string") add(label, run);
+    return void (files.length && does.append(makeMenu(files)));
+  }
   add(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
+  does.append(makeMenu(rest));
 }
+
+// What is seldom wanted of a creation: a text is an address, anything else is done.
+const listMore = (card, each) => [
+  ...(each.kind === "picture" && !each.gone ? [[t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each))]] : []),
+  ...(each.kind === "picture" && owner() ? [[t("shelf.alike", "More like this"), () => alike(each)]] : []),
+  ...markDeeds(card, shelf),
+  ...(owner() ? [[t("shelf.folder", "Show in folder"), () => act(each.id, "reveal")]] : []),
+  ...(each.kind === "speech" && !each.gone ? FORMATS.filter((format) => !each.name.endsWith(`.${format}`)).map((format) => [t("shelf.as", "Download as {format}", { format: format.toUpperCase() }), `${each.url}?download=1&format=${format}`]) : []),
+  ...(each.subtitles ? ["srt", "vtt"] : []).map((format) => [t("shelf.subtitles", "Subtitles ({format})", { format: format.toUpperCase() }), `${each.url}?format=${format}`]),
+];
+
+function makeMenu(rows) {
+  const menu = el(`<details class="h-menu"><summary class="h-chip"></summary><div></div></details>`), inside = menu.lastElementChild;
+  text(menu.firstElementChild, t("shelf.more", "More"));
+  for (const [label, run] of rows) {
+    const made = typeof run === "string" ? el(`<a download></a>`) : makeButton(label, run);
+    if (typeof run === "string") [made.href, made.textContent] = [run, label];
+    made.addEventListener("click", () => (menu.open = false));
+    inside.append(made);
+  }
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation(); // it stops no job
+    menu.open = false;
+    menu.firstElementChild.focus();
+  });
+  return menu;
+}
+onPage("click", ({ target }) => {
+  for (const menu of document.querySelectorAll(".h-menu[open]")) if (!menu.contains(target)) menu.open = false;
+});
+
+const alike = ({ id }) => (openTab("paint"), call("paint.alike", { creation: id }));
 
 function reuse(each) {
   const picture = each.kind === "picture";

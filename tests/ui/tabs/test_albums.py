@@ -1,0 +1,68 @@
+"""Albums, tags and names as the Shelf asks for them, and what is exported with its settings."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.ui.state.desk import Desk
+from tests.support.both_servers import keep_creation
+from tests.support.guests import desk_at
+from tests.ui.tabs.test_audiobook_export import page_of
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with desk_at(tmp_path / "home") as desk:
+        yield desk
+
+
+def do(page: TestClient, act: str, **with_: object) -> dict[str, object]:
+    answer: dict[str, object] = page.post(f"/hearth/albums/{act}", json=with_).json()
+    return answer
+
+
+def test_what_is_put_on_a_creation_is_on_the_shelf(desk: Desk) -> None:
+    page, boat = page_of(desk), keep_creation(desk, PictureRequest("a boat", seed=7), "b.png").id
+    keep_creation(desk, SpeechRequest("[S1] Hello."), "a.wav")
+    album = do(page, "make", ids=f"{boat}", value="Sea")["album"]
+    do(page, "tag", ids=f"{boat}", value="blue，  calm water ,,")
+    do(page, "name", ids=f"{boat}", value="The cover")
+    found = page.get("/hearth/shelf", params={"album": album}).json()
+    (only,) = found["creations"]
+    assert (only["named"], only["tags"], only["albums"], only["width"]) == ("The cover", ["blue", "calm water"], [album], 8)
+    assert found["albums"] == [{"id": album, "name": "Sea", "count": 1, "kept": False}] and set(found["tags"]) == {"blue", "calm water"}
+    assert [each["id"] for each in page.get("/hearth/shelf", params={"words": "cover"}).json()["creations"]] == [boat]
+    assert not page.get("/hearth/shelf", params={"until": 1}).json()["creations"]
+    assert page.post("/hearth/albums/burn", json={}).status_code == 404
+    refused = page.post("/hearth/albums/put", json={"ids": ",".join(["1"] * 501), "album": album})
+    assert refused.status_code == 409 and "at most 500" in refused.json()["trouble"]
+
+
+def test_an_album_keeps_the_work_and_gives_it_back(desk: Desk) -> None:
+    page = page_of(desk)
+    desk.settings.put({"drafts": {"speak-text": "[S1] One.", "paint-prompt": "a sea"}, "speak": {"voice": "Ann"}})
+    album = do(page, "make", value="My novel")["album"]
+    do(page, "keep", album=album)
+    desk.settings.put({"drafts": {"speak-text": "other"}, "speak": {"voice": "Bob", "speed": 1.1}})
+    assert do(page, "open", album=album)["drafts"] == {"speak-text": "[S1] One.", "paint-prompt": "a sea"}
+    assert desk.settings.get("speak") == {"voice": "Ann", "speed": 1.1}
+    assert page.get("/hearth/shelf").json()["albums"][0]["kept"]
+    assert "not there any more" in str(do(page, "open", album=99)["trouble"])
+
+
+def test_an_export_says_of_each_file_how_it_was_made(desk: Desk) -> None:
+    page, boat = page_of(desk), keep_creation(desk, PictureRequest("a boat", seed=7, negative="fog"), "b.png")
+    do(page, "name", ids=f"{boat.id}", value="The cover")
+    plain, told = (
+        zipfile.ZipFile(io.BytesIO(page.get(f"/hearth/export?ids={boat.id},{boat.id}{more}").content)) for more in ("", "&settings=1")
+    )
+    assert plain.namelist() == [boat.path.name] and told.namelist() == [boat.path.name, f"{boat.path.name}.txt"]
+    said = told.read(f"{boat.path.name}.txt").decode()
+    assert "Name: The cover" in said and "a boat" in said and "seed: 7" in said and "negative: fog" in said
