@@ -31,6 +31,8 @@ LESSONS: Final = "verdicts"
 """A folder; there once a part that another machine made has served this one as a voice: what breaks from then on is learned in it alone."""
 GUIDE: Final = "guide.png"
 """The map by which a picture is guided, as it was made of what the person gave."""
+TAKES: Final = "takes.json"
+"""The earlier takes of a script's parts that lie beside them, with their words."""
 DIGITS_MOST: Final = 4
 """The most digits of a part's place."""
 
@@ -97,6 +99,11 @@ class PartFiles:
 SPOKEN: Final = PartFiles((("part-", ".wav"), ("part-", ".json")), ("unfinished-", ".json"), "sound-*.wav", 3)
 PAINTED: Final = PartFiles((("picture-", ".png"),), ("latent-", ".safetensors"), "preview-*.jpg", 1)
 FILES: Final[Mapping[KindName, PartFiles]] = {"speech": SPOKEN, "picture": PAINTED}
+
+
+def name_take(place: int, number: int) -> str:
+    """Name the sound of a part's earlier take."""
+    return f"take-{place:03d}-{number}.wav"
 
 
 def list_made(folder: Path) -> tuple[str, ...]:

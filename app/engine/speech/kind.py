@@ -29,6 +29,7 @@ from app.engine.speech.sound import arrived, join_sound, sound, spoken_parts
 from app.engine.speech.sound.join_sound import Finish, Segment
 from app.engine.speech.text import script, subtitles, voices
 from app.engine.speech.text.cast_script import FindLimits, parse_request
+from app.engine.speech.text.known_voices import name_voices
 from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.script import ParsedScript
 
@@ -206,16 +207,26 @@ def as_script(request: Request) -> SpeechRequest | None:
 
 
 Take = tuple[str, tuple[tuple[str, object], ...]]
-"""The words of a part, and the model and voice of each of its speakers, where the script has a cast."""
+"""The words of a part, and the model and voice of each of its speakers."""
 
 
-def list_takes(parsed: ParsedScript, find: FindLimits) -> list[Take]:
-    signs = voices.name_cast(parsed.actors, find)
-    ways = [(each.model, sign or each.voice) for each, sign in zip(parsed.actors, signs, strict=True)]
-    return [
-        (part.text, tuple(ways[each - 1] for each in dict.fromkeys(turn.speaker for turn in part.turns)) if ways else ())
-        for part in parsed.parts
-    ]
+def list_takes(parsed: ParsedScript, request: SpeechRequest, find: FindLimits) -> list[Take]:
+    if parsed.actors:
+        signs = voices.name_cast(parsed.actors, find)
+        ways: list[tuple[str, object]] = [(each.model, sign or each.voice) for each, sign in zip(parsed.actors, signs, strict=True)]
+    else:
+        ways = _list_own_ways(parsed, request, find(request.model))
+    return [(part.text, tuple(ways[each - 1] for each in dict.fromkeys(turn.speaker for turn in part.turns))) for part in parsed.parts]
+
+
+def _list_own_ways(parsed: ParsedScript, request: SpeechRequest, limits: VoiceLimits) -> list[tuple[str, object]]:
+    """Return how the speakers of a script without a cast sound, as a cast would say it: its parts stay where only one of them gets another voice."""
+    first = parsed.parts[0].turns[0].speaker if parsed.parts else 1
+    speakers = range(1, max([limits.speakers, *(speaker for part in parsed.parts for speaker in part.speakers)]) + 1)
+    named = name_voices(first, voices.find_known(Path(request.voice.path)), limits) if request.voice else limits.usual
+    if named:
+        return [(request.model, named[(speaker - 1) % len(named)]) for speaker in speakers]
+    return [(request.model, request.voice if speaker == first else None) for speaker in speakers]
 
 
 def match_takes(parts: Sequence[PartDone], before: Sequence[Take], wanted: Sequence[Take]) -> tuple[str, ...]:

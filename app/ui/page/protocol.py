@@ -84,6 +84,7 @@ ROUTES: Final = (
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/listen/{act}", "POST"),
+    Address("hearth/edit/{act}", "POST", ("text", "cast", "part", "words", "seconds", "take")),
     Address("hearth/cast", fields=("model",)),
     Address("hearth/voices"),
     Address("hearth/voice", fields=("name", "download")),
@@ -125,6 +126,7 @@ ROUTES: Final = (
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
     "hearth/listen/{act}": ("listen", "mend", "words", "stop"),
+    "hearth/edit/{act}": ("line", "words", "up", "down", "pause", "speak", "take", "back", "script"),
     "hearth/engine/{act}": ("again", "repair"),
     "hearth/book/{act}": ("tick", "script", "close"),
     "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),

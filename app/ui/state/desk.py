@@ -18,6 +18,7 @@ from app.engine.speech.text import script, voices
 from app.engine.speech.text.known_voices import list_known, name_voices
 from app.engine.speech.text.spoken_words import list_heard
 from app.ui.state.book_desk import BookDesk
+from app.ui.state.editing import Editing
 from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.listening import Listening
@@ -45,6 +46,7 @@ class Desk:
     jobs: JobsDesk = field(init=False)
     book: BookDesk = field(init=False)
     listening: Listening = field(init=False)
+    editing: Editing = field(init=False)
     loras: LoraDesk = field(init=False)
     others: OtherMachines = field(init=False)
     downloads: Downloads = field(init=False)
@@ -58,6 +60,7 @@ class Desk:
         self.hearing = HearingDesk(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring, self.hearing)
         self.listening = Listening(self.hearing, self.jobs)
+        self.editing = Editing(self.jobs)
         self.book = BookDesk(self.jobs)
         self.loras = LoraDesk(self.keeper, self.settings)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)

@@ -28,8 +28,10 @@ from app.engine.keeper.own_inputs import require_own
 from app.engine.kinds import kind_of
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.kind import as_script, list_takes, match_takes
+from app.engine.speech.sound.takes import carry_takes, read_takes
 from app.engine.speech.text.cast_script import parse_request
 from app.engine.speech.text.script import ParsedScript
+from app.engine.speech.text.script_edits import find_places
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
 from app.ui.state.guest_files import GuestFiles
@@ -76,6 +78,17 @@ class EndedScript:
     job: str
     request: SpeechRequest
     parts: tuple[PartDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A script beside the last one that was spoken."""
+
+    spoken: EndedScript
+    parsed: ParsedScript
+    wanted: SpeechRequest | None = None
+    """What speaks only what has changed; None if nothing has, or no part fits."""
+    same: bool = False
 
 
 NO_CHAPTERS: Final = Chapters()
@@ -240,35 +253,57 @@ class JobsDesk:
         takes = {part.index: part.path for part in spoken.parts}  # what is not there is spoken where the script is gone on with
         keep = tuple(takes.get(place, "") for place in range(spoken.parts[0].total))
         fresh = sorted({*places, *(part.index for part in spoken.parts if not part.whole)})
-        return self.begin(dataclasses.replace(spoken.request, only_parts=tuple(fresh), keep=keep, seed=None), person)
+        return self.begin_from(spoken, dataclasses.replace(spoken.request, only_parts=tuple(fresh), keep=keep, seed=None), person)
+
+    def begin_from(self, spoken: EndedScript, wanted: SpeechRequest, person: Person) -> str:
+        """Queue a job that takes parts over from a script that has ended; with them go the takes that it has not."""
+        job = self.begin(wanted, person)
+        words = self.read_part_words(spoken)
+        fresh = {*wanted.only_parts, *(place for place, path in enumerate(wanted.keep) if not path)}
+        spoken_words = [(part, words[part.index] if part.index < len(words) else "") for part in spoken.parts]
+        earlier = read_takes(self.keeper.folder(spoken.job))
+        carry_takes(self.keeper.folder(job), spoken.job, earlier, spoken_words, wanted.keep, fresh)
+        return job
+
+    def read_part_words(self, spoken: EndedScript) -> list[str]:
+        """Return the words of each part as they stand in its script."""
+        text, known = spoken.request.text, [each.name for each in spoken.request.cast]
+        return [text[place.begin : place.end] for place in find_places(text, self.parse(spoken.request).parts, known)]
 
     def speak_changed(self, text: str, person: Person, cast: tuple[Actor, ...] = ()) -> str:
         """Speak only what the last script's parts do not say already; take over the others."""
-        wanted = self.match_script(text, person, cast)
-        if wanted is None:
+        compared = self.compare_script(text, person, cast)
+        if compared is None or compared.wanted is None:
             raise Trouble(say_to_all("parts.none-fits", "No part of this script is spoken already. Speak the whole script."))
-        require_own(self.keeper.home, wanted)
-        return self.begin(wanted, person)
+        require_own(self.keeper.home, compared.wanted)
+        return self.begin_from(compared.spoken, compared.wanted, person)
 
     def match_script(self, text: str, person: Person, cast: tuple[Actor, ...] = ()) -> SpeechRequest | None:
-        """Return the request that takes over what the last script's parts say in the voices that this cast has, with the settings they were spoken
-        with; None if nothing can be, or nothing has changed. Without a cast, a voice known by name hangs on who speaks first."""
+        """Return the request that takes over what the last script's parts say; None if nothing can be, or nothing has changed."""
+        compared = self.compare_script(text, person, cast)
+        return compared.wanted if compared is not None else None
+
+    def compare_script(self, text: str, person: Person, cast: tuple[Actor, ...] = ()) -> Compared | None:
+        """Compare a script with the last one that was spoken, in the voices that this cast has and with the settings that it was spoken with. Without
+        a cast, a voice known by name hangs on who speaks first."""
         spoken = self.find_ended_script(person)
         if spoken is None:
             return None
         wanted = dataclasses.replace(spoken.request, text=text if text.strip() else "?", cast=cast, only_parts=(), keep=())
         before, now = self.parse(spoken.request), self.parse(wanted)
-        earlier, takes = (list_takes(each, self.find_limits) for each in (before, now))
-        if now.fatal or not before.parts or not now.parts or (now.parts == before.parts and earlier == takes):
-            return None
+        earlier, takes = list_takes(before, spoken.request, self.find_limits), list_takes(now, wanted, self.find_limits)
+        if now.fatal or not before.parts or not now.parts:
+            return Compared(spoken, now)
+        if now.parts == before.parts and earlier == takes:
+            return Compared(spoken, now, same=True)
         if not now.actors and now.parts[0].turns[0].speaker != before.parts[0].turns[0].speaker:
-            return None
+            return Compared(spoken, now)
         keep = match_takes(spoken.parts, earlier, takes)
         if not any(keep):
-            return None
+            return Compared(spoken, now)
         seed = draw_seed(spoken.request, self.keeper.folder(spoken.job))
         fresh = tuple(place for place, path in enumerate(keep) if not path)
-        return dataclasses.replace(wanted, seed=seed, only_parts=fresh, keep=keep)
+        return Compared(spoken, now, dataclasses.replace(wanted, seed=seed, only_parts=fresh, keep=keep))
 
     def find_ended_script(self, person: Person) -> EndedScript | None:
         """Find the last script of this person with its parts, once it has ended. Where an earlier version stored no model, it is

@@ -109,7 +109,7 @@ class Listening:
         worse = {part.index for part in now.parts if part.index in before and count_wrong(part) >= count_wrong(before[part.index])}
         if worse:
             keep = tuple(before[part.index].path if part.index in worse else part.path for part in now.parts)
-            self._wait(self.jobs.begin(dataclasses.replace(now.request, only_parts=(), keep=keep), person))
+            self._wait(self.jobs.begin_from(now, dataclasses.replace(now.request, only_parts=(), keep=keep), person))
         return True
 
     def _wait(self, job: str) -> bool:

@@ -38,6 +38,7 @@ from app.ui.page.translate import Language, join, translate
 from app.ui.page.views import View, count_units, end_view, has_cues, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences
+from app.ui.state.jobs_desk import Compared
 from app.ui.state.listening import find_marks
 from app.ui.state.person import Person
 
@@ -161,8 +162,14 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
          "subtitles": has_cues(str(each.path)), "words": desk.hearing.name_words(each).is_file()}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
+    parts = parts_view(job, progress, desk.jobs.split_script(job, request), spoken)
+    if progress.end is not None:
+        takes = takes_view(desk, job)
+        for each in parts["parts"]:
+            each["takes"] = takes.get(each["index"], [])
     return {
-        **parts_view(job, progress, desk.jobs.split_script(job, request), spoken),
+        **parts,
+        "before": bool(desk.editing.find_before(job)),
         "pace": script_asked.speed if script_asked is not None else 1.0,
         "cast": desk.jobs.list_speakers(job, request),
         "place": desk.jobs.queue_position(job),
@@ -196,10 +203,35 @@ def script_view(
     view["problems"] += named_view(text, found_out.actors, limits, spoken)
     view["model"] = chosen.id if chosen else ""
     view["cast"] = cast_view(desk, text, found_out, limits, cast)
-    wanted = desk.jobs.match_script(text, person, cast)
-    view["changed"] = changed_text(desk, wanted, person, spoken) if wanted else ""
+    compared = desk.jobs.compare_script(text, person, cast)
+    view["changed"] = changed_text(desk, compared.wanted, person, spoken) if compared is not None and compared.wanted is not None else ""
+    view["draft"] = draft_view(compared) if compared is not None else None
     tags = [each[:2] for each in find_tags(text, [each.name for each in found_out.actors])] if found_out.actors else []
     return view | {"marks": unknown_view(text, find_in_script(text, limits, tags))}
+
+
+def draft_view(compared: Compared) -> View:
+    """Return how the script as it stands in the field goes with the parts of the last one: the same; changed, with its lines in order, each with the
+    part that says it or its words, which are still to be spoken; or another one."""
+    if compared.wanted is None:
+        return {"job": compared.spoken.job, "state": "same" if compared.same else "other", "lines": []}
+    places = {part.path: part.index for part in compared.spoken.parts}
+    lines = [
+        {"part": places[path], "pause": part.pause_before_s} if path else {"part": -1, "pause": part.pause_before_s, "text": part.text}
+        for path, part in zip(compared.wanted.keep, compared.parsed.parts, strict=True)
+    ]
+    return {"job": compared.spoken.job, "state": "changed", "lines": lines, "fresh": len(compared.wanted.only_parts)}
+
+
+def takes_view(desk: Desk, job: str) -> dict[int, list[View]]:
+    """Return the earlier takes of each part, the newest first."""
+    return {
+        place: [
+            {"text": each.text, "seconds": each.seconds, "url": job_file_url(job, str(each.path)), "peaks": read_peaks(str(each.path))}
+            for each in takes
+        ]
+        for place, takes in desk.editing.read_takes(job).parts.items()
+    }
 
 
 def cast_view(desk: Desk, text: str, parsed: ParsedScript, limits: VoiceLimits, cast: tuple[Actor, ...]) -> list[View]:

@@ -18,7 +18,7 @@ from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCH
 from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
-from app.ui.tabs import albums, loras, models, other_machines, shelf, voice_shelf, welcome
+from app.ui.tabs import albums, edit_parts, loras, models, other_machines, shelf, voice_shelf, welcome
 from tests.support.places import TOP
 from tests.support.source_trees import tree_of
 
@@ -219,7 +219,7 @@ def test_routes_are_the_servers_with_their_fields() -> None:
 
 
 def test_deeds_are_the_servers_and_the_scripts() -> None:
-    queue, listens, engine, book, kept, leaving, shelved, marked, models_, library, machines, shared = (
+    queue, listens, edits, engine, book, kept, leaving, shelved, marked, models_, library, machines, shared = (
         set(each) for each in DEEDS.values()
     )
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
@@ -234,13 +234,14 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
     assert marked == {*albums.ACTIONS, "keep", "open"}
     assert kept == {*voice_shelf.ACTIONS, "speak"}
+    assert edits == {*edit_parts.DEEDS, "line"}
     assert all(f'"{each}"' in PYTHON["app/ui/tabs/book.py"] for each in book - {"tick"}), "else it ticks"
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
         ("cures.js", "found.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine,
         ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared, ("voices.js",): kept,
-        ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("book.js",): book, ("loras.js",): library,
-        ("albums.js",): marked,
+        ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("edit.js",): edits, ("book.js",): book,
+        ("loras.js",): library, ("albums.js",): marked,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
@@ -248,6 +249,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         "albums.js",
         "book.js",
         "cures.js",
+        "edit.js",
         "found.js",
         "leave.js",
         "listen.js",

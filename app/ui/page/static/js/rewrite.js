@@ -57,6 +57,15 @@ export const rewrite = (id, words, said) => {
   offerBack({ [id]: before }, said);
 };
 
+// Put an edited script into the field; as if typed, so that Ctrl Z takes it back there. The focus stays where it is.
+/** @param {string} words */
+export const putScript = (words) => {
+  const pressed = /** @type {HTMLElement} */ (document.activeElement);
+  note("speak")?.remove();
+  put("speak-text", words);
+  pressed?.focus({ preventScroll: true });
+};
+
 const useSample = (id, words, name) => {
   const before = box(id).value, pressed = /** @type {HTMLElement} */ (document.activeElement);
   put(id, words);

@@ -2,6 +2,7 @@
 import { makeAlong } from "./along.js";
 import { drawCast } from "./cast.js";
 import { checked, drawProblems } from "./check.js";
+import { arrange, compared, drawEditing, drawLine, editFrame } from "./edit.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live, post, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
@@ -54,6 +55,7 @@ function drawCheck(view) {
   text(check.lastElementChild, view.about + eta);
   drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
   drawCast(view, script.look);
+  compared(view.draft, script.look);
   inForce("speak", "changed", view.changed);
   document.querySelector("#speak-new-voice")?.classList.toggle("h-hidden", !view.imitates); // some know only the voices that lie with them
   document.querySelector("#speak-transcript")?.classList.toggle("h-hidden", !view.transcript); // asked for where the voice needs it
@@ -174,7 +176,7 @@ function refocus(rows, { job, end }) {
 }
 area("#h-parts", (element, { speech }) => {
   // Remarks and failures stand above the rows: a long script has hundreds.
-  jobCard(element, speech?.job, `${jobFrame}<p class="h-soft h-whole-book" hidden></p>${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
+  jobCard(element, speech?.job, `${jobFrame}<p class="h-soft h-whole-book" hidden></p>${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${editFrame}${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
   text(element.querySelector("h2"), t("parts.title", "Parts"));
   text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
   // What of the script is spoken already is known once a job has ended.
@@ -191,9 +193,11 @@ area("#h-parts", (element, { speech }) => {
   whole.hidden = !chapter || Boolean(end);
   if (!whole.hidden) text(whole, t("book.chapter", "Chapter {chapter} of {chapters}", { chapter, chapters }) + (left_s == null ? "" : t("book.left", ", about {time} left for all of them", { time: time(left_s) })));
   // What was not spoken is folded once the job has ended.
-  const left = end ? speech.parts.filter((part) => part.state !== "done") : [];
+  const lines = arrange(speech), isLeft = (line) => end && !["done", "draft"].includes(line.state);
+  const left = lines.filter(isLeft);
   const [rows, folded] = element.querySelectorAll(".h-list");
-  drawRows(rows, end ? speech.parts.filter((part) => part.state === "done") : speech.parts, speech);
+  drawEditing(element, speech);
+  drawRows(rows, lines.filter((line) => !isLeft(line)), speech);
   drawRows(folded, left, speech);
   folded.parentElement.hidden = !left.length;
   text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
@@ -213,9 +217,10 @@ function drawAll() {
   button.onclick = () => (player?.on ? player.stop() : hear(0, true));
 }
 
-function drawRows(rows, parts, { job, end, pace }) {
-  list(rows, parts, (part) => `${job}-${part.index}`, (part) => {
-    const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
+function drawRows(rows, parts, speech) {
+  const { job, end, pace } = speech;
+  list(rows, parts, (part) => `${job}-${part.key}`, (part) => {
+    const row = el(`<li class="h-part"><span class="h-badge h-number"></span><div class="h-sounding"><p></p></div>
       <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
     row.querySelector(".h-live").addEventListener("click", () => listen(row));
     row.querySelector(".h-again").addEventListener("click", () => {
@@ -224,19 +229,23 @@ function drawRows(rows, parts, { job, end, pace }) {
       soon();
     });
     return row;
-  }, (row, part) => drawPart(row, part, end, pace));
+  }, (row, part) => {
+    drawPart(row, part, end, pace);
+    drawLine(row, part, speech);
+  });
 }
 
 function drawPart(row, part, end, pace) {
   row.spoken = part;
   const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && DOUBTS[part.doubt]?.();
+  text(row.querySelector(".h-number"), String(part.at + 1));
   row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt || part.marks?.length ? "careful" : done ? "right" : ""}`;
   if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
   if (done && !row.querySelector(".h-player")) {
     const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
     row.querySelector(".h-sounding").prepend(makePlayer({ ...part, label, pace: pace * part.pace }));
   }
-  const under_way = now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
+  const under_way = part.state === "draft" ? t("edit.draft", "to be spoken") : now ? t("part.now", "speaking, {time} ready", { time: time(part.seconds ?? 0, true) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
   const words = row.querySelector("p");
   words.classList.toggle("h-soft", !done);
   const before = cut ? t("part.cut", "cut off by the stop") : done ? (doubt ? `⚠ ${doubt}` : "") : under_way;
@@ -244,13 +253,13 @@ function drawPart(row, part, end, pace) {
   drawMarks(row, part.marks);
   drawLive(row);
   const again = row.querySelector(".h-again");
-  again.hidden = !done || !end;
+  again.hidden = !done || !end || part.changed; // it would be spoken as the script was
   text(again, t("part.again", "Redo"));
   again.setAttribute("aria-label", t("part.again-n", "Redo part {n}", { n: part.index + 1 }));
 }
 
 function drawLive(row) {
-  const chip = row.querySelector(".h-live"), heard = player?.at === row.spoken.index, listening = heard && !player.on;
+  const chip = row.querySelector(".h-live"), heard = player?.at === row.spoken.index && row.spoken.state !== "draft", listening = heard && !player.on;
   row.classList.toggle("h-heard-now", heard);
   chip.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
   text(chip, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));

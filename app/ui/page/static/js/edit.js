@@ -1,0 +1,238 @@
+// Edit the lines of a script that was spoken: words, place, pauses, earlier takes, and the way back. The field's script is the truth: each deed
+// changes it, and the list shows its lines with the parts that say them.
+import { el, list, makeButton, onPage, text } from "./elements.js";
+import { fill, live, post, soon } from "./hearth.js";
+import { makePlayer } from "./player.js";
+import { putScript } from "./rewrite.js";
+import { told } from "./told.js";
+import { t, time } from "./words.js";
+
+const box = () => document.querySelector("#speak-text textarea");
+const castField = () => document.querySelector("#speak-cast textarea, #speak-cast input");
+const undone = /** @type {{ text: string, cast: string }[]} */ ([]);
+let /** @type {View} */ draft = null, open = "", said = "", focus = "", again = () => {};
+
+// How the field's script goes with the parts, as the check of the script says.
+/** @param {View} found @param {() => void} look */
+export const compared = (found, look) => {
+  if (draft?.job !== found?.job) undone.length = 0;
+  [draft, again] = [found, look];
+};
+
+// The lines to show: those of the script as it stands now, each as the part that says it, or as one that is not spoken yet.
+/** @param {View} speech @returns {View[]} */
+export const arrange = (speech) => {
+  const mine = speech.end && draft?.job === speech.job ? draft : null;
+  if (mine?.state !== "changed") return speech.parts.map((part) => ({ ...part, at: part.index, key: part.index, editable: mine?.state === "same" }));
+  return mine.lines.map((line, at) => {
+    const part = line.part < 0 ? { index: at, state: "draft", text: line.text, pace: 1 } : speech.parts[line.part];
+    return { ...part, pause: line.pause, at, key: line.part < 0 ? `new ${line.text}` : line.part, changed: true, editable: true, takes: [] };
+  });
+};
+
+const act = async (name, asked = {}) => {
+  const answer = await post(`hearth/edit/${name}`, { text: box()?.value ?? "", cast: castField()?.value ?? "", ...asked });
+  const view = await answer.json().catch(() => ({}));
+  if (answer.ok) return view;
+  tell(view.trouble ?? "");
+  return null;
+};
+
+function tell(words) {
+  said = words;
+  text(document.querySelector("#h-parts .h-editing [role=status]"), words);
+}
+
+// Do something with a line; the field gets the script that comes of it.
+async function deed(name, asked, words) {
+  const before = { text: box().value, cast: castField()?.value ?? "" };
+  const view = await act(name, asked);
+  if (!view) return false;
+  if (view.text !== before.text) {
+    undone.push(before);
+    put(view.text);
+  }
+  focus = `${view.part} ${asked.focus ?? ".h-edit"}`;
+  tell(words);
+  return true;
+}
+
+function put(words) {
+  if (box().value !== words) putScript(words);
+  again();
+}
+
+async function speak() {
+  if (!(await act("speak"))) return;
+  undone.length = 0;
+  tell("");
+  soon();
+}
+
+async function undo() {
+  const last = undone.pop();
+  if (last) {
+    fill("speak-cast", last.cast);
+    put(last.text);
+    return tell(t("edit.undone", "Undone."));
+  }
+  const view = await act("back");
+  if (!view) return;
+  fill("speak-cast", view.cast ?? "");
+  put(view.text);
+  tell(t("edit.back", "The script is as it was before, with its parts and its result."));
+  soon();
+}
+
+onPage("keydown", (event) => {
+  const inside = event.target.closest?.("#h-parts"), typed = event.target.closest?.("textarea, input:not([type=range])");
+  if (!inside || typed || event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  if (!document.querySelector("#h-parts .h-undo-edit:not([hidden])")) return;
+  event.preventDefault();
+  undo();
+});
+
+export const editFrame = `<div class="h-editing" hidden><p class="h-soft" role="status"></p><p class="h-soft h-pending" hidden></p><p class="h-chips"><button type="button" class="h-chip h-apply" hidden></button>
+  <button type="button" class="h-chip h-undo-edit" hidden></button><button type="button" class="h-chip h-theirs" hidden></button></p></div>`;
+
+// Above the list: what is left to speak, and the way back.
+/** @param {any} element @param {View} speech */
+export const drawEditing = (element, speech) => {
+  const bar = element.querySelector(".h-editing"), mine = draft?.job === speech.job ? draft : null, free = Boolean(live.state.charts && speech.end);
+  const changed = free && mine?.state === "changed", other = free && mine?.state === "other" && Boolean(box()?.value.trim());
+  const back = Boolean(live.state.charts) && (free ? undone.length > 0 || speech.before : speech.before);
+  bar.hidden = !(changed || other || back || said);
+  const [apply, undoes, theirs] = bar.querySelectorAll("button"), pending = bar.querySelector(".h-pending");
+  apply.hidden = pending.hidden = !changed;
+  text(pending, changed ? told.speak.changed || "" : "");
+  text(apply, mine?.fresh ? t("edit.apply", "Speak what has changed") : t("edit.join", "Join anew"));
+  undoes.hidden = !back;
+  text(undoes, t("shelf.undo", "Undo"));
+  undoes.title = t("edit.undo-key", "Ctrl+Z in this list");
+  theirs.hidden = !other;
+  text(theirs, t("edit.theirs", "Put the script of these parts back to edit them"));
+  if (bar.dataset.wired) return;
+  bar.dataset.wired = "true";
+  apply.addEventListener("click", speak);
+  undoes.addEventListener("click", undo);
+  theirs.addEventListener("click", async () => {
+    const view = await act("script");
+    if (!view) return;
+    undone.push({ text: box().value, cast: castField()?.value ?? "" });
+    fill("speak-cast", view.cast ?? "");
+    put(view.text);
+  });
+};
+
+// A row's own: the button that opens its form, the form, and its earlier takes.
+/** @param {any} row @param {View} part @param {View} speech */
+export const drawLine = (row, part, speech) => {
+  const may = Boolean(live.state.charts && speech.end && part.editable && part.state !== "now");
+  let edit = row.querySelector(".h-edit");
+  if (!edit && !may) return;
+  if (!edit) {
+    edit = makeButton("", () => toggle(row), "h-chip h-edit");
+    edit.setAttribute("aria-expanded", "false");
+    row.querySelector(".h-again").before(edit);
+    row.addEventListener("keydown", (event) => {
+      if (!event.altKey || event.ctrlKey || event.metaKey || !["ArrowUp", "ArrowDown"].includes(event.key) || edit.hidden) return;
+      event.preventDefault();
+      move(row, event.key === "ArrowUp", event.target.closest(".h-form") ? ".h-form textarea" : ".h-edit");
+    });
+  }
+  edit.hidden = !may;
+  text(edit, t("edit.edit", "Edit"));
+  edit.setAttribute("aria-label", t("edit.edit-n", "Edit part {n}", { n: part.at + 1 }));
+  if (!may || (open !== row.dataset.key && row.querySelector(".h-form"))) close(row);
+  drawTakes(row, part);
+  const [at, where] = focus.split(/ (.*)/);
+  if (focus && Number(at) === part.at) {
+    const target = row.querySelector(where) ?? edit;
+    if (document.activeElement === document.body || document.activeElement === box() || row.contains(document.activeElement)) target.focus({ preventScroll: true });
+    focus = "";
+  }
+};
+
+function close(row) {
+  if (open === row.dataset.key) open = "";
+  const form = row.querySelector(".h-form"), held = form?.contains(document.activeElement);
+  form?.remove();
+  row.querySelector(".h-edit")?.setAttribute("aria-expanded", "false");
+  if (held) row.querySelector(".h-edit").focus({ preventScroll: true });
+}
+
+async function toggle(row) {
+  if (row.querySelector(".h-form")) return close(row);
+  const line = await act("line", { part: row.spoken.at });
+  if (!line || row.querySelector(".h-form")) return;
+  for (const other of document.querySelectorAll("#h-parts .h-form")) close(other.closest(".h-part"));
+  open = row.dataset.key;
+  const n = row.spoken.at + 1, form = el(`<form class="h-form"><textarea class="h-field" rows="3"></textarea><p class="h-pauses"><label><span></span> <input type="number" class="h-field" min="0" max="30" step="0.1"></label>
+    <label><span></span> <input type="number" class="h-field" min="0" max="30" step="0.1"></label></p><p class="h-chips"></p></form>`);
+  const words = form.querySelector("textarea"), pauses = form.querySelectorAll("input"), labels = form.querySelectorAll("label span");
+  form.setAttribute("aria-label", t("edit.edit-n", "Edit part {n}", { n }));
+  words.value = line.words;
+  words.setAttribute("aria-label", t("edit.words", "Words of part {n}", { n }));
+  for (const [place, name, seconds] of /** @type {[number, string, number][]} */ ([[0, t("edit.before", "Pause before, s"), line.before], [1, t("edit.after", "Pause after, s"), line.after]])) {
+    text(labels[place], name);
+    pauses[place].value = String(Math.round(seconds * 100) / 100);
+    pauses[place].addEventListener("change", () => pauses[place].value !== "" && deed("pause", { part: row.spoken.at + place, seconds: Number(pauses[place].value), focus: ".h-form input" }, t("edit.paused", "The pause is set.")));
+  }
+  const changeWords = async (now) => {
+    const same = words.value.trim() === line.words.trim();
+    if (!same && !(await deed("words", { part: row.spoken.at, words: words.value }, ""))) return;
+    close(row);
+    if (now && !same) speak();
+    else if (now) row.querySelector(".h-again")?.click();
+  };
+  form.querySelector(".h-chips").append(
+    makeButton(t("edit.speak", "Speak it anew"), () => changeWords(true), "h-chip h-main"),
+    makeButton(t("edit.later", "Change only the script"), () => changeWords(false), "h-chip"),
+    makeButton(t("edit.up", "Move up"), () => move(row, true, ".h-edit"), "h-chip"),
+    makeButton(t("edit.down", "Move down"), () => move(row, false, ".h-edit"), "h-chip"),
+    makeButton(t("force.close", "Close"), () => close(row), "h-chip"),
+  );
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    if (event.key === "Escape") close(row);
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) changeWords(true);
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // neither stops a job nor begins the whole script
+  });
+  row.append(form);
+  row.querySelector(".h-edit").setAttribute("aria-expanded", "true");
+  words.focus();
+}
+
+const move = (row, up, where) => {
+  close(row);
+  return deed(up ? "up" : "down", { part: row.spoken.at, focus: where }, up ? t("edit.moved-up", "The part is moved up.") : t("edit.moved-down", "The part is moved down."));
+};
+
+// The takes that were there before, to be heard beside this one and chosen again.
+function drawTakes(row, part) {
+  const takes = part.editable && live.state.charts ? part.takes ?? [] : [];
+  let place = row.querySelector(".h-takes");
+  if (!place && !takes.length) return;
+  if (!place) row.querySelector(".h-sounding").append((place = el(`<details class="h-takes"><summary></summary><ul></ul></details>`)));
+  place.hidden = !takes.length;
+  text(place.firstElementChild, t("edit.takes", "{n} earlier {n:take|takes}", { n: takes.length }));
+  list(place.lastElementChild, takes, (take) => take.url, (take) => {
+    const line = el(`<li><div></div></li>`), number = takes.indexOf(take) + 1;
+    const label = t("edit.play-take", "Play earlier take {take} of part {n}", { take: number, n: part.at + 1 });
+    line.firstElementChild.append(makePlayer({ ...take, label }));
+    if (take.text !== part.text) line.firstElementChild.append(Object.assign(document.createElement("p"), { className: "h-soft", textContent: take.text.replace(/\[[^[\]]{1,40}\] ?/g, "") }));
+    const use = makeButton(t("edit.use", "Use this take"), async () => {
+      const view = await act("take", { part: row.spoken.at, take: takes.findIndex((each) => each.url === take.url) });
+      if (!view) return;
+      put(view.text);
+      tell(t("edit.used", "The take is used; the other one stays beside it."));
+      soon();
+    }, "h-chip");
+    use.setAttribute("aria-label", t("edit.use-n", "Use take {take} of part {n}, {time}", { take: number, n: part.at + 1, time: time(take.seconds, true) }));
+    line.append(use);
+    return line;
+  });
+}
