@@ -73,7 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | 
 SHARES = (
     ("transformers.modeling_utils", "transformers.models.dac.modeling_dac", "diffusers.pipelines.pipeline_utils"),
     ("gradio", "distributed", "hypothesis", "openai", "playwright.sync_api"),
-    ("sympy", "scipy.optimize", "scipy.linalg"),
+    ("sympy", "safetensors.torch", "peft"),
 )
 """What takes longest to compile. In a fresh clone nothing is, and three workers side by side would each compile all of it."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.speech.sound import sound
+from app.engine.speech.sound.lufs import measure_lufs
 from app.engine.speech.sound.sound import Samples
 
 FADE_S = 0.008
@@ -111,17 +112,6 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
     stretcher.preset(1, float(rate))
     stretcher.setTimeFactor(speed)
     return np.asarray(stretcher.process(samples[None])[0], np.float32)
-
-
-def measure_lufs(samples: Samples, rate: int) -> float:
-    """Measure integrated loudness (BS.1770). Sound shorter than the meter's window is repeated to fill it; -inf for
-    silence."""
-    import pyloudnorm
-
-    if not np.any(samples):
-        return -math.inf
-    meter = pyloudnorm.Meter(rate)
-    return float(meter.integrated_loudness(np.resize(samples, max(len(samples), math.ceil(meter.block_size * rate)))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import pytest
 
 from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.heard_part import cut_next
+from app.engine.speech.sound.lufs import measure_lufs
 
 RATE = 16_000
 
@@ -54,7 +55,7 @@ def test_one_gain_for_all_parts_as_before() -> None:
     loud, quiet = part(), part() * np.float32(0.1)
     known = [join_sound.measure_loudness(each, RATE) for each in (loud, quiet)]
     gain = join_sound.choose_gain(known, -30.0)
-    told = join_sound.measure_lufs(np.concatenate([loud, quiet]) * gain, RATE)
+    told = measure_lufs(np.concatenate([loud, quiet]) * gain, RATE)
     assert told == pytest.approx(-30.0 + 10 * np.log10(2), abs=0.5), "the quiet half has next to no power"
     assert join_sound.choose_gain(known, None) == 1 and join_sound.choose_gain([join_sound.measure_loudness(quiet * 0, RATE)], -18.0) == 1
     assert join_sound.choose_gain(known, 6.0) == pytest.approx(join_sound.PEAK / 0.2, rel=0.01), "no peak clips"

@@ -17,6 +17,7 @@ from app.engine.jobs.request import SpeechRequest, from_json, to_json
 from app.engine.models.catalog import BY_ID
 from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.join_sound import Finish, Segment
+from app.engine.speech.sound.lufs import measure_lufs
 from tests.support.places import TOP
 
 
@@ -196,7 +197,7 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     segments = [Segment(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
     join_sound.join(segments, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
     samples, rate = sound.read(tmp_path / "out.wav")
-    assert join_sound.measure_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
+    assert measure_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
     before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
     join_sound.join(segments, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
@@ -205,15 +206,13 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2, 0.39, 0.41, 2.0])
 def test_the_loudness_asked_for_is_measured_in_the_result(tmp_path: Path, seconds: float) -> None:
-    """Repeated until it is long enough, so that the library's own meter measures short sounds, too."""
-    import pyloudnorm  # brings scipy, which takes a second or two
-
+    """Repeated until it is long enough for the gates."""
     source = part(tmp_path / "part.wav", tone(seconds, hertz=440.0, loud=0.05))
     for wanted in (-30.0, -20.0):
         join_sound.join([Segment(source)], tmp_path / "out.wav", Finish(loudness_lufs=wanted, tail_s=0), {})
         samples, rate = sound.read(tmp_path / "out.wav")
         heard = samples[128:-128]  # without the fades
-        assert pyloudnorm.Meter(rate).integrated_loudness(np.resize(heard, 2 * rate)) == pytest.approx(wanted, abs=0.6)
+        assert measure_lufs(np.resize(heard, 2 * rate), rate) == pytest.approx(wanted, abs=0.6)
 
 
 @pytest.mark.filterwarnings("error")
