@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Final
+
+START: Final = Path(__file__).parents[2] / "start.py"
 
 COMMANDS: Final = {
     "open": ("app.cli.open", "open the window (the default)"),
@@ -15,6 +19,7 @@ COMMANDS: Final = {
     "lend": ("app.cli.lend", "let another computer's Hearth use this one"),
     "machines": ("app.cli.machines", "list, add and remove the computers that help this one"),
     "backup": ("app.cli.backup", "copy the database of jobs and creations to its backups"),
+    "completion": ("app.cli.completion", "print what makes bash, zsh, fish or PowerShell complete these commands"),
     "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
     "remove-app": ("app.launcher.desktop_entry", "remove Hearth from your apps, and show where your files are"),
     "update": ("app.launcher.update", "install the newest version, after testing it"),
@@ -24,16 +29,17 @@ COMMANDS: Final = {
 WORDS: Final = {
     "open": "--browser --certificate --home --key --lang --listen --mcp --no-browser --port --pretend --share",
     "speak": "--anew --cast --chunk --dtype --file --format --gqa --guidance --home --json --kernels --model --offload --output --pretend --quantised "
-    "--seed --speed --subtitles --temperature --top-p --title --transcript --voice --words -f -o",
+    "--quiet --seed --speed --subtitles --temperature --top-p --title --transcript --voice --words -f -o -q",
     "paint": "--anew --batch --chunk --control --dtype --enlarger --file --gqa --guidance --guide --guide-as --guide-from --guide-strength --guide-to "
-    "--hires --home --image --json --kernels --lora --mask --model --negative --offload --output --pretend --quantised --quicker --scheduler "
-    "--seed --size --steps --strength --upscale -f -o",
+    "--hires --home --image --json --kernels --lora --mask --model --negative --offload --output --pretend --quantised --quicker --quiet "
+    "--scheduler --seed --size --steps --strength --upscale -f -o -q",
     "voices": "list export import rename describe remove --home --json --model",
     "models": "list get remove where size found --home --json --pretend",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
     "lend": "--fetch-models --home --pretend",
     "machines": "list add remove --home --pretend",
     "backup": "--home",
+    "completion": "bash fish powershell zsh",
 }
 """The options of these commands, and the actions of those that have some: what is mistyped is refused before an environment is made."""
 
@@ -48,3 +54,10 @@ STARTS: Final = {
     "update": "newer code and its environment beside the old one, swapped in once proven",
 }
 """What start.py does itself, under any Python; `update` is a command of Hearth's too, for those who installed it with pip."""
+
+
+def name_command() -> str:
+    """Return how Hearth is called in a terminal, as every sentence writes it: from its folder, as the README does, or where pip put it."""
+    if not START.is_file():
+        return "hearth"
+    return "Hearth.bat" if os.name == "nt" else "python3 start.py"

@@ -7,11 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from app.base.commands import START, name_command
 from app.base.sentence import say
 from app.base.trouble import Trouble
-
-START = Path(__file__).parents[2] / "start.py"
-
 
 MACHINES: Final = ("dask", "distributed", "cryptography", "zeroconf")
 """What several machines need of their extra."""
@@ -20,7 +18,7 @@ MACHINES: Final = ("dask", "distributed", "cryptography", "zeroconf")
 def install_command(extra: str) -> str:
     """In an environment of start.py's own, `add` also keeps it over updates and repairs."""
     if START.is_file() and (Path(sys.prefix) / "hearth.json").is_file():
-        return f'"{sys.executable}" "{START}" add {extra}'
+        return f"{name_command()} add {extra}"
     return f'"{sys.executable}" -m pip install "hearth[{extra}]"'
 
 

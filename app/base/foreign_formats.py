@@ -21,8 +21,10 @@ from app.base.regular_file import open_regular
 
 PICTURES: Final = ("PNG", "JPEG", "WEBP")
 """Pillow's names of what the page, other programs and guests may send."""
-OWN_PICTURES: Final = (*PICTURES, "BMP", "TIFF", "GIF")
-"""What the owner may name on the command line."""
+OWN_PICTURES: Final = (*PICTURES, "BMP", "TIFF", "GIF", "AVIF")
+"""What the owner may name on the command line. AVIF stands last: not every Pillow knows it."""
+HEIC: Final = re.compile(rb"....ftyp(?:heic|heix|heim|heis|hevc|mif1)", re.DOTALL)
+"""How pictures of iPhones begin, which Pillow does not read."""
 UNRECOGNISED: Final = 1
 """libsndfile's number for a format that it does not know."""
 START_BYTES: Final = 16

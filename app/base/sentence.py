@@ -6,9 +6,10 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Union
+from typing import Any, Final, Union
 
 from app.base.clean_words import clean_words
+from app.base.commands import name_command
 
 Value = Union[str, int, float, "Sentence", tuple[Union[str, "Sentence"], ...]]
 """A tuple is a list of names, joined by the comma of the language in which it is read."""
@@ -25,6 +26,8 @@ class _Blanks(string.Formatter):
 
 
 _BLANKS = _Blanks()
+COMMAND: Final = "hearth"
+"""The blank that every template may have without a value: how Hearth is called in a terminal here."""
 
 
 def fill(template: str, values: Mapping[str, str | int | float]) -> str:
@@ -34,7 +37,7 @@ def fill(template: str, values: Mapping[str, str | int | float]) -> str:
     for literal, name, spec, conversion in _BLANKS.parse(template):
         text = _put_together(text, literal)
         if name is not None:
-            value = _BLANKS.convert_field(values[name], conversion)
+            value = _BLANKS.convert_field(name_command() if name == COMMAND else values[name], conversion)
             text = _put_together(text, _BLANKS.format_field(value, spec or "")) if value != "" else text.rstrip(" ")
     return text
 

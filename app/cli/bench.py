@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from app.base.extras import START
+from app.base.commands import START
 from app.base.sentence import say
 from app.base.trouble import Trouble
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from app import __version__
 from app.base.clean_words import clean_words
+from app.base.commands import name_command
 from app.base.paths import Home
 from app.base.sentence import Sentence, in_words, say
 from app.base.trouble import Trouble
@@ -44,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print everything as JSON; with --selftest the machine alone, for --pretend")
     parser.add_argument("--why", action="store_true", help="also show rejected options and every objection")
     parser.add_argument(
-        "--model", metavar="NAME", help="show the plan for this model only: a name from 'hearth models', or a local folder or file"
+        "--model",
+        metavar="NAME",
+        help=f"show the plan for this model only: a name from '{name_command()} models', or a local folder or file",
     )
     parser.add_argument("--selftest", action="store_true", help="run the self-test again and store its results")
     parser.add_argument(
@@ -134,7 +137,7 @@ def taught_by(hardware: Hardware, model: Model | None, verdicts: Verdicts) -> tu
     if fallbacks == learned(read_given(hardware), model.id):  # all are of a report's file, which stays as it is
         return tuple(each.sentence for each in fallbacks)
     pretending = f" --pretend {shlex.quote(hardware.report or hardware.pretended)}" if hardware.pretended else ""
-    command = f"hearth doctor --forget {shlex.quote(model.id)}{pretending}"
+    command = f"{name_command()} doctor --forget {shlex.quote(model.id)}{pretending}"
     forget_it = say("doctor.forget", "To forget this and try again: {command}", command=command)
     return (*(each.sentence for each in fallbacks), forget_it)
 
@@ -225,14 +228,14 @@ def reason_line(reason: Reason) -> str:
 def tested(verdicts: Verdicts, file: Path) -> Iterator[Line]:
     yield 0, "Self-test"
     if not verdicts:
-        yield 2, str(say("doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run hearth doctor --selftest."))  # fmt: skip
+        yield 2, str(say("doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run {hearth} doctor --selftest."))  # fmt: skip
     for sentence, found in counted(verdicts):
         yield 2, str(sentence)
         yield from ((4, f"{each.subject}: {each.words or f'error {each.error:.2g}'}") for each in found)
     yield 0, ""
     yield 0, "To report a problem"
     yield 2, str(say("doctor.report",
-        "Send the output of hearth doctor --json, what you did, and what happened. The output describes your machine; "
+        "Send the output of {hearth} doctor --json, what you did, and what happened. The output describes your machine; "
         "it contains none of your texts, pictures or recordings."))  # fmt: skip
     if verdicts:
         yield 2, str(say("doctor.file", "The self-test's results are in {file}.", file=str(file)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -12,9 +14,10 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from app.base import paths
+from app.base.commands import name_command
 from app.base.languages import word_for
 from app.base.sentence import Sentence, say
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible, Trouble
 from app.cli import output_file
 from app.cli.machine_options import add_common_options, read_pretended
 from app.cli.progress import print_json, print_progress
@@ -53,8 +56,12 @@ def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
                 named, help=each.option, choices=tuple(each.choices) if each.choices and not each.open else None,
                 type=int if each.whole else str if each.range is None else float,
             )  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, help="also write the result to this file; it stays on the shelf")
-    parser.add_argument("--model", default="", help="a name from 'hearth models', or a local folder or file")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="also write the result to this file, or '-' for standard output; it stays on the shelf"
+    )
+    parser.add_argument(
+        "--model", default="", type=os.path.expanduser, help=f"a name from '{name_command()} models', or a local folder or file"
+    )
     choices = parser.add_argument_group("manual settings", CHOICES_HELP)
     choices.add_argument("--chunk", help="queries per attention chunk: a whole number, or auto")
     choices.add_argument("--dtype", choices=(AUTO, *get_args(Dtype)), help="the dtype to compute in")
@@ -65,6 +72,7 @@ def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
     )
     choices.add_argument("--quantised", choices=(AUTO, *get_args(Quantised)), help="the quantisation of the weights")
     add_common_options(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the result's path and errors only")
     parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
     parser.add_argument("--anew", action="store_true", help="start from the beginning instead of resuming an unfinished job")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXIT_CODES
@@ -107,23 +115,27 @@ def run_job(request: Request, args: argparse.Namespace, use: Callable[[Keeper, P
     """Run a request through the keeper, as the window does, and return the exit code. `use` gets each result's file once it is written."""
     keeper, choice = prepare(request, args)
     try:
-        end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), choose_show(args))
-        outputs = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
+        end = follow(keeper, start_or_resume(keeper, request, choice, args), choose_show(args))
+        outputs: Sequence[Path | None] = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
         written = [write_result(Path(file), path) for file, path in zip(end.files, outputs, strict=True)]
         if use is not None:
             for file in end.files:
                 use(keeper, Path(file))
     finally:
         keeper.close()
-    for path in written:
-        if path is not None and not args.json:
-            print(path)
+    made = [str(path) for path in written if path is not None and path != output_file.STDOUT]
+    if args.json:
+        print(json.dumps({"event": "written", "files": made}), flush=True)
+    elif made:
+        print("\n".join(made))
     if isinstance(end, Failed) and (end.files or end.cure == "go-on"):
         print_sentence(
             say("command.go-on", "Run the same command again to resume: finished parts are kept. Add --anew to start from the beginning.")
         )
     if None in written:
         return UNWRITTEN
+    if isinstance(end, Failed) and end.code == Impossible.code and not end.files:
+        return TROUBLE
     return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), INCOMPLETE if end.files else FAILED)
 
 
@@ -132,10 +144,13 @@ def run_jobs(requests: Sequence[Request], args: argparse.Namespace, titles: Sequ
     (keeper, choice), files = prepare(requests[0], args), list[Path]()
     try:
         for number, (request, title) in enumerate(zip(requests, titles, strict=True), 1):
-            print_sentence(say("command.chapter", "Chapter {number} of {count}: {title}", number=number, count=len(requests), title=title))
+            if not args.quiet:
+                print_sentence(
+                    say("command.chapter", "Chapter {number} of {count}: {title}", number=number, count=len(requests), title=title)
+                )
             made = None if args.anew else keeper.find_made(request, choice)
             if made is None:
-                end = follow(keeper, start_or_resume(keeper, request, choice, args.anew), choose_show(args))
+                end = follow(keeper, start_or_resume(keeper, request, choice, args), choose_show(args))
                 if not isinstance(end, Finished):
                     print_sentence(say("command.book-goes-on", "Run the same command again to resume: finished chapters are kept."))
                     break
@@ -148,7 +163,9 @@ def run_jobs(requests: Sequence[Request], args: argparse.Namespace, titles: Sequ
 def prepare(request: Request, args: argparse.Namespace) -> tuple[Keeper, Choice]:
     """Refuse what cannot be, before an engine starts; return what runs such a request, and the manual settings."""
     choice, chunk = choose_by_hand(args), read_chunk(paths.home(args.home)) if args.chunk is None else parse_chunk(args.chunk)
-    if args.output is not None:
+    if args.output == output_file.STDOUT:
+        output_file.check_stdout(request, args.json)
+    elif args.output is not None:
         output_file.check_writable(args.output, request)
     find_model(paths.home(args.home), request)
     keeper = open_keeper(args)
@@ -157,7 +174,9 @@ def prepare(request: Request, args: argparse.Namespace) -> tuple[Keeper, Choice]
 
 
 def choose_show(args: argparse.Namespace) -> Callable[[Event], None]:
-    return partial(print_json, out=sys.stdout) if args.json else partial(print_progress, out=sys.stderr)
+    if args.json:
+        return partial(print_json, out=sys.stdout)
+    return partial(print_progress, out=sys.stderr, errors_only=args.quiet)
 
 
 def open_keeper(args: argparse.Namespace) -> Keeper:
@@ -175,15 +194,16 @@ def open_keeper(args: argparse.Namespace) -> Keeper:
         ) from fault
 
 
-def start_or_resume(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
+def start_or_resume(keeper: Keeper, request: Request, choice: Choice, args: argparse.Namespace) -> Job:
     """Resume the unfinished job of exactly this request, if there is one; else start one."""
-    before = None if anew else keeper.find_unfinished(request, choice)
+    before = None if args.anew else keeper.find_unfinished(request, choice)
     if before is None:
         return keeper.submit(request, choice)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(before.created_s))
-    print_sentence(
-        say("command.goes-on", "Resuming the job that was started on {when}. Add --anew to start from the beginning.", when=when)
-    )
+    if not args.quiet:
+        print_sentence(
+            say("command.goes-on", "Resuming the job that was started on {when}. Add --anew to start from the beginning.", when=when)
+        )
     keeper.resume(before.id)
     return before
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from app.base import paths
+from app.base.commands import name_command
 from app.base.paths import Home
 from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
@@ -20,7 +21,7 @@ def add_home_option(parser: argparse.ArgumentParser) -> None:
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pretend", default="", metavar="MACHINE",
-        help="plan for another machine: gtx-1060, m1-8gb ..., or the file that 'hearth doctor --selftest --json' printed there",
+        help=f"plan for another machine: gtx-1060, m1-8gb ..., or the file that '{name_command()} doctor --selftest --json' printed there",
     )  # fmt: skip
     add_home_option(parser)
 

@@ -46,7 +46,7 @@ def list_machines(home: Home, _: Sequence[str]) -> int:
 
     machines = Register(main_folder(home)).list_machines()
     if not machines:
-        print_line(say("machines-list.none", "No other computer may help this one. Add one: python3 start.py machines add"))
+        print_line(say("machines-list.none", "No other computer may help this one. Add one: {hearth} machines add"))
     for each in machines:
         since = word_duration(max(0.0, time.time() - each.since_s))
         resting = say("machines-list.resting", "gets no work") if each.resting else say("machines-list.may", "may help")
@@ -111,7 +111,7 @@ def use_machines(home: Home) -> Sentence:
             Settings(home.settings).change(SAVED, {}, lambda kept: {**kept, "uses": True})
     except Timeout:
         return say("machines-add.window", 'See that "Use other computers" is on, on the Machine tab of the open window.')
-    return say("machines-add.used", "It helps whenever Hearth is open on this computer: python3 start.py open --no-browser")
+    return say("machines-add.used", "It helps whenever Hearth is open on this computer: {hearth} open --no-browser")
 
 
 def remove_machines(home: Home, named: Sequence[str]) -> int:
@@ -123,12 +123,7 @@ def remove_machines(home: Home, named: Sequence[str]) -> int:
         register.remove(machine.id)
         print_line(say("machines-remove.done", "{name} may no longer help. It needs a new code to help again.", name=machine.name))
     if not named:
-        raise Trouble(
-            say(
-                "machines-remove.which",
-                "Name a computer: python3 start.py machines remove NAME. To see all: python3 start.py machines list",
-            )
-        )
+        raise Trouble(say("machines-remove.which", "Name a computer: {hearth} machines remove NAME. To see all: {hearth} machines list"))
     return FINISHED
 
 

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if not args.model and args.action in ("get", "remove"):
         print(
-            say("models.which", "Name a model: hearth models {act} NAME. To see all names: hearth models list", act=args.action),
+            say("models.which", "Name a model: {hearth} models {act} NAME. To see all names: {hearth} models list", act=args.action),
             file=sys.stderr,
         )
         return FAILED

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from app.base import atomic_write
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Request
 from app.engine.kinds import kind_of
+from app.engine.speech.sound.stream_encoding import encode_file
+
+STDOUT: Final = Path("-")
+
+
+def check_stdout(request: Request, json: bool) -> None:
+    """Raise a Trouble for what standard output cannot hold: events beside the result, or several files."""
+    if request.batch > 1:
+        raise Trouble(say("output.several", "Standard output takes one picture. Leave out --batch, or name a file for -o."))
+    if json:
+        raise Trouble(say("output.json", "With --json standard output has the events. Name a file for -o."))
 
 
 def number_paths(output: Path, count: int) -> list[Path]:
@@ -56,13 +69,21 @@ def check_writable(output: Path, request: Request) -> None:
 
 def write(file: Path, path: Path) -> None:
     """Copy `file` to `path`; raises OSError. Writes into devices and pipes, and follows links."""
+    if path == STDOUT:
+        with file.open("rb") as made:
+            shutil.copyfileobj(made, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
     if path.exists() and not path.is_file():
         with file.open("rb") as made, path.open("wb") as into:
             shutil.copyfileobj(made, into)
         return
     target = Path(os.path.realpath(path))
     with atomic_write.replacing(target) as unfinished:
-        shutil.copyfile(file, unfinished)
+        if path.suffix.lower() == ".aac" and file.suffix.lower() != ".aac":
+            unfinished.write_bytes(encode_file("aac", file))
+        else:
+            shutil.copyfile(file, unfinished)
 
 
 def describe_fault(fault: Exception) -> str:

@@ -6,11 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from app.base import paths
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_settings, read_text, run_job
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.jobs.settings import PICTURES
+from app.engine.models.model import ModelSettings
+from app.engine.models.on_disk import find_model
 
 ENDINGS: Final = ("", ".png")
 
@@ -37,13 +40,30 @@ def main(args: argparse.Namespace) -> int:
     width, height = parse_size(args.size)
     if args.control is not None:
         args.control = find_file(args.control)
+    if args.prompt not in (None, "-") and args.file is not None:
+        raise Trouble(say("paint.prompt-and-file", "There is a prompt and a file of one. Give either the prompt or --file."))
     request = PictureRequest(
         read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, image=resolve(args.image),
         mask=resolve(args.mask), guide=resolve(args.guide), loras=tuple(map(parse_lora, args.lora)), **read_settings(args, PICTURES),
     )  # fmt: skip
     if args.output is not None:
         require_png(args.output)
+    require_size(request, find_model(paths.home(args.home), request).settings)
     return run_job(request, args)
+
+
+def require_size(request: PictureRequest, settings: ModelSettings) -> None:
+    """Raise a Trouble for a size other than the only one that a model paints."""
+    own = settings.width, settings.height
+    if settings.least == settings.most and (request.width or own[0], request.height or own[1]) != own:
+        raise Trouble(
+            say(
+                "paint.only-size",
+                "This model paints {width} x {height} only. Leave out --size; --upscale 2 or 4 makes the picture larger.",
+                width=own[0],
+                height=own[1],
+            )
+        )
 
 
 def require_png(output: Path) -> None:

@@ -22,8 +22,10 @@ def print_json(event: Event, out: IO[str]) -> None:
     print(json.dumps({"event": name, **to_plain(event)}), file=out, flush=True)
 
 
-def print_progress(event: Event, out: IO[str]) -> None:
+def print_progress(event: Event, out: IO[str], errors_only: bool = False) -> None:
     """Redraw the bar on a terminal; print other events on lines of their own."""
+    if errors_only and not isinstance(event, Failed):
+        return
     live = out.isatty()
     if isinstance(event, Step):
         if live:

@@ -64,7 +64,9 @@ def main(args: argparse.Namespace) -> int:
     _refuse_unused(args)
     voice = find_voice(args.voice, args.transcript, home, find_limits(home, args.model) if args.voice else DIA)
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
-    asked: dict[str, Any] = {"format": suffix or "wav"} | read_settings(args, SPEECH)
+    if suffix == "aac":
+        require_available("aac")
+    asked: dict[str, Any] = {"format": "flac" if suffix == "aac" else suffix or "wav"} | read_settings(args, SPEECH)
     asked["cast"] = read_cast(args.cast, args.model, home)
     if suffix == "m4b":
         return speak_book(args, voice, asked["cast"])
@@ -84,6 +86,18 @@ def _refuse_unused(args: argparse.Namespace) -> None:
     """Raise a Trouble for an option without what it is for."""
     if args.words and args.subtitles is None:
         raise Trouble(say("speak.words-alone", "--words is for subtitles. Name their file with --subtitles, or leave it out."))
+    if args.text not in (None, "-") and args.file is not None:
+        raise Trouble(say("speak.text-and-file", "There is a script and a file of one. Give either the text or --file."))
+    ending = args.output.suffix.lstrip(".").lower() if args.output else ""
+    if args.format and ending and ending != args.format:
+        raise Trouble(
+            say(
+                "speak.two-formats",
+                "-o {path} and --format {format} name two formats. Leave one out.",
+                path=str(args.output),
+                format=args.format,
+            )
+        )
     if args.title and (args.output is None or args.output.suffix.lower() != ".m4b"):
         raise Trouble(say("speak.title-alone", "--title is for an audiobook. Name it -o NAME.m4b, or leave it out."))
 
@@ -158,6 +172,8 @@ def find_voice(given: str | None, transcript: str | None, home: Home, limits: Vo
     if given is None and transcript is None:
         return None
     if given is not None and transcript is not None:
+        if not is_file(Path(given)):
+            raise Trouble(say("speak.no-recording", "There is no recording at {path}. Check its name.", path=given))
         return VoicePrompt(str(Path(given).resolve()), transcript)
     offered = {each.name.lower(): each for each in list_offered_voices(home, limits)}
     if given is not None and given.lower() in offered:

@@ -33,7 +33,7 @@ def main(args: argparse.Namespace) -> int:
         return 0
     run, count, usage = ACTIONS[args.action]
     if len(args.words) != count:
-        raise Trouble(say("voices.usage", "Write it like this: hearth voices {usage}", usage=f"{args.action} {usage}"))
+        raise Trouble(say("voices.usage", "Write it like this: {hearth} voices {usage}", usage=f"{args.action} {usage}"))
     if (told := run(home, *args.words)) is not None:
         print(told)
     return 0

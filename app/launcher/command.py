@@ -114,7 +114,7 @@ def main(words: Sequence[str], help_text: str) -> int:
         tests = verb == "test" or verb in checks.CHECKS
         extras = words[1:] if verb == "add" else ["test"] if tests else []
         if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
-            raise Refused(say("start.extras", "start.py add takes one or more of: {names}.", names=tuple(sorted(want.extras))))
+            raise Refused(say("start.extras", "{hearth} add takes one or more of: {names}.", names=tuple(sorted(want.extras))))
         python = str(slots.python_of(install.ensure_ready(folder, want, *extras)))
         if verb == "add":
             tell(say("start.added", "Installed: {names}. Restart Hearth to use it.", names=tuple(extras)))

@@ -32,7 +32,7 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
             add(new, want, name)
         except Refused as fault:
             tell(
-                say("start.without", "{fault} Continuing without {name}; start.py add {name} tries again.", fault=fault.sentence, name=name)
+                say("start.without", "{fault} Continuing without {name}; {hearth} add {name} tries again.", fault=fault.sentence, name=name)
             )
     if check:
         check(new)

@@ -87,7 +87,7 @@ def make_environment(slot: Path, want: Requirements) -> None:
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
     took = word_duration(time.monotonic() - began)
-    tell(say("start.ready", "Ready after {time}. To add Hearth to your apps: start.py install-app", time=took))
+    tell(say("start.ready", "Ready after {time}. To add Hearth to your apps: {hearth} install-app", time=took))
     if chosen.card and proof["kind"] == "cpu":
         tell(
             say(

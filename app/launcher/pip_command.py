@@ -27,6 +27,13 @@ REASONS = (
         ),
     ),
     (
+        r"Missing dependencies for SOCKS",
+        say(
+            "pip.socks",
+            "The environment names a SOCKS proxy, which pip cannot use. Set HTTPS_PROXY to the proxy's HTTP address, and unset ALL_PROXY.",
+        ),
+    ),
+    (
         r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
         say("pip.network", "There is no network connection. Check it and start again; downloads are kept."),
     ),

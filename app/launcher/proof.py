@@ -93,7 +93,7 @@ def describe_remark(proof: Mapping[str, str]) -> Sentence | None:
     return say(
         "proof.without-cudnn",
         "cuDNN {version} was loaded ({file}), which has no convolutions for this card, so torch computes them itself, which is slower. torch "
-        "brings the right one: take the other one's folder out of LD_LIBRARY_PATH or PATH, then run start.py repair.",
+        "brings the right one: take the other one's folder out of LD_LIBRARY_PATH or PATH, then run {hearth} repair.",
         **_name_cudnn(proof),
     )
 
@@ -113,7 +113,7 @@ def describe_trouble(proof: Mapping[str, str]) -> str | Sentence:
         return say(
             "proof.cudnn",
             "convolutions fail, because cuDNN {version} was loaded ({file}) and this card needs 9.10 or older. torch brings the right one: "
-            "take the other one's folder out of LD_LIBRARY_PATH or PATH, then run start.py repair",
+            "take the other one's folder out of LD_LIBRARY_PATH or PATH, then run {hearth} repair",
             **_name_cudnn(proof),
         )
     if proof.get("step") == "convolution":

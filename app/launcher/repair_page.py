@@ -233,7 +233,7 @@ def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) 
         try:
             if not browser or not can_show_pages() or not webbrowser.open(address):
                 tell(say("repair.file", "Report for a bug report: {file}", file=str(write_text_file(failed))))
-                tell(say("repair.command", "To reinstall everything: start.py repair"))
+                tell(say("repair.command", "To reinstall everything: {hearth} repair"))
                 return False
             tell(
                 say(

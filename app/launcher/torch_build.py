@@ -61,7 +61,7 @@ class ComputerFacts:
     macos: int = MACOS
 
 
-AGAIN = say("torch.again", "start.py repair tries again.")
+AGAIN = say("torch.again", "{hearth} repair tries again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def choose_for_nvidia(facts: ComputerFacts, plain: tuple[str, ...]) -> BuildChoi
         why = say(
             "torch.driver-old",
             "{card}: its driver {driver} is older than {needed}, which the builds for it need, so Hearth computes on the processor. "
-            "To use the card, update its driver to {newest} or newer, then run start.py repair",
+            "To use the card, update its driver to {newest} or newer, then run {hearth} repair",
             **values,
         )
     elif card.capability is None:
@@ -197,7 +197,7 @@ def choose_for_nvidia(facts: ComputerFacts, plain: tuple[str, ...]) -> BuildChoi
         why = say(
             "torch.cuda-12",
             "{card}: compute capability {capability}, driver {driver}, so the {build} build, because CUDA 13 needs driver 580. "
-            "For CUDA 13, update the driver, then run start.py repair",
+            "For CUDA 13, update the driver, then run {hearth} repair",
             **values,
             build=for_all[0].name,
         )
@@ -206,7 +206,7 @@ def choose_for_nvidia(facts: ComputerFacts, plain: tuple[str, ...]) -> BuildChoi
         return BuildChoice(builds, why)
     if card.driver >= NEWEST_DRIVER:
         return BuildChoice(builds, why, card.name)
-    advice = say("torch.update", "Update the card's driver to {newest} or newer, then run start.py repair.", newest=NEWEST_DRIVER)
+    advice = say("torch.update", "Update the card's driver to {newest} or newer, then run {hearth} repair.", newest=NEWEST_DRIVER)
     return BuildChoice(builds, why, card.name, advice)
 
 
@@ -230,7 +230,7 @@ def choose_for_amd(facts: ComputerFacts, card: str, plain: tuple[str, ...]) -> B
         why = say(
             "torch.amd-forbidden",
             "Your {card} is supported, but you may not open /dev/kfd, so Hearth computes on the processor. To use the card, run "
-            "`sudo usermod -aG render,video $USER`, sign out and in again, then run start.py repair",
+            "`sudo usermod -aG render,video $USER`, sign out and in again, then run {hearth} repair",
             card=card,
         )
     else:
@@ -244,7 +244,7 @@ def explain_missing_driver(card: str, fault: str) -> Sentence:
         return say(
             "torch.no-driver",
             "Your {card} has no driver from NVIDIA (nvidia-smi is missing), so Hearth computes on the processor. To use the card, install "
-            "the driver, {newest} or newer, then run start.py repair",
+            "the driver, {newest} or newer, then run {hearth} repair",
             card=card,
             newest=NEWEST_DRIVER,
         )
@@ -252,7 +252,7 @@ def explain_missing_driver(card: str, fault: str) -> Sentence:
         return say(
             "torch.silent-card",
             "NVIDIA's driver does not reach your {card} ({fault}), so Hearth computes on the processor. To use the card, install the driver "
-            "anew, {newest} or newer, restart the computer, then run start.py repair",
+            "anew, {newest} or newer, restart the computer, then run {hearth} repair",
             card=card,
             fault=fault,
             newest=NEWEST_DRIVER,

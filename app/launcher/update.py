@@ -63,7 +63,7 @@ def update(folder: Path) -> int:
             git("reset", "--keep", before)
         tell(say("update.undone", "The update failed its test and was undone; Hearth is as it was before."))
         return 1
-    tell(say("update.done", "Up to date and tested. To undo the update: start.py back"))
+    tell(say("update.done", "Up to date and tested. To undo the update: {hearth} back"))
     return 0
 
 
@@ -104,7 +104,7 @@ def back(folder: Path) -> int:
     made = slots.read_stamp(then)
     if not made:
         raise Refused(
-            say("update.damaged", "The environment from before the last update is damaged. Run start.py repair to make a new one.")
+            say("update.damaged", "The environment from before the last update is damaged. Run {hearth} repair to make a new one.")
         )
     here = slots.current_commit()
     if said["commit"] and here != said["commit"]:

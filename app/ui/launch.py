@@ -243,6 +243,16 @@ def start_server(
 def announce(options: LaunchOptions, address: str, password: str) -> None:
     """Print the address, and the password if one was generated."""
     tell(say("open.at", "Hearth is open at {address}", address=address))
+    if is_loopback(options.host):
+        for variable in (PASSWORD_VARIABLE, KEY_VARIABLE):
+            if os.environ.get(variable):
+                tell(
+                    say(
+                        "open.no-login",
+                        "On this computer alone nobody logs in, so {variable} is not used. It is with --listen.",
+                        variable=variable,
+                    )
+                )
     if options.assistants:
         tell(say("open.mcp", "Assistants (MCP): {address}", address=f"{address}gradio_api/mcp/"))
     if password:

@@ -23,7 +23,7 @@ UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "se
 TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
 """A number with a unit of time; rates such as s/step are none."""
 COUNTED = re.compile(
-    r"(?<! x )\{(?!kind\}|own\})\w+\} (?:(?!only |million |in |\w+s )[a-z/-]+ )?"
+    r"(?<! x )\{(?!kind\}|own\}|hearth\})\w+\} (?:(?!only |million |in |\w+s )[a-z/-]+ )?"
     r"(?:pictures|parts|jobs|creations|steps|characters|pixels|queries|heads|files|weights|words|bytes|times|tags|lines|places|cores|channels"
     r"|models|shapes|keys|guests|paths|checks|defects|numbers|rows|tokens|people|others)\b(?!/)"
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base.commands import name_command
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from bench.against import compare, format_comparison, read_earlier
@@ -89,5 +90,5 @@ def test_what_is_no_earlier_run_is_refused(tmp_path: Path, damage: str) -> None:
         values[damage] = 7 if damage != "tables" else {"rows": [3]}
     if damage != "not there":
         path.write_text("{" if damage == "no json" else json.dumps(values))
-    with pytest.raises(Trouble, match="holds no run of 'hearth bench speech'"):
+    with pytest.raises(Trouble, match=f"holds no run of '{name_command()} bench speech'"):
         read_earlier(path, "speech")

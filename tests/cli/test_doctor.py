@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
+from app.base.commands import name_command
 from app.base.paths import home
 from app.cli import doctor
 from app.cli.doctor import SHOWN
@@ -139,7 +140,7 @@ def test_the_report_of_a_machine_stands_in_for_it(
     own = Verdict(Subject.fallback("sd15", "offload"), False, seen=RunFailure("memory", 3))
     verdicts.learn(tmp_path / "verdicts", pretended.find_machine(str(file)), own)
     page = told(capsys, "--pretend", "their t4.json", "--home", str(tmp_path), "--model", "sd15")
-    command = page.partition("To forget this and try again: hearth ")[2].partition(" Self-test")[0]
+    command = page.partition(f"To forget this and try again: {name_command()} ")[2].partition(" Self-test")[0]
     assert "Forgotten: sd15/offload." in told(capsys, *shlex.split(command)[1:], "--home", str(tmp_path))
 
 

@@ -20,6 +20,7 @@ from PIL import Image
 from app import __version__
 from app.__main__ import main
 from app.base import extras
+from app.base.commands import name_command
 from app.base.paths import assets, home
 from app.base.trouble import Trouble
 from app.launcher import desktop_entry
@@ -349,6 +350,6 @@ def test_an_extra_is_added_the_way_in_which_hearth_came(tmp_path: Path, monkeypa
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert extras.install_command("aac") == f'"{sys.executable}" -m pip install "hearth[aac]"', "not start.py's environment"
     (tmp_path / "hearth.json").write_text("{}")
-    assert extras.install_command("aac") == f'"{sys.executable}" "{TOP / "start.py"}" add aac'
+    assert extras.install_command("aac") == f"{name_command()} add aac"
     monkeypatch.setattr(extras, "START", tmp_path / "no start.py")
     assert "pip install" in extras.install_command("aac"), "a wheel has none"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base.commands import name_command
 from app.launcher import console, proof
 from tests.support.checkout import TORCH
 
@@ -78,7 +79,9 @@ def test_a_foreign_cudnn_is_named_with_its_file(
     if sys.platform == "linux":
         failing += OPENED.format(file=str(library))
     told = str(proof.describe_trouble(prove(tmp_path, monkeypatch, failing)))
-    assert f"cuDNN 9.{cudnn // 100 % 100} was loaded" in told and "out of LD_LIBRARY_PATH or PATH, then run start.py repair" in told
+    assert (
+        f"cuDNN 9.{cudnn // 100 % 100} was loaded" in told and f"out of LD_LIBRARY_PATH or PATH, then run {name_command()} repair" in told
+    )
     assert (str(library) in told) is (sys.platform == "linux")
 
 

@@ -24,7 +24,7 @@ import pytest
 
 import app.base.paths
 import start
-from app.base.commands import COMMANDS, STARTS, WORDS
+from app.base.commands import COMMANDS, STARTS, WORDS, name_command
 from app.base.sentence import say
 from app.launcher import command, console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
@@ -217,7 +217,7 @@ def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
     (made.wheels / "bell-1.0-py3-none-any.whl").unlink()
     repaired = made.start("repair")
     assert repaired.returncode == 0 and made.slot != old
-    assert "Continuing without bell; start.py add bell tries again" in repaired.stderr
+    assert f"Continuing without bell; {name_command()} add bell tries again" in repaired.stderr
     assert (made.packages / "tone-1.0.dist-info").is_dir()
     assert made.start().stderr == "", "with nothing left to do"
 
@@ -518,7 +518,7 @@ def test_a_card_between_builds_is_never_left_idle_silently(
         said = capsys.readouterr().err
         assert [each.partition("+")[2] for each in installing] == installed
         assert "Your NVIDIA GeForce RTX 5070 is not used" in said.splitlines()[-1], said
-        assert "driver to 580 or newer, then run start.py repair" in said.splitlines()[-1], said
+        assert f"driver to 580 or newer, then run {name_command()} repair" in said.splitlines()[-1], said
         installing.clear()
 
 
@@ -683,7 +683,7 @@ CHINESE = {"LC_ALL": "", "LANG": "zh_CN.UTF-8"}
 def test_it_speaks_the_systems_language_where_the_console_can_print_it(language: dict[str, str], said: str, checkout: Checkout) -> None:
     """hearth: stays in front in any language, as the repair page looks for it."""
     done = checkout.start("add", "nonsense", **{"PYTHONIOENCODING": "utf-8", **language})
-    assert (done.returncode, done.stderr) == (2, f"hearth: start.py add {said}\n")
+    assert (done.returncode, done.stderr) == (2, f"hearth: {name_command()} add {said}\n")
 
 
 def test_a_line_of_progress_counts_chinese_twice() -> None:

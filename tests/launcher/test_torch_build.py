@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 
+from app.base.commands import name_command
 from app.launcher import console, slots
 from app.launcher.machine_facts import parse_cards
 from app.launcher.torch_build import CUDA_BUILDS, Card, ComputerFacts, choose_build, torch_version
@@ -74,7 +75,7 @@ def test_wheels_for_arm_begin_with_newer_cards(told: str, builds: str, why: str)
 
 
 def test_where_no_build_for_the_card_works_the_driver_is_the_advice() -> None:
-    for driver, advice in ((572, "driver to 580 or newer, then run start.py repair"), (580, "start.py repair tries again")):
+    for driver, advice in ((572, f"driver to 580 or newer, then run {name_command()} repair"), (580, "start.py repair tries again")):
         picked = choose_build(ComputerFacts("Linux", "x86_64", (Card("RTX 5070", driver, 12.0),)))
         assert picked.card == "RTX 5070" and advice in str(picked.advice)
     assert not choose_build(ComputerFacts("Linux", "x86_64", (Card("GTX 680", 470, 3.0),))).card, "no driver helps this one"
@@ -126,7 +127,7 @@ NAVI_31, NAVI_23 = ("gfx1100",), ("gfx1032",)
         ),
         (
             ComputerFacts("Linux", "x86_64", seen=("NVIDIA GeForce GTX 1660",)),
-            "cpu", r"Your NVIDIA GeForce GTX 1660 has no driver from NVIDIA.*then run start.py repair",
+            "cpu", rf"Your NVIDIA GeForce GTX 1660 has no driver from NVIDIA.*then run {name_command()} repair",
         ),
         (ComputerFacts("Linux", "x86_64", seen=(RX_7900,), gfx_targets=NAVI_31), "rocm7.2 cpu", "7900 XTX .gfx1100.*rocm7.2"),
         (ComputerFacts("Linux", "x86_64", seen=(RX_7900, "AMD Raphael"), gfx_targets=("gfx1100", "gfx1036")), "rocm7.2 cpu", RX_7900),

@@ -84,7 +84,7 @@ def machine(name: str) -> Hardware:
         raise Trouble(
             say(
                 "pretend.unknown",
-                "There is no pretended machine named {name}. Choose one of: {names}. Or give the file of a machine's report, as hearth doctor "
+                "There is no pretended machine named {name}. Choose one of: {names}. Or give the file of a machine's report, as {hearth} doctor "
                 "--selftest --json prints it.",
                 name=name,
                 names=tuple(MACHINES),

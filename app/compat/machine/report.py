@@ -67,7 +67,7 @@ def read_machine(file: str) -> Hardware:
     whole = os.path.abspath(os.path.expanduser(file))  # noqa: PTH100, PTH111 - never raises; the current folder changes
     read = read_report(whole)
     if isinstance(written := read.get("format"), int) and written > FORMAT:
-        raise Trouble(say("report.newer", "{file} was written by a newer Hearth. Update this one to read it: start.py update", file=file))
+        raise Trouble(say("report.newer", "{file} was written by a newer Hearth. Update this one to read it: {hearth} update", file=file))
     stored = check(whole, MACHINE, read["machine"], "machine")
     facts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
     hardware = Hardware(**facts, pretended=name_of_file(whole), report=whole)

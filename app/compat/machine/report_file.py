@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from app.base.commands import name_command
 from app.base.disk_faults import word_fault
 from app.base.private_words import ROOT
 from app.base.sentence import say, shorten_list
@@ -50,7 +51,7 @@ def read_report(file: str) -> dict[str, Any]:
         raise Trouble(
             say(
                 "report.large",
-                "{file} is larger than {most} MB, so it is not a machine's report. Choose the file that doctor --selftest --json wrote.",
+                "{file} is larger than {most} MB, so it is not a machine's report. Choose the file that {hearth} doctor --selftest --json wrote.",
                 file=file,
                 most=MOST_BYTES >> 20,
             )
@@ -60,7 +61,7 @@ def read_report(file: str) -> dict[str, Any]:
         if not isinstance(values, dict) or not isinstance(values.get("machine"), dict):
             raise ValueError("no machine in it")
     except (ValueError, RecursionError) as fault:
-        words, command = str(_clean(str(fault)))[:100], "hearth doctor --selftest --json > machine.json"
+        words, command = str(_clean(str(fault)))[:100], f"{name_command()} doctor --selftest --json > machine.json"
         raise Trouble(
             say(
                 "report.damaged",

@@ -62,7 +62,7 @@ CARDS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "wheel-arch", (Where(("cuda",), arch_missing=True),),
-        say("quirk.wheel-arch", "This torch does not support this card. Run start.py repair; older cards get a cu126 build, of torch 2.14 at most."),
+        say("quirk.wheel-arch", "This torch does not support this card. Run {hearth} repair; older cards get a cu126 build, of torch 2.14 at most."),
         "pytorch #172352, #190385", r"no kernel image is available|of compute capability \(CC\) \d", stops=True,
     ),
     Quirk(
@@ -74,7 +74,7 @@ CARDS: Final[tuple[Quirk, ...]] = (
         "cudnn-old-card", (Where(("cuda",), capability_before=(7, 5), cudnn_from="9.11"),),
         say("quirk.cudnn-old-card",
             "The cuDNN found here has no convolutions for this card, so torch computes them itself, which is slower. torch brings one that has "
-            "them: take the other one's folder out of LD_LIBRARY_PATH or PATH, then run start.py repair."),
+            "them: take the other one's folder out of LD_LIBRARY_PATH or PATH, then run {hearth} repair."),
         "pytorch #162574; torch's Convolution.cpp", against=("convolution/library",),
     ),
     Quirk(
@@ -95,7 +95,7 @@ CARDS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "directml", (Where(("directml",)),),
-        say("quirk.directml", "DirectML stopped at torch 2.4.1, which is too old for the models. Run start.py repair to install the build for the processor."),
+        say("quirk.directml", "DirectML stopped at torch 2.4.1, which is too old for the models. Run {hearth} repair to install the build for the processor."),
         "DirectML #712", stops=True,
     ),
 )  # fmt: skip

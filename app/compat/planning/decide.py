@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
 from app.base.sentence import say
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible, Trouble
 from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.attention_fields import decide_attention
@@ -143,7 +143,7 @@ def check_machine(hardware: Hardware, quirks: tuple[Quirk, ...] = QUIRKS) -> Non
         raise Trouble(
             say(
                 "check.torch",
-                "Hearth needs torch {oldest} or newer, but {torch} is installed. Run start.py repair to update it.",
+                "Hearth needs torch {oldest} or newer, but {torch} is installed. Run {hearth} repair to update it.",
                 oldest=OLDEST_TORCH,
                 torch=hardware.torch,
             ),
@@ -163,7 +163,7 @@ def check_choice(choice: Choice, need: Need) -> None:
     for field, values, options in chosen:
         for value in values:
             if value is not None and value not in get_args(options):
-                raise Trouble(
+                raise Impossible(
                     say(
                         "choice.unknown", '{value} is not a valid choice for "{field}". Choose one of {options}, or leave it automatic.',
                         field=FIELDS[field], value=repr(value), options=get_args(options),
@@ -290,7 +290,7 @@ def _unseen(hardware: Hardware) -> tuple[Reason, ...]:
         return ()
     sentence = say(
         "device.unseen",
-        "This machine has a {card}, but the installed torch cannot use it, so Hearth computes on the processor. start.py repair says why, "
+        "This machine has a {card}, but the installed torch cannot use it, so Hearth computes on the processor. {hearth} repair says why, "
         "and installs one that can where there is one.",
         card=hardware.unseen_card,
     )

@@ -163,7 +163,7 @@ METAL: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-graph-27", (Where(("mps",), system_from="27", torch_before="2.13"),),
-        say("quirk.mps-graph-27", "SDXL paints noise on macOS 27 with torch before 2.13. Run start.py repair to update torch."),
+        say("quirk.mps-graph-27", "SDXL paints noise on macOS 27 with torch before 2.13. Run {hearth} repair to update torch."),
         "pytorch #187280",
     ),
     Quirk(
@@ -174,7 +174,7 @@ METAL: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-stride-zero", (Where(("mps",), torch_from="2.8", torch_before="2.9"),),
         say("quirk.mps-stride-zero",
-            "Linear layers crash Metal in torch 2.8 if their input is one tensor shown several times. Run start.py repair to update torch."),
+            "Linear layers crash Metal in torch 2.8 if their input is one tensor shown several times. Run {hearth} repair to update torch."),
         "pytorch #167154", r"buffer is not large enough\. Must be \d+ bytes",
     ),
     Quirk(
@@ -187,7 +187,7 @@ METAL: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-m5-linear", (Where(("mps",), names=r"\bM5\b", torch_before="2.13"),),
         say("quirk.mps-m5-linear",
-            "Linear layers in half precision give other numbers at each call on an M5 with torch before 2.13. Run start.py repair to update torch."),
+            "Linear layers in half precision give other numbers at each call on an M5 with torch before 2.13. Run {hearth} repair to update torch."),
         "pytorch #180776, PRs 181466, 181504",
     ),
     Quirk(

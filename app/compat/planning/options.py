@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.base.sentence import Sentence, Value, say
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.fallbacks import Learned
@@ -129,7 +129,7 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Reas
             "plan.refused", 'The setting "{field}: {option}" cannot work on {machine}. Set it to automatic.',
             field=FIELDS[field], option=word_option(field, forced), machine=situation.hardware.name,
         )  # fmt: skip
-        raise Trouble(sentence, *(each.sentence for each in against), cure="automatic", field=field)
+        raise Impossible(sentence, *(each.sentence for each in against), cure="automatic", field=field)
 
 
 def overruled_sentence(chosen: Value, why: Sentence) -> Sentence:

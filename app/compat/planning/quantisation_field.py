@@ -107,7 +107,7 @@ def _unusable(situation: Situation, name: Quantised, how: tuple[Precision, ...])
     package = _PACKAGE.get(name)
     if package and packages is not None and package not in packages:
         words = say(
-            "quantised.package", "{package} is not installed. Run `start.py add quantised`, or pip install {package}.", package=package
+            "quantised.package", "{package} is not installed. Run `{hearth} add quantised`, or pip install {package}.", package=package
         )
         found.append(Reason("quantised", words, fatal=True))
     return found

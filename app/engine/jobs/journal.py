@@ -259,8 +259,8 @@ class Journal:
         )  # fmt: skip
 
     def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
-        """List unfinished jobs with exactly this request, the latest first."""
-        return self._list_of_request(request, choice, owner, "'interrupted', 'failed'")
+        """List unfinished jobs with exactly this request, the latest first; stopped ones too."""
+        return self._list_of_request(request, choice, owner, "'interrupted', 'failed', 'stopped'")
 
     def list_finished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """List finished jobs with exactly this request, the latest first."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from app.base.sentence import say
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible
 
 Space = Literal["sigma", "alpha"]
 
@@ -44,7 +44,7 @@ def find_scheduler(name: str) -> Scheduler:
     """Find a scheduler by name, ignoring case."""
     found = {each.lower(): scheduler for each, scheduler in SCHEDULERS.items()}.get(name.lower())
     if found is None:
-        raise Trouble(say("scheduler.unknown", "Hearth has no scheduler named {name}. Choose one of: {names}.", name=name, names=NAMES))
+        raise Impossible(say("scheduler.unknown", "Hearth has no scheduler named {name}. Choose one of: {names}.", name=name, names=NAMES))
     return found
 
 

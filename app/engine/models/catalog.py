@@ -294,6 +294,10 @@ def find(wanted: str) -> Model:
     seen = look(wanted)
     if seen.there or not seen.answers:
         return seen.require_model()
+    if "/" in wanted or "\\" in wanted:
+        raise Trouble(
+            say("catalog.no-path", "There is no model at {wanted}: no such file or folder is there.", wanted=wanted[:200]), cure="models"
+        )
     named = {**{id_: id_ for id_ in BY_ID}, **{model.title.lower(): id_ for id_, model in BY_ID.items()}}
     near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=2 * NEAR_MOST, cutoff=0.4))
     raise Trouble(_name_unknown(wanted[:200] or "''", tuple(near)[:NEAR_MOST]), cure="models")

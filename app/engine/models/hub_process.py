@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from app.base.duration import word_duration
+from app.base.proxies import refuse_socks
 from app.base.sentence import Sentence, Value, say
 from app.base.trouble import Trouble
 from app.engine.models import hub, hub_faults, hub_token
@@ -29,6 +30,8 @@ T = TypeVar("T")
 def serve(tell: Tell, halted: threading.Event, act: Act, given: tuple[Any, ...]) -> None:
     """Do what was asked for, and say how it ended."""
     try:
+        if act != "token":
+            refuse_socks()
         match act:
             case "download":
                 Transfer(tell, halted, *given).run()

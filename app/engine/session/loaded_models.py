@@ -73,7 +73,7 @@ class ModelHolder:
             raise Trouble(
                 say(
                     "session.not-there",
-                    "{model} is not installed yet. Download it in Models, or run: hearth models get {id}",
+                    "{model} is not installed yet. Download it in Models, or run: {hearth} models get {id}",
                     model=model.words,
                     id=model.id,
                 ),

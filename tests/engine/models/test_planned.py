@@ -16,6 +16,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from app.__main__ import main
+from app.base.commands import name_command
 from app.base.paths import Home, home
 from app.base.trouble import Trouble
 from app.cli import doctor
@@ -371,7 +372,7 @@ def test_doctor_says_what_was_learned_and_forgets_it(tmp_path: Path, capsys: pyt
     place = home(tmp_path).create()
     for model in ("sd15", "sdxl"):
         learn(place.verdicts, MACHINES["t4"], broke(model))
-    assert "To forget this and try again: hearth doctor --forget sd15 --pretend t4" in told()
+    assert f"To forget this and try again: {name_command()} doctor --forget sd15 --pretend t4" in told()
     assert told("--forget", "sd15") == "Forgotten: sd15/contiguous. The next run starts afresh."
     assert "--forget sd15" not in told() and "--forget sdxl" in told()
     assert learned(load(place.verdicts, MACHINES["t4"]), "sdxl")

@@ -22,7 +22,7 @@ from app.base.bounded_json import read_json
 from app.base.disk_faults import is_disk_full
 from app.base.path_checks import is_file
 from app.base.sentence import Sentence, say
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible, Trouble
 from app.compat.planning.types import ModelPart, Plan
 from app.engine.models import model_folder, safetensors
 from app.engine.models.file_facts import WHAT, FileFacts, read_facts
@@ -339,7 +339,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
     path = Path(given)
     file = path if is_file(path) else next(iter(sorted(path.glob("*.safetensors"))), path)
     if not is_file(file):
-        raise Trouble(say("lora.missing", "The LoRA {path} was not found. Choose it again or remove it.", path=str(path)))
+        raise Impossible(say("lora.missing", "The LoRA {path} was not found. Choose it again or remove it.", path=str(path)))
     judge_lora(file)
     _require_lora(file)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -65,6 +65,8 @@ SAMPLERS: Final[Mapping[str, str]] = {
     "uni_pc_bh2": "UniPC", "lcm": "LCM", "deis": "DEIS", "euler karras": "Euler Karras",
 }  # fmt: skip
 """Map A1111's and ComfyUI's sampler names to Hearth's."""
+AUTOMATIC: Final = ("", "automatic")
+"""Samplers that leave it to the model."""
 
 
 def read_a1111(text: str) -> RestoredSettings:
@@ -76,7 +78,7 @@ def read_a1111(text: str) -> RestoredSettings:
     if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
         sampler = f"{sampler} {settings['schedule type']}"
     bare, loras = split_tags(prompt)
-    return _restore(Found(
+    return restore(Found(
         bare.strip(), negative.strip(), loras=loras, sampler=sampler,
         numbers={"steps": settings.get("steps"), "guidance": settings.get("cfg scale"), "seed": settings.get("seed"), "width": width, "height": height,
                  "upscale": settings.get("hires upscale")},
@@ -98,25 +100,41 @@ def split_a1111(text: str) -> tuple[str, str, dict[str, str]]:
 
 
 def read_comfyui(text: str) -> RestoredSettings:
-    """Read a graph of nodes: the sampler holds the settings, and its two conditionings lead to the prompts."""
+    """Read a graph of nodes: the sampler holds the settings, or leads to the nodes that do, and its conditionings lead to the prompts."""
     graph: dict[str, Any] = parse_json(text, GRAPH)
-    sampler = next(_inputs(each) for each in graph.values() if "KSampler" in _class_of(each))
+    sampler = _gather_settings(graph)
     latent = _inputs(_find_node(graph, sampler.get("latent_image")))
-    loaders = [_inputs(each) for each in graph.values() if "Loader" in _class_of(each)]
+    loaders = [_inputs(node) for node in graph.values() if "Loader" in _class_of(node)]
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
-    name = str(sampler.get("sampler_name", ""))
+    name = str(sampler.get("sampler_name", "")).removesuffix("_gpu")
     if sampler.get("scheduler") == "karras":
         name = f"{SAMPLERS.get(name, name)} Karras"
     denoise = sampler.get("denoise", 1)
-    return _restore(Found(
-        _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")),
+    positive = sampler.get("positive", sampler.get("conditioning"))
+    guidance = _find_value(graph, positive, ("guidance",), float | int)
+    return restore(Found(
+        _find_text(graph, positive), _find_text(graph, sampler.get("negative")),
         loras=tuple((str(each["lora_name"]), each.get("strength_model", 1.0)) for each in loaders if "lora_name" in each),
-        numbers={"steps": _read_plain(sampler.get("steps")), "guidance": _read_plain(sampler.get("cfg")),
+        numbers={"steps": _read_plain(sampler.get("steps")), "guidance": _read_plain(sampler.get("cfg")) if guidance is None else guidance,
                  "seed": _read_plain(sampler.get("seed", sampler.get("noise_seed"))), "width": _read_plain(latent.get("width")),
                  "height": _read_plain(latent.get("height"))},
         sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
         from_picture=isinstance(denoise, int | float) and denoise < 1,
     ))  # fmt: skip
+
+
+_PARTS: Final = ("noise", "guider", "sampler", "sigmas")
+"""Links of a custom sampler to the nodes that hold a part of its settings each."""
+
+
+def _gather_settings(graph: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of the node that samples, with those of the nodes that it is put together from; raise StopIteration if there is none."""
+    whole = (_inputs(node) for node in graph.values() if "KSampler" in _class_of(node) or "SamplerCustom" in _class_of(node))
+    sampler = next(each for each in whole if "positive" in each or "guider" in each)
+    gathered: dict[str, Any] = {}
+    for link in _PARTS:
+        gathered |= _inputs(_find_node(graph, sampler.get(link)))
+    return gathered | sampler
 
 
 def _read_plain(value: Any) -> Any:
@@ -139,8 +157,16 @@ def _inputs(node: Any) -> dict[str, Any]:
     return inputs if isinstance(inputs, dict) else {}
 
 
+TEXTS: Final = ("text", "text_g", "t5xxl", "prompt", "string", "value")
+
+
 def _find_text(graph: Mapping[str, Any], link: Any) -> str:
-    """Find the first text upstream; conditionings pass through other nodes (ControlNet, combine, zero out).
+    """Find the first text upstream; conditionings pass through other nodes (ControlNet, combine, zero out)."""
+    return _find_value(graph, link, TEXTS, str) or ""
+
+
+def _find_value(graph: Mapping[str, Any], link: Any, keys: Sequence[str], kind: Any) -> Any:
+    """Find the first such input upstream; None if there is none.
 
     Depth first, each node once and VISITS_MOST of them at most: a graph may link to itself."""
     waiting, visited = [link], set[str]()
@@ -152,22 +178,23 @@ def _find_text(graph: Mapping[str, Any], link: Any) -> str:
         visited.add(name)
         inputs = _inputs(graph.get(name))
         links = []
-        for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
+        for key in keys:
             value = inputs.get(key)
-            if isinstance(value, str):
+            if isinstance(value, kind):
                 return value
             if isinstance(value, list):
                 links = [value]
                 break
         waiting += reversed(links or [each for each in inputs.values() if isinstance(each, list)])
-    return ""
+    return None
 
 
-def _restore(found: Found) -> RestoredSettings:
+def restore(found: Found) -> RestoredSettings:
     """Build the request, with a note for each setting that could not be restored."""
     if not found.prompt:
         raise Trouble(say_to_all("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored."))
-    scheduler = SAMPLERS.get(found.sampler.lower(), found.sampler)
+    wanted = "" if found.sampler.lower() in AUTOMATIC else found.sampler
+    scheduler = SAMPLERS.get(wanted.lower(), wanted)
     known = scheduler in schedulers.SCHEDULERS
     given = found.numbers | ({"strength": found.strength} if found.from_picture else {})
     numbers = {name: number for name, value in given.items() if (number := _read_number(value, PICTURES[name])) is not None}
@@ -189,7 +216,7 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
         yield say("owner.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
         yield ADD_IMAGE
-    if found.sampler and not sampler_known:
+    if found.sampler.lower() not in AUTOMATIC and not sampler_known:
         yield say_to_all("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
     for name in unused:
         value = str(found.numbers[name])[:40]

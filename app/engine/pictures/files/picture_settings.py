@@ -20,10 +20,12 @@ from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name, strip_paths
 from app.engine.jobs.request import PictureRequest, from_json, to_json
 from app.engine.jobs.settings import HIRES_STRENGTH
+from app.engine.pictures.files.foreign_json import read_json
 from app.engine.pictures.files.foreign_settings import RestoredSettings, list_by_hand, read_a1111, read_comfyui
 
 OURS: Final = "hearth"
 PARAMETERS: Final = "parameters"
+INVOKEAI: Final = "invokeai_metadata"
 
 
 def write(picture: Image.Image, path: Path, request: PictureRequest, model: str, read_as: str | None = None) -> None:
@@ -38,7 +40,7 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str,
 def format_a1111(request: PictureRequest, model: str, read_as: str | None = None) -> str:
     """Format the settings as A1111 does: the prompt, the negative prompt, one line of settings."""
     settings = {
-        "Steps": request.steps, "Sampler": request.scheduler, "CFG scale": request.guidance,
+        "Steps": request.steps, "Sampler": request.scheduler or "Automatic", "CFG scale": request.guidance,
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
         "Denoising strength": HIRES_STRENGTH if request.larger > 1 else request.strength if request.image else None,
         "Hires upscale": request.upscale if request.larger > 1 else None,
@@ -68,7 +70,7 @@ def read(path: Path) -> RestoredSettings:
     """Read a picture's settings; raise a Trouble if it is no picture or has no valid settings. Values from other
     programs are limited to what a request allows."""
     text = _read_texts(path)
-    for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):
+    for key, reader in ((OURS, _read_ours), (PARAMETERS, read_parameters), (INVOKEAI, read_json), ("prompt", read_comfyui)):
         if key in text:
             try:
                 return reader(text[key])
@@ -81,6 +83,11 @@ def read(path: Path) -> RestoredSettings:
             path=path.name,
         )
     )
+
+
+def read_parameters(text: str) -> RestoredSettings:
+    """Read A1111's lines, or what other programs write in their place."""
+    return read_json(text) if text.lstrip().startswith("{") else read_a1111(text)
 
 
 def read_text(path: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from PIL import Image
 
 from app.base.sentence import Sentence, say, say_to_all
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible
 from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
@@ -215,13 +215,15 @@ def leave_a_step(steps: int, strength: float) -> tuple[int, float]:
 
 def _refuse_unsupported(request: PictureRequest, model: Model, family: PictureFamily) -> None:
     if request.image and not family.image_class:
-        raise Trouble(
+        raise Impossible(
             say_to_all(
                 "paint.no-image", "{model} cannot start from a picture. Remove the picture. {advice}", model=model.words, advice=OTHERS
             )
         )
     if request.mask and not family.inpaint_class:
-        raise Trouble(say_to_all("paint.no-mask", "{model} cannot use a mask. Remove the mask. {advice}", model=model.words, advice=OTHERS))
+        raise Impossible(
+            say_to_all("paint.no-mask", "{model} cannot use a mask. Remove the mask. {advice}", model=model.words, advice=OTHERS)
+        )
 
 
 def _describe_ignored(request: PictureRequest, model: Model, family: PictureFamily) -> list[Sentence]:

@@ -6,13 +6,15 @@ import warnings
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from PIL import Image, ImageOps
 
-from app.base.foreign_formats import OWN_PICTURES, decode, open_picture
+from app.base.foreign_formats import HEIC, OWN_PICTURES, START_BYTES, decode, open_picture
 from app.base.path_checks import is_file
 from app.base.picture_header import shares_bytes
+from app.base.regular_file import open_regular
 from app.base.sentence import say
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible
 from app.engine.jobs.settings import PICTURES
 from app.engine.models.model import ModelSettings
 
@@ -27,7 +29,7 @@ def open_image(path: str) -> Image.Image:
     """Return the picture in RGB, upright; raise a Trouble if it is unreadable, too small or too large."""
     file = Path(path)
     if not is_file(file):
-        raise Trouble(say("image.missing", "The picture {path} was not found. Choose it again.", path=path))
+        raise Impossible(say("image.missing", "The picture {path} was not found. Choose it again.", path=path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
@@ -37,7 +39,7 @@ def open_image(path: str) -> Image.Image:
                 for name in picture.info.keys() & {"exif", "Raw profile type exif"}:  # Pillow copies every entry, however large and many
                     if len(picture.info[name]) > EXIF_MOST or shares_bytes(picture.info[name]):
                         del picture.info[name]
-                upright = ImageOps.exif_transpose(picture)
+                upright = to_eight_bits(ImageOps.exif_transpose(picture))
                 if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
                     rgba = upright.convert("RGBA")
                     white = Image.new("RGBA", rgba.size, "white")
@@ -46,7 +48,16 @@ def open_image(path: str) -> Image.Image:
     except Image.DecompressionBombError as fault:
         raise _too_large(path) from fault
     except (OSError, SyntaxError, ValueError) as fault:
-        raise Trouble(
+        if is_heic(file):
+            raise Impossible(
+                say(
+                    "image.heic",
+                    "{path} is a HEIC picture, which Hearth cannot read. Save it as JPEG or PNG first; an iPhone takes JPEG with the camera's format "
+                    'set to "Most Compatible".',
+                    path=path,
+                )
+            ) from fault
+        raise Impossible(
             say(
                 "image.not-a-picture",
                 "{path} cannot be read as a picture; it may be damaged. Choose another one ({formats}).",
@@ -56,11 +67,34 @@ def open_image(path: str) -> Image.Image:
         ) from fault
 
 
+def is_heic(file: Path) -> bool:
+    try:
+        with open_regular(file) as opened:
+            return HEIC.match(opened.read(START_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def to_eight_bits(picture: Image.Image) -> Image.Image:
+    """Scale grey of 16 and more bits, and floats, to the 8 that Pillow would cut them to: all that is brighter than 255 turned white."""
+    if picture.mode != "F" and not picture.mode.startswith("I"):
+        return picture
+    levels = np.nan_to_num(np.asarray(picture, np.float64))
+    most = float(levels.max(initial=0.0))
+    if picture.mode == "F" and most <= 1.0:
+        white = 1.0
+    else:
+        white = next(each for each in (255.0, 65535.0, max(most, 1.0)) if most <= each)
+    if picture.mode.startswith("I;16"):
+        white = 65535.0
+    return Image.fromarray(np.clip(np.round(levels * (255.0 / white)), 0, 255).astype(np.uint8))
+
+
 def _check_size(path: str, width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
         raise _too_large(path)
     if min(width, height) < LEAST_PIXELS_A_SIDE:
-        raise Trouble(
+        raise Impossible(
             say(
                 "image.too-small",
                 "{path} is only {width} x {height} pixels. Choose a picture of at least {least} {least:pixel|pixels} a side.",
@@ -72,8 +106,8 @@ def _check_size(path: str, width: int, height: int) -> None:
         )
 
 
-def _too_large(path: str) -> Trouble:
-    return Trouble(
+def _too_large(path: str) -> Impossible:
+    return Impossible(
         say(
             "image.too-large",
             "{path} has more than {most} million pixels, too many to open safely. Scale it down first.",
@@ -95,7 +129,7 @@ def choose_size(width: int | None, height: int | None, settings: ModelSettings, 
     width, height = width or settings.width, height or settings.height
     for name, value in (("width", width), ("height", height)):
         if value % settings.multiple or value < settings.least:
-            raise Trouble(
+            raise Impossible(
                 say(
                     "image.multiple",
                     "{name} is {value}, but this model needs a multiple of {multiple}, at least {least}. Try {near}.",
@@ -122,5 +156,5 @@ def open_mask(path: str, width: int, height: int) -> Image.Image:
     """Return the mask, white where the picture is repainted; raise a Trouble if nothing is white."""
     drawn = crop_to(open_image(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
     if drawn.getextrema() == (0, 0):
-        raise Trouble(say("image.empty-mask", "Nothing is marked in the mask. Mark the area to repaint in white."))
+        raise Impossible(say("image.empty-mask", "Nothing is marked in the mask. Mark the area to repaint in white."))
     return drawn

@@ -120,6 +120,82 @@ def test_a_comfyui_text_is_found_behind_many_nodes(tmp_path: Path, nodes: int, f
         assert picture_settings.read(path).request.prompt == "a glass bottle"
 
 
+FLUX = {
+    "6": {"class_type": "CLIPTextEncode", "inputs": {"text": "cute anime girl", "clip": ["11", 0]}},
+    "8": {"class_type": "VAEDecode", "inputs": {"samples": ["13", 0], "vae": ["10", 0]}},
+    "10": {"class_type": "VAELoader", "inputs": {"vae_name": "ae.safetensors"}},
+    "11": {"class_type": "DualCLIPLoader", "inputs": {"clip_name1": "t5xxl.safetensors", "clip_name2": "clip_l.safetensors", "type": "flux"}},
+    "12": {"class_type": "UNETLoader", "inputs": {"unet_name": "flux1-dev.safetensors", "weight_dtype": "default"}},
+    "13": {"class_type": "SamplerCustomAdvanced", "inputs": {
+        "noise": ["25", 0], "guider": ["22", 0], "sampler": ["16", 0], "sigmas": ["17", 0], "latent_image": ["27", 0]}},
+    "16": {"class_type": "KSamplerSelect", "inputs": {"sampler_name": "euler"}},
+    "17": {"class_type": "BasicScheduler", "inputs": {"scheduler": "simple", "steps": 20, "denoise": 1, "model": ["30", 0]}},
+    "22": {"class_type": "BasicGuider", "inputs": {"model": ["30", 0], "conditioning": ["26", 0]}},
+    "25": {"class_type": "RandomNoise", "inputs": {"noise_seed": 219670278}},
+    "26": {"class_type": "FluxGuidance", "inputs": {"guidance": 3.5, "conditioning": ["6", 0]}},
+    "27": {"class_type": "EmptySD3LatentImage", "inputs": {"width": 1024, "height": 768, "batch_size": 1}},
+    "30": {"class_type": "ModelSamplingFlux", "inputs": {"max_shift": 1.15, "width": 1024, "height": 768, "model": ["12", 0]}},
+}  # fmt: skip
+SD3 = {
+    "3": {"class_type": "KSampler", "inputs": {"seed": 7, "steps": 28, "cfg": 4.5, "sampler_name": "dpmpp_2m", "scheduler": "sgm_uniform",
+                                               "denoise": 1, "model": ["4", 0], "positive": ["16", 0], "negative": ["40", 0], "latent_image": ["53", 0]}},
+    "4": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "sd3.5_medium.safetensors"}},
+    "16": {"class_type": "CLIPTextEncode", "inputs": {"text": "a bottle", "clip": ["4", 1]}},
+    "40": {"class_type": "CLIPTextEncode", "inputs": {"text": "blurry", "clip": ["4", 1]}},
+    "53": {"class_type": "EmptySD3LatentImage", "inputs": {"width": 1024, "height": 1024}},
+}  # fmt: skip
+FOOOCUS = {
+    "base_model": "juggernautXL_v8", "guidance_scale": 4, "loras": [["offset", 0.1, "4852686128"]], "metadata_scheme": "fooocus",
+    "negative_prompt": "ugly", "prompt": "a bottle", "resolution": "(1152, 896)", "sampler": "dpmpp_2m_sde_gpu", "scheduler": "karras",
+    "seed": "7", "steps": 30, "styles": "['Fooocus V2']", "version": "Fooocus v2.5.0",
+}  # fmt: skip
+SWARM = {"sui_image_params": {
+    "prompt": "a bottle", "negativeprompt": "ugly", "model": "sd_xl_base.safetensors", "seed": 7, "steps": 30, "cfgscale": 4.0,
+    "width": 1152, "height": 896, "sampler": "euler_ancestral", "scheduler": "normal", "loras": ["offset"], "loraweights": ["0.1"],
+}}  # fmt: skip
+INVOKE = {
+    "generation_mode": "sdxl_txt2img", "positive_prompt": "a bottle", "negative_prompt": "ugly", "width": 1152, "height": 896, "seed": 7,
+    "cfg_scale": 4.0, "steps": 30, "scheduler": "dpmpp_2m_k", "model": {"name": "sd_xl_base", "hash": "x"},
+    "loras": [{"model": {"name": "offset"}, "weight": 0.1}],
+}  # fmt: skip
+
+
+def test_reads_comfyuis_templates_of_flux_and_sd3(tmp_path: Path) -> None:
+    flux = picture_settings.read(write_text(tmp_path / "f.png", prompt=json.dumps(FLUX)))
+    assert flux.request == PictureRequest(
+        "cute anime girl", steps=20, guidance=3.5, scheduler="Euler", seed=219670278, width=1024, height=768
+    ) and keys(flux) == ["owner.model"]
+    sd3 = picture_settings.read(write_text(tmp_path / "s.png", prompt=json.dumps(SD3)))
+    assert sd3.request == PictureRequest(
+        "a bottle", negative="blurry", steps=28, guidance=4.5, scheduler="DPM++ 2M", seed=7, width=1024, height=1024
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sampler"),
+    [
+        ({"parameters": FOOOCUS}, "DPM++ 2M SDE Karras"),
+        ({"parameters": SWARM}, "Euler a"),
+        ({"invokeai_metadata": INVOKE}, "DPM++ 2M Karras"),
+    ],
+)
+def test_reads_what_fooocus_swarmui_and_invokeai_store_as_json(text: dict[str, Any], sampler: str, tmp_path: Path) -> None:
+    path = write_text(tmp_path / "p.png", **{name: json.dumps(value) for name, value in text.items()})
+    assert picture_settings.read(path).request == PictureRequest(
+        "a bottle", negative="ugly", steps=30, guidance=4.0, seed=7, width=1152, height=896, loras=(Lora("offset", 0.1),),
+        scheduler=foreign_settings.SAMPLERS.get(sampler.lower(), sampler),
+    )  # fmt: skip
+
+
+def test_other_programs_always_find_a_sampler(tmp_path: Path) -> None:
+    """sd-parsers takes a picture without one for none of A1111's; Hearth reads it as the model's own."""
+    picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", PictureRequest("a ball", steps=4, width=64, height=64), "FLUX")
+    text = picture_settings.read_text(tmp_path / "p.png")
+    assert "Sampler: Automatic" in text
+    restored = foreign_settings.read_a1111(text)
+    assert restored.request.scheduler is None and keys(restored) == ["owner.model"]
+
+
 def test_a_graph_that_bites_its_tail_ends(tmp_path: Path) -> None:
     ring = {**COMFY, "6": {"class_type": "X", "inputs": {"conditioning": ["12", 0]}}}
     with pytest.raises(Trouble):

@@ -1,0 +1,89 @@
+"""Read the settings that Fooocus, SwarmUI and InvokeAI store in their pictures as JSON: a table of names for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from app.base.bounded_json import parse_json
+from app.engine.pictures.files.foreign_settings import GRAPH, SAMPLERS, Found, RestoredSettings, restore
+
+_NUMBERS: Final = re.compile(r"\d{1,6}")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a program calls each setting."""
+
+    mark: str
+    """A field that it alone writes."""
+    prompt: str
+    negative: str
+    guidance: str
+    sampler: str
+    schedule: str = "scheduler"
+    strength: str = ""
+    within: str = ""
+    """The field that holds all of them; empty: they stand at the top."""
+
+
+PROGRAMS: Final = (
+    Names("metadata_scheme", "prompt", "negative_prompt", "guidance_scale", "sampler"),
+    Names("sui_image_params", "prompt", "negativeprompt", "cfgscale", "sampler", strength="initimagecreativity", within="sui_image_params"),
+    Names("positive_prompt", "positive_prompt", "negative_prompt", "cfg_scale", "scheduler", "", strength="strength"),
+)
+"""Fooocus, SwarmUI, InvokeAI."""
+
+
+def read_json(text: str) -> RestoredSettings:
+    """Read the settings; raise a ValueError for JSON of another program."""
+    whole = parse_json(text, GRAPH)
+    names = next((each for each in PROGRAMS if isinstance(whole, dict) and each.mark in whole), None)
+    if names is None:
+        raise ValueError("no settings of a program that is known")
+    told: Mapping[str, Any] = whole[names.within] if names.within else whole
+    if not isinstance(told, Mapping):
+        raise ValueError("no settings")
+    model = told.get("base_model") or told.get("model") or ""
+    sizes = _NUMBERS.findall(str(told.get("resolution", "")))
+    width, height = sizes[:2] if len(sizes) >= 2 else (told.get("width"), told.get("height"))
+    strength = told.get(names.strength) if names.strength else None
+    from_picture = strength is not None and ("initimage" in told or "img2img" in str(told.get("generation_mode", "")))
+    return restore(Found(
+        str(told.get(names.prompt) or "").strip(), str(told.get(names.negative) or "").strip(), loras=tuple(list_loras(told)),
+        sampler=name_sampler(str(told.get(names.sampler) or ""), str(told.get(names.schedule) or "") if names.schedule else ""),
+        numbers={"steps": told.get("steps"), "guidance": told.get(names.guidance), "seed": told.get("seed"), "width": width, "height": height},
+        model=PurePath(str(model.get("name", "") if isinstance(model, dict) else model)).stem, strength=strength, from_picture=from_picture,
+    ))  # fmt: skip
+
+
+def list_loras(told: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return names and weights, which each program writes in another way."""
+    found, weights = told.get("loras"), told.get("loraweights")
+    if not isinstance(found, list):
+        return []
+    pairs: list[tuple[str, Any]] = []
+    for place, each in enumerate(found):
+        if isinstance(each, list | tuple) and len(each) >= 2:
+            pairs.append((str(each[0]), each[1]))
+        elif isinstance(each, dict):
+            named = each.get("model", each.get("lora"))
+            pairs.append(
+                (str(named.get("name", named.get("model_name", ""))) if isinstance(named, dict) else str(named), each.get("weight", 1.0))
+            )
+        elif isinstance(each, str):
+            pairs.append((each, weights[place] if isinstance(weights, list) and place < len(weights) else 1.0))
+    return [(PurePath(name).stem if name.endswith(".safetensors") else name, weight) for name, weight in pairs if name]
+
+
+def name_sampler(name: str, schedule: str) -> str:
+    """Return ComfyUI's and InvokeAI's sampler with its schedule as the tables have them."""
+    plain = name.lower().removesuffix("_gpu")
+    if plain.endswith("_k"):
+        plain, schedule = plain.removesuffix("_k"), "karras"
+    plain = {"euler_a": "euler a", "pndm": "plms"}.get(plain, plain)
+    known = SAMPLERS.get(plain, plain)
+    return f"{known} Karras" if schedule.lower() == "karras" and not known.endswith("Karras") else known

@@ -1,0 +1,157 @@
+"""What a command cannot do as asked ends with 2 before anything starts, in JSON too where that was asked for; one name for the command everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.__main__ import main
+from app.base import proxies
+from app.base.commands import COMMANDS, WORDS, name_command
+from app.base.trouble import Trouble
+from app.cli import completion, job, output_file
+from app.engine.jobs.events import Failed
+from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.schedulers import find_scheduler
+from app.engine.pictures.run.input_images import open_image
+from tests.support import light_engine
+from tests.support.places import TOP
+from tests.support.sentences import find_spoken
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    light_engine.replace_engines(monkeypatch)
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / light_engine.LIVES).write_text("[]")
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("paint", "x", "--size", "512x512"), "256 x 256 only"),
+        (("paint", "x", "--model", "./nothere.safetensors"), "no such file or folder"),
+        (("paint", "x", "-f", "p.txt"), "a prompt and a file"),
+        (("paint", "x", "-o", "-", "--batch", "2"), "one picture"),
+        (("speak", "Hi.", "-f", "s.txt"), "a script and a file"),
+        (("speak", "Hi.", "-o", "x.wav", "--format", "mp3"), "two formats"),
+        (("speak", "Hi.", "--voice", "none.wav", "--transcript", "hi"), "no recording at none.wav"),
+    ],
+)
+def test_what_is_impossible_is_told_before_anything_starts(
+    home: Path, words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--json"]) == job.TROUBLE
+    seen = capsys.readouterr()
+    assert told in seen.err and told in json.loads(seen.out)["sentence"] and json.loads(seen.out)["event"] == "failed"
+    assert not (home / "hearth.sqlite3").exists()
+
+
+def test_a_mistyped_option_is_json_too_and_shows_its_commands_own_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["paint", "x", "--bogus", "--json"])
+    seen = capsys.readouterr()
+    assert json.loads(seen.out)["code"] == "usage" and "--bogus" in seen.out and "--negative" in seen.err
+
+
+@pytest.mark.parametrize("impossible", [lambda: find_scheduler("foo"), lambda: open_image("/nothere.png")])
+def test_what_only_the_engine_can_refuse_has_that_code_too(impossible: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Trouble) as refused:
+        impossible()
+    monkeypatch.setattr(job, "follow", lambda *given: Failed.of(refused.value))
+    assert main(["speak", "Hi."]) == job.TROUBLE
+    monkeypatch.setattr(job, "follow", lambda *given: Failed.of(Trouble(refused.value.sentence)))
+    assert main(["speak", "Hi."]) == job.FAILED, "what broke is no wrong request"
+
+
+def test_a_result_goes_to_standard_output(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["speak", "[S1] Hi.", "-o", "-", "--quiet"]) == job.FINISHED
+    seen = capsysbinary.readouterr()
+    assert seen.out.startswith(b"RIFF") and not seen.err and not (tmp_path / "-").exists()
+    with pytest.raises(Trouble, match="--json"):
+        output_file.check_stdout(PictureRequest("x"), json=True)
+
+
+def test_quiet_and_json_tell_where_the_result_is(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "x.wav")
+    assert main(["speak", "[S1] Hi.", "-o", out, "-q"]) == job.FINISHED
+    assert capsys.readouterr() == (f"{out}\n", "")
+    assert main(["speak", "[S1] Hi.", "-o", out, "--json"]) == job.FINISHED
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"event": "written", "files": [out]}
+
+
+@pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+def test_a_result_is_aac_by_its_name(home: Path, tmp_path: Path) -> None:
+    assert main(["speak", "[S1] Hi.", "-o", str(tmp_path / "x.aac"), "-q"]) == job.FINISHED
+    assert (tmp_path / "x.aac").read_bytes()[:2] in (b"\xff\xf1", b"\xff\xf9")
+
+
+def test_what_ctrl_c_stopped_goes_on_by_the_same_command(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = " (pause 0.2s) ".join(["[S1] The water is warm today."] * 4)
+    (home / light_engine.LIVES).write_text(json.dumps([{"parts": 2}, {"dies": "loading"}, {"dies": "loading"}]))
+    assert main(["speak", script]) == job.INCOMPLETE
+    with closing(sqlite3.connect(home / "hearth.sqlite3")) as database, database:
+        assert database.execute("UPDATE jobs SET state='stopped'").rowcount == 1
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("part-*.wav")}
+    (home / light_engine.LIVES).write_text("[]")
+    assert len(before) == 2 and main(["speak", script]) == job.FINISHED
+    assert "Resuming the job" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in before} == before and len([*home.rglob("part-*.wav")]) == 4
+
+
+def test_every_sentence_has_one_name_for_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    told = {text for _, text, _ in find_spoken()} | {*json.loads((TOP / "app" / "base" / "locale" / "zh.json").read_text("utf-8")).values()}
+    named = re.compile(rf"(?<![\w{{/])hearth (?:{'|'.join(COMMANDS)})\b|(?<!python3 )start\.py (?:{'|'.join(COMMANDS)}|repair|add|back)\b")
+    assert not [each for each in told if named.search(each)]
+    assert name_command() in ("python3 start.py", "Hearth.bat")
+    assert main(["voices", "rename"]) == job.TROUBLE and f"{name_command()} voices rename" in capsys.readouterr().err
+
+
+def test_a_socks_proxy_is_set_aside_and_told_where_it_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*proxies.NAMES, *map(str.lower, proxies.NAMES), proxies.NOTED):
+        monkeypatch.delenv(name, raising=False)
+    proxies.refuse_socks()
+    monkeypatch.setenv("ALL_PROXY", "socks5://user:secret@127.0.0.1:9")
+    monkeypatch.setattr(proxies, "find_spec", lambda name: None)
+    proxies.set_socks_aside()
+    assert "ALL_PROXY" not in os.environ and "secret" not in os.environ[proxies.NOTED]
+    with pytest.raises(Trouble, match="ALL_PROXY names a SOCKS proxy"):
+        proxies.refuse_socks()
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    proxies.refuse_socks()
+    monkeypatch.delenv(proxies.NOTED)
+
+
+def test_shells_complete_commands_and_their_options() -> None:
+    for shell in completion.SHELLS:
+        script = completion.write(shell)
+        assert all(name in script for name in COMMANDS) and all(word in script for word in WORDS["paint"].split()), shell
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes() -> None:
+    for typed, offered in (
+        (["hearth", "pa"], "paint"),
+        (["hearth", "paint", "--nega"], "--negative"),
+        (["hearth", "models", "rem"], "remove"),
+    ):
+        asked = f"COMP_WORDS=({' '.join(typed)}); COMP_CWORD={len(typed) - 1}; _hearth; echo ${{COMPREPLY[@]}}"
+        ran = subprocess.run(["bash", "-c", f"{completion.write('bash')}\n{asked}"], capture_output=True, text=True, check=True)
+        assert ran.stdout.strip() == offered and not ran.stderr

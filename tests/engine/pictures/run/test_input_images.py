@@ -1,0 +1,50 @@
+"""Start pictures of every depth: grey of 16 bits and floats keep their tones, AVIF is read, HEIC is told by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, features
+
+from app.base.trouble import Impossible
+from app.engine.pictures.run.input_images import open_image, open_mask
+
+RAMP = np.tile(np.arange(256, dtype=np.float64), (64, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("16.png", (RAMP * 257).astype(np.uint16)),
+        ("16.tif", (RAMP * 257).astype(np.uint16)),
+        ("32.tif", (RAMP * 257).astype(np.int32)),
+        ("8 in 32.tif", RAMP.astype(np.int32)),
+        ("float.tif", (RAMP / 255).astype(np.float32)),
+        ("wide float.tif", RAMP.astype(np.float32)),
+    ],
+)
+def test_grey_of_any_depth_keeps_its_tones(name: str, levels: np.ndarray, tmp_path: Path) -> None:
+    Image.fromarray(levels).save(tmp_path / name)
+    opened = np.asarray(open_image(str(tmp_path / name)))
+    assert opened.shape == (64, 256, 3) and np.abs(opened[..., 0] - RAMP).max() <= 1
+
+
+def test_a_mask_of_16_bits_marks_its_bright_half_alone(tmp_path: Path) -> None:
+    Image.fromarray((RAMP * 257).astype(np.uint16)).save(tmp_path / "mask.png")
+    mask = np.asarray(open_mask(str(tmp_path / "mask.png"), 256, 64))
+    assert not mask[:, :120].any() and mask[:, 136:].all()
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
+def test_avif_is_read(tmp_path: Path) -> None:
+    Image.new("RGB", (64, 64), "blue").save(tmp_path / "p.avif")
+    opened = open_image(str(tmp_path / "p.avif"))
+    assert opened.size == (64, 64) and np.abs(np.asarray(opened)[0, 0].astype(int) - (0, 0, 255)).max() < 8
+
+
+def test_heic_is_told_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "p.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(64))
+    with pytest.raises(Impossible, match="HEIC"):
+        open_image(str(tmp_path / "p.heic"))
