@@ -37,7 +37,7 @@ def read_earlier(path: Path, bench: str) -> Earlier:
         raise Trouble(
             say(
                 "bench.against",
-                "{path} holds no run of 'hearth bench {bench}' to compare with ({fault}). Store one with: hearth bench {bench} --json > FILE",
+                "{path} holds no run of '{hearth} bench {bench}' to compare with ({fault}). Store one with: {hearth} bench {bench} --json > FILE",
                 path=str(path),
                 bench=bench,
                 fault=f"{type(fault).__name__}: {fault}",

@@ -132,7 +132,7 @@ def lend(hub: Hub, root: Path) -> ExitStack:
     while not any(each.id not in known and each.online and MODEL in each.models and not each.paused for each in hub.list_machines()):
         if time.monotonic() > limit or process.poll() is not None:
             ends.close()
-            raise Trouble(say("bench.no-helper", "A helper did not start. Run it by hand to see why: hearth lend CODE."))
+            raise Trouble(say("bench.no-helper", "A helper did not start. Run it by hand to see why: {hearth} lend CODE."))
         time.sleep(LOOK_S)
     return ends
 
@@ -165,6 +165,6 @@ def run_task(hub: Hub, name: str, machine: str) -> float:
     began_s = time.perf_counter()
     hub.submit(name, pack(SMALLEST), [machine], lambda machine, event: None, end)
     if not ended.wait(WAIT_S):
-        raise Trouble(say("bench.no-helper", "A helper did not start. Run it by hand to see why: hearth lend CODE."))
+        raise Trouble(say("bench.no-helper", "A helper did not start. Run it by hand to see why: {hearth} lend CODE."))
     expect_finished(ends[0].event)
     return time.perf_counter() - began_s
