@@ -35,7 +35,7 @@ from app.ui.api import a1111_lists
 from app.ui.api.a1111_lists import PLAIN_UPSCALERS, SCHEDULERS
 from app.ui.api.answered_pictures import Wanted, choose_scale, encode_picture, fit_size
 from app.ui.api.following import work
-from app.ui.api.shared import build_routes, decode_base64, encode_base64, no_such_model, run_job, save_mask, save_picture
+from app.ui.api.shared import build_routes, decode_base64, encode_base64, no_such_model, not_a_picture, run_job, save_mask, save_picture
 from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_rest
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
@@ -140,20 +140,23 @@ def save_start(desk: Desk, given: PaintAsked, start: str) -> Start:
     """Save the start picture and its mask as Hearth takes them: white where to repaint, in the shape that is painted."""
     image = save_picture(desk, decode_base64(start), "start.png")
     mask = save_mask(desk, decode_base64(given.mask), False) if given.mask else None
-    if mask is not None and given.inpainting_mask_invert:
-        with open_picture(mask) as opened:
-            drawn = ImageOps.invert(decode(opened, "L"))
-        drawn.save(mask, "PNG")
-    if given.width and given.height and (given.resize_mode or STRETCHED) == STRETCHED:
-        for path in (image, mask) if mask else (image,):
-            stretch(path, (given.width, given.height))
+    try:
+        if mask is not None and given.inpainting_mask_invert:
+            with open_picture(mask) as opened:
+                drawn = ImageOps.invert(decode(opened, "L"))
+            drawn.save(mask, "PNG")
+        if given.width and given.height and (given.resize_mode or STRETCHED) == STRETCHED:
+            for path in (image, mask) if mask else (image,):
+                stretch(path, (given.width, given.height))
+    except OSError as fault:
+        raise not_a_picture("start.png") from fault
     return Start(str(image), str(mask) if mask else None)
 
 
 def stretch(path: Path, size: tuple[int, int]) -> None:
     """Give a picture another shape, as A1111 does unless it is told to crop; what is larger than it stays for the run to scale."""
     with open_picture(path) as opened:
-        if opened.width * size[1] == opened.height * size[0] or max(size) > SIDE_MOST:
+        if opened.width * size[1] == opened.height * size[0] or not 0 < min(size) <= max(size) <= SIDE_MOST:
             return
         picture = decode(opened, "RGBA" if "A" in opened.getbands() else "L" if opened.mode == "L" else "RGB")
     picture.resize(size, Image.Resampling.LANCZOS).save(path, "PNG")

@@ -23,7 +23,7 @@ from app.engine.pictures.files.foreign_settings import split_a1111
 from app.engine.pictures.prompts.named_loras import is_embedding
 from app.ui.access.uploads import PIXELS_MOST
 from app.ui.api.following import work
-from app.ui.api.shared import Handler, Row, decode_base64, save_picture
+from app.ui.api.shared import Handler, Row, decode_base64, not_a_picture, save_picture
 from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_rest
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
@@ -130,20 +130,20 @@ def make_larger(desk: Desk, given: EnlargeAsked) -> str:
             if not (0 < given.upscaling_resize <= LARGER_MOST and min(size) > 0 and size[0] * size[1] <= PIXELS_MOST):
                 raise Trouble(
                     say(
-                        "a1111.larger",
-                        "The picture would have {width} x {height} pixels, which is not possible here.",
-                        width=size[0],
+                        "a1111.larger", "The picture would have {width} x {height} pixels, which is not possible here.", width=size[0],
                         height=size[1],
                     )
-                )
+                )  # fmt: skip
             picture = decode(opened, "RGB")
+        formula = PLAIN_UPSCALERS[given.upscaler_1]
+        if formula is not None or given.resize_mode != 0:
+            way = Image.Resampling.LANCZOS if formula is None else formula
+            crops = given.resize_mode != 0 and given.upscaling_crop
+            picture = ImageOps.fit(picture, size, way) if crops else ImageOps.contain(picture, size, way)
+    except (OSError, ValueError) as fault:  # a damaged picture, or one so narrow that nothing of a side is left
+        raise not_a_picture("picture.png") from fault
     finally:
         path.unlink()
-    formula = PLAIN_UPSCALERS[given.upscaler_1]
-    if formula is not None or given.resize_mode == 1:
-        way = Image.Resampling.LANCZOS if formula is None else formula
-        crops = given.resize_mode == 1 and given.upscaling_crop
-        picture = ImageOps.fit(picture, size, way) if crops else ImageOps.contain(picture, size, way)
     made = io.BytesIO()
     picture.save(made, "PNG")
     return base64.b64encode(made.getvalue()).decode()

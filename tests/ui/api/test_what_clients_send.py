@@ -128,6 +128,21 @@ def test_masks_are_inverted_and_starts_stretched(desk: Desk) -> None:
         picture_request(desk, given.model_copy(update={"denoising_strength": 0.0, "width": 256, "height": 256}), start)
 
 
+def test_damaged_pictures_and_odd_sizes_are_refused(web: TestClient) -> None:
+    noise = io.BytesIO()
+    Image.effect_noise((256, 256), 90).save(noise, "PNG")
+    broken = base64.b64encode(noise.getvalue()[:9000]).decode()
+    sent = read_sent("webuiapi_img2img") | {"width": 256, "height": 256}
+    for more in ({"init_images": [broken], "width": 128}, {"mask": broken}, {"width": -5}, {"width": 0, "height": -3}, {"hr_scale": "x"}):
+        answer = web.post("/sdapi/v1/img2img", json=sent | more)
+        assert answer.status_code == 400 and answer.json()["detail"], more
+    for more in ({"image": broken}, {"resize_mode": 1, "upscaling_crop": False, "image": png((4000, 16)), "upscaling_resize_w": 16}):
+        assert web.post("/sdapi/v1/extra-single-image", json={"upscaler_1": "Lanczos", **more}).status_code == 400, list(more)
+    for size in ("0x0", "-8x8", "9" * 150 + "x8", "1x2x3"):
+        assert web.post("/v1/images/generations", json={"model": "starter-painter", "prompt": "x", "size": size}).status_code == 400, size
+    assert web.post("/v1/images/generations", json={"model": "starter-voice", "prompt": "x", "size": "512x512"}).status_code == 400
+
+
 LISTS = (
     "samplers", "schedulers", "upscalers", "latent-upscale-modes", "sd-models", "sd-vae", "sd-modules", "loras", "hypernetworks", "face-restorers",
     "realesrgan-models", "prompt-styles", "script-info", "extensions",
