@@ -62,6 +62,10 @@ class Home:
         return self.root / "settings.json"
 
     @property
+    def pronunciations(self) -> Path:
+        return self.root / "pronunciations.json"
+
+    @property
     def verdicts(self) -> Path:
         return self.root / "verdicts"
 

@@ -39,6 +39,7 @@ from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
 from app.engine.speech.text import cast_table, subtitles
+from app.engine.speech.text.pronunciations import Rows, keep_used, read_csv_file
 from app.engine.speech.text.voices import list_offered_voices
 from app.ui.state.hearing_desk import HearingDesk, name_store, require_recogniser
 
@@ -53,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
     parser.add_argument("--transcript", help="the exact words of the recording")
     parser.add_argument("--cast", type=Path, metavar="FILE", help="a TOML file with the voice of each name in the script (docs/cast.md)")
+    parser.add_argument(
+        "--pronunciations",
+        type=Path,
+        metavar="FILE",
+        help="a CSV file of words and how each is spelt to be spoken, beside those of the window",
+    )
     parser.add_argument("--subtitles", type=Path, metavar="FILE", help="write when each sentence is said to this .srt or .vtt")
     parser.add_argument("--title", help="the title of an audiobook, -o NAME.m4b; without it, the book's own")
     parser.add_argument("--words", action="store_true", help="with --subtitles: say when each word is said, too; needs a recogniser")
@@ -68,9 +75,11 @@ def main(args: argparse.Namespace) -> int:
         require_available("aac")
     asked: dict[str, Any] = {"format": "flac" if suffix == "aac" else suffix or "wav"} | read_settings(args, SPEECH)
     asked["cast"] = read_cast(args.cast, args.model, home)
+    listed = tuple(read_csv_file(args.pronunciations).items()) if args.pronunciations is not None else ()
     if suffix == "m4b":
-        return speak_book(args, voice, asked["cast"])
-    request = SpeechRequest(read_script(args.text, args.file), args.model, voice, **asked)
+        return speak_book(args, voice, asked["cast"], listed)
+    script = read_script(args.text, args.file)
+    request = SpeechRequest(script, args.model, voice, **asked, pronunciations=keep_used(script, listed))
     if args.subtitles is None:
         return run_job(request, args)
     wanted = next((each for each in subtitles.FORMATS if args.subtitles.suffix.lower() == f".{each}"), None)
@@ -144,14 +153,16 @@ def open_book(path: Path) -> Book:
     return book
 
 
-def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[Actor, ...]) -> int:
+def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[Actor, ...], listed: Rows = ()) -> int:
     """Speak a book's chapters one after another, and join them to an audiobook. Those that the same command finished before are taken over."""
     require_available("aac")
     path = find_book(args.text, args.file)
     if path is None:
         raise Trouble(say("speak.no-book", "An audiobook is made of a book. Name its file, such as book.epub."))
     book, settings = open_book(path), {"format": "flac", "cast": cast} | read_settings(args, SPEECH)
-    requests = [SpeechRequest(each.script, args.model, voice, **settings) for each in book.chapters]
+    requests = [
+        SpeechRequest(each.script, args.model, voice, **settings, pronunciations=keep_used(each.script, listed)) for each in book.chapters
+    ]
     files = run_jobs(requests, args, [each.title or each.text[:TITLE_MOST] for each in book.chapters])
     if len(files) < len(requests):
         return INCOMPLETE if files else FAILED

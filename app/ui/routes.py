@@ -33,6 +33,7 @@ from app.engine.keeper.recovery import fail_start
 from app.engine.kinds import is_heard
 from app.engine.speech.sound.recode import recode
 from app.engine.speech.text import subtitles
+from app.engine.speech.text.pronunciations import read_field
 from app.ui import start_failure
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
@@ -44,7 +45,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.hearing_desk import find_cues
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
-from app.ui.tabs import book, edit_parts, hear_script, machine_view, paint_view, speak_view, voice_shelf
+from app.ui.tabs import book, edit_parts, hear_script, machine_view, paint_view, pronunciation_list, speak_view, voice_shelf
 from app.ui.tabs.shelf import name_chapter
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
@@ -76,7 +77,8 @@ class CheckAsked(Asked):
     model: str | None = None
     negative: str = ""
     cast: str = ""
-    """As the field of Speak holds it."""
+    says: str = ""
+    """Both as the fields of Speak hold them."""
     speed: float = Field(1.0, ge=0.01, le=100)
     """Only for a forecast; what may be asked for, the request itself says."""
 
@@ -152,6 +154,9 @@ def routes(desk: Desk) -> list[Route]:
         route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"], JobActAsked),
         owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"], NoticeAsked),
         owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/report", send_report),
+        owner_route(desk, "/hearth/says", pronunciation_list.send_list, schema=pronunciation_list.ListAsked),
+        owner_route(desk, "/hearth/says", pronunciation_list.take_list, ["POST"]),
+        owner_route(desk, "/hearth/says/{act}", pronunciation_list.change_list, ["POST"], pronunciation_list.RowAsked),
         owner_route(desk, "/hearth/book", book.open_or_send, ["GET", "POST"]), owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
         owner_route(desk, "/hearth/listen/{act}", listen, ["POST"], ActAsked),
         owner_route(desk, "/hearth/edit/{act}", edit_parts.edit_line, ["POST"], edit_parts.EditAsked),
@@ -192,7 +197,7 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
         view = paint_view.prompt_view(desk, asked.text[:most], asked.negative[:most], model, person, language(request))
     else:
         cast = desk.models.read_cast(asked.cast, model, person)
-        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request), asked.speed, cast)
+        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request), asked.speed, cast, read_field(asked.says))
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)

@@ -15,7 +15,7 @@ from app.engine.jobs.settings import ENLARGERS, PACE, PICTURES, SPEECH, VOLUME, 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 """Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
 LATER: Final[Mapping[str, Any]] = {
-    "cast": (), "enlarger": "", "hires": False,
+    "cast": (), "pronunciations": (), "enlarger": "", "hires": False,
     "guide": None, "control": "", "guide_as": "", "guide_strength": 1.0, "guide_from": 0.0, "guide_to": 1.0,
 }  # fmt: skip
 """Settings that earlier versions did not store."""
@@ -125,9 +125,11 @@ class SpeechRequest:
     """An earlier take's sound for each part; empty for a part that has none."""
     cast: tuple[Actor, ...] = ()
     """The voices of names in the script; whoever is not named here gets one by itself."""
+    pronunciations: tuple[tuple[str, str], ...] = ()
+    """Words of the script that are said differently, each with how it is spelt to be spoken."""
 
     def __post_init__(self) -> None:
-        _require_texts(self.model, *self.keep)
+        _require_texts(self.model, *self.keep, *(each for row in self.pronunciations for each in row))
         if any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in self.only_parts):
             raise TypeError("only_parts")
         _require_text(say_to_all("setting.script", "script"), self.text, SCRIPT_MOST)
@@ -167,6 +169,7 @@ class SpeechRequest:
         """Parse the output of `to_json`."""
         voice = values.get("voice")
         lists = {name: tuple(values.get(name, ())) for name in ("only_parts", "keep")}
+        lists["pronunciations"] = tuple((word, spoken) for word, spoken in values.get("pronunciations", ()))
         cast = tuple(Actor.read(each) for each in values.get("cast", ()))
         return cls(**{**values, **lists, "voice": VoicePrompt(**voice) if voice else None, "cast": cast})
 

@@ -31,6 +31,7 @@ from app.engine.speech.text import script, subtitles, voices
 from app.engine.speech.text.cast_script import FindLimits, parse_request
 from app.engine.speech.text.known_voices import name_voices
 from app.engine.speech.text.pronounce import read_letters
+from app.engine.speech.text.pronunciations import choose_rows, restore_spelling
 from app.engine.speech.text.script import ParsedScript
 
 SHORTEST_S: Final = 1.0
@@ -50,7 +51,12 @@ class SpeechKind:
         return Trouble(words, cure="models")
 
     def complete(self, home: Home, request: SpeechRequest) -> SpeechRequest:
-        return request
+        """Let words be said as the owner has listed them; what takes parts over has its own."""
+        if request.keep:
+            return request
+        return replace(
+            request, pronunciations=choose_rows(home, request.text, request.pronunciations, [each.name for each in request.cast])
+        )
 
     def check(self, home: Home, request: SpeechRequest, model: Model) -> None:
         for other in {each.model for each in request.cast} - {"", model.id}:
@@ -182,7 +188,11 @@ def join_parts(
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
     file = target / SpeechKind().name_result(request)
     settings = to_json(replace(request, seed=draw_seed(request, folder)))
-    told = subtitles.add_to(settings, subtitles.list_cues(parts, files, request.speed), request.format)
+    cues = subtitles.list_cues(parts, files, request.speed)
+    if request.pronunciations:  # who reads wants the words as they are written
+        written = restore_spelling((each.text for each in cues), request.text, request.pronunciations, [each.name for each in request.cast])
+        cues = [replace(each, text=text) for each, text in zip(cues, written, strict=True)]
+    told = subtitles.add_to(settings, cues, request.format)
     return (str(file),), join_sound.join(segments, file, finish, told)
 
 

@@ -12,7 +12,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 
 ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
-    "h-greeting", "h-scripts", "h-script", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
+    "h-greeting", "h-scripts", "h-script", "h-says", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompt", "h-loras", "h-sketch", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
@@ -23,7 +23,7 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 """Elements that a script makes."""
 
 Field = Literal[
-    "speak-text", "speak-voice", "speak-cast", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
+    "speak-text", "speak-voice", "speak-cast", "speak-says", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
     "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start",
     "paint-dropped", "paint-loras", "paint-chosen",
     "machine-chunk", "machine-exact", "machine-more",
@@ -73,7 +73,7 @@ ROUTES: Final = (
     Address("hearth/words"),
     Address("hearth/static/{name}"),
     Address("hearth/live", fields=("charts",)),
-    Address("hearth/check", "POST", ("kind", "text", "model", "negative", "cast", "speed")),
+    Address("hearth/check", "POST", ("kind", "text", "model", "negative", "cast", "says", "speed")),
     Address("hearth/drafts"),
     Address("hearth/drafts", "POST", DRAFTS),
     Address("hearth/made/{job}/{name}"),
@@ -84,13 +84,16 @@ ROUTES: Final = (
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/listen/{act}", "POST"),
-    Address("hearth/edit/{act}", "POST", ("text", "cast", "part", "words", "seconds", "take")),
+    Address("hearth/edit/{act}", "POST", ("text", "cast", "says", "part", "words", "seconds", "take")),
     Address("hearth/cast", fields=("model",)),
     Address("hearth/voices"),
     Address("hearth/voice", fields=("name", "download")),
     Address("hearth/voice", "POST"),
     Address("hearth/voices/{act}", "POST", ("name", "value")),
     Address("hearth/voices", "POST", ("id", "name")),
+    Address("hearth/says", fields=("words", "download")),
+    Address("hearth/says", "POST"),
+    Address("hearth/says/{act}", "POST", ("word", "spoken", "before", "near")),
     Address("hearth/book"),
     Address("hearth/book", "POST"),
     Address("hearth/book/{act}", "POST", ("chapters",)),
@@ -128,6 +131,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/listen/{act}": ("listen", "mend", "words", "stop"),
     "hearth/edit/{act}": ("line", "words", "up", "down", "pause", "speak", "take", "back", "script"),
     "hearth/engine/{act}": ("again", "repair"),
+    "hearth/says/{act}": ("put", "remove", "back", "check", "hear"),
     "hearth/book/{act}": ("tick", "script", "close"),
     "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),
     "hearth/window/{act}": ("stay", "background", "quit"),

@@ -16,6 +16,7 @@ from app.engine.keeper.own_inputs import require_own
 from app.engine.speech.kind import as_script
 from app.engine.speech.sound.takes import Takes, read_takes
 from app.engine.speech.text import script_edits
+from app.engine.speech.text.pronunciations import Rows
 from app.engine.speech.text.script import require_no_fault
 from app.engine.speech.text.script_edits import Place
 from app.ui.state.jobs_desk import Compared, EndedScript, JobsDesk
@@ -36,6 +37,7 @@ class Edit:
     words: str = ""
     seconds: float | None = None
     take: int = 0
+    says: Rows = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Editing:
 
     def speak(self, edit: Edit, person: Person) -> Script:
         """Speak what has changed; what is spoken already is joined anew."""
-        self.jobs.speak_changed(edit.text, person, edit.cast)
+        self.jobs.speak_changed(edit.text, person, edit.cast, edit.says)
         return Script(edit.text, edit.part)
 
     def choose_take(self, edit: Edit, person: Person) -> Script:
@@ -119,7 +121,8 @@ class Editing:
             return text if same else script_edits.change_words(text, at, edit.part, take.words)
 
         for text in self._list_ways(edit, now, deed, (edit.part, edit.part + 1)):
-            request = dataclasses.replace(now.spoken.request, text=text, cast=edit.cast, only_parts=())
+            rows = self.jobs.choose_rows(text, edit.says, person, edit.cast)
+            request = dataclasses.replace(now.spoken.request, text=text, cast=edit.cast, only_parts=(), pronunciations=rows)
             if [part.text for part in self.jobs.parse(request).parts] == wanted:
                 paths = [current[place].path if place in current else "" for place in range(len(wanted))]
                 paths[edit.part] = str(take.path)
@@ -165,7 +168,7 @@ class Editing:
     def _compare(self, edit: Edit, person: Person) -> Compared:
         """Compare the script with the last one that was spoken, of which it has to hold something."""
         spoken = self._require_ended(person)
-        now = self.jobs.compare_script(edit.text, person, edit.cast)
+        now = self.jobs.compare_script(edit.text, person, edit.cast, edit.says)
         if now is None or not (now.same or now.wanted is not None):
             if now is not None:
                 require_no_fault(now.parsed)
@@ -204,7 +207,7 @@ class Editing:
 
     def _measure_fresh(self, edit: Edit, person: Person, text: str) -> int:
         """Return how many seconds of a script are still to be spoken."""
-        compared = self.jobs.compare_script(text, person, edit.cast)
+        compared = self.jobs.compare_script(text, person, edit.cast, edit.says)
         if compared is None:
             return 0
         parts = require_no_fault(compared.parsed).parts

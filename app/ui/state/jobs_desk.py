@@ -30,6 +30,7 @@ from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.kind import as_script, list_takes, match_takes
 from app.engine.speech.sound.takes import carry_takes, read_takes
 from app.engine.speech.text.cast_script import parse_request
+from app.engine.speech.text.pronunciations import Rows, choose_rows
 from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_edits import find_places
 from app.engine.speech.text.turns import ScriptPart
@@ -270,9 +271,9 @@ class JobsDesk:
         text, known = spoken.request.text, [each.name for each in spoken.request.cast]
         return [text[place.begin : place.end] for place in find_places(text, self.parse(spoken.request).parts, known)]
 
-    def speak_changed(self, text: str, person: Person, cast: tuple[Actor, ...] = ()) -> str:
+    def speak_changed(self, text: str, person: Person, cast: tuple[Actor, ...] = (), says: Rows = ()) -> str:
         """Speak only what the last script's parts do not say already; take over the others."""
-        compared = self.compare_script(text, person, cast)
+        compared = self.compare_script(text, person, cast, says)
         if compared is None or compared.wanted is None:
             raise Trouble(say_to_all("parts.none-fits", "No part of this script is spoken already. Speak the whole script."))
         require_own(self.keeper.home, compared.wanted)
@@ -283,13 +284,21 @@ class JobsDesk:
         compared = self.compare_script(text, person, cast)
         return compared.wanted if compared is not None else None
 
-    def compare_script(self, text: str, person: Person, cast: tuple[Actor, ...] = ()) -> Compared | None:
+    def choose_rows(self, text: str, says: Rows, person: Person, cast: tuple[Actor, ...] = ()) -> Rows:
+        """Return how this person's script says words differently: its own, and to the owner those that are said so everywhere."""
+        known = [each.name for each in cast]
+        return choose_rows(self.keeper.home, text, says, known) if person.owner else says
+
+    def compare_script(self, text: str, person: Person, cast: tuple[Actor, ...] = (), says: Rows = ()) -> Compared | None:
         """Compare a script with the last one that was spoken, in the voices that this cast has and with the settings that it was spoken with. Without
         a cast, a voice known by name hangs on who speaks first."""
         spoken = self.find_ended_script(person)
         if spoken is None:
             return None
-        wanted = dataclasses.replace(spoken.request, text=text if text.strip() else "?", cast=cast, only_parts=(), keep=())
+        rows = self.choose_rows(text, says, person, cast)
+        wanted = dataclasses.replace(
+            spoken.request, text=text if text.strip() else "?", cast=cast, only_parts=(), keep=(), pronunciations=rows
+        )
         before, now = self.parse(spoken.request), self.parse(wanted)
         earlier, takes = list_takes(before, spoken.request, self.find_limits), list_takes(now, wanted, self.find_limits)
         if now.fatal or not before.parts or not now.parts:

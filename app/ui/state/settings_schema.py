@@ -37,7 +37,8 @@ def list_types(rows: Rows) -> dict[str, Any]:
     return {name: find_type(each) for name, each in rows.items() if each.label and each.kept != "nowhere"}
 
 
-SpeakValues = TypedDict("SpeakValues", {**list_types(SPEECH), "model": Words, "voice": Words, "cast": Words, "own": bool}, total=False)  # type: ignore[misc]
+_SPEAK: Final = {**list_types(SPEECH), **dict.fromkeys(("model", "voice", "cast", "says"), Words), "own": bool}
+SpeakValues = TypedDict("SpeakValues", _SPEAK, total=False)  # type: ignore[misc]
 PaintValues = TypedDict("PaintValues", {**list_types(PICTURES), "model": Words}, total=False)  # type: ignore[misc]
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from app.engine.speech.text.pronunciations import read_field, write_own
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.editing import Edit, Editing, Script
@@ -34,13 +35,14 @@ class EditAsked(Asked):
     words: str = Field("", max_length=20_000)
     seconds: float | None = Field(None, ge=0, le=30)
     take: int = Field(0, ge=0, le=100)
+    says: str = Field("", max_length=64 << 10)
 
 
 def edit_line(desk: Desk, request: Request, asked: EditAsked) -> Response:
     """Do what is asked for with a line of the script in the field; send that script, and where it comes back as it was, its cast."""
     spoken = desk.jobs.find_ended_script(OWNER)
     cast = desk.models.read_cast(asked.cast, spoken.request.model if spoken is not None else "", OWNER)
-    edit = Edit(asked.text, cast, asked.part, asked.words, asked.seconds, asked.take)
+    edit = Edit(asked.text, cast, asked.part, asked.words, asked.seconds, asked.take, read_field(asked.says))
     if asked.act == "line":
         line = desk.editing.read_line(edit, OWNER)
         return JSONResponse({"words": line.words, "before": line.pause_before_s, "after": line.pause_after_s})
@@ -50,4 +52,5 @@ def edit_line(desk: Desk, request: Request, asked: EditAsked) -> Response:
     answer: dict[str, object] = {"text": script.text, "part": script.part}
     if script.request is not None:
         answer["cast"] = desk.models.write_cast(script.request, OWNER)[0]
+        answer["says"] = write_own(desk.keeper.home, script.request.pronunciations)
     return JSONResponse(answer)

@@ -19,6 +19,7 @@ from app.engine.jobs.settings import SPEECH
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from app.engine.speech.text.cast_script import keep_used
+from app.engine.speech.text.pronunciations import read_field, write_own
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
@@ -66,7 +67,8 @@ class SpeakTab:
         own = self.fields.settings
         asked = own.rows.read(values, values[own.by_hand])
         cast = self._read_cast(values[self.fields.voice.cast], values[own.model])
-        return SpeechRequest(values[self.fields.script], values[own.model], self._prompt_from(values), **asked, cast=cast)
+        return SpeechRequest(values[self.fields.script], values[own.model], self._prompt_from(values), **asked, cast=cast,
+                             pronunciations=read_field(values[self.fields.voice.says] or ""))  # fmt: skip
 
     def _read_cast(self, table: str | None, model: str | None) -> tuple[Actor, ...]:
         person = NOBODY if self.shared.guest else OWNER
@@ -94,8 +96,10 @@ class SpeakTab:
     def redo_part(self, carried: Any, request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.redo_part(read_number(carried, "speak.redo"), who(request)), request)
 
-    def speak_changed(self, text: str, cast: str, model: str, request: gr.Request) -> str:
-        return run_or_explain(lambda: self.desk.jobs.speak_changed(text, who(request), self._read_cast(cast, model)), request)
+    def speak_changed(self, text: str, cast: str, says: str, model: str, request: gr.Request) -> str:
+        return run_or_explain(
+            lambda: self.desk.jobs.speak_changed(text, who(request), self._read_cast(cast, model), read_field(says or "")), request
+        )
 
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         number = read_number(carried, "speak.restore")
@@ -124,6 +128,7 @@ class SpeakTab:
         notes += tuple(voices.say_gone(self.desk.keeper.home, each) for each in gone)
         by_hand = any(getattr(restored, each.field) is not None for each in SPEECH.values() if each.by_hand is not None)
         values = {**self.fields.settings.rows.restore(restored), "model": model, "own": by_hand, "voice": voice, "cast": cast}
+        values["says"] = "" if self.shared.guest else write_own(self.desk.keeper.home, restored.pronunciations)
         return [restored.text, *(values[name] for name in self.fields.saved), explain_restored(notes, request)]
 
     def save_voice(self, clip: str | None, transcript: str, name: str, model: str, request: gr.Request) -> tuple[Any, str]:
@@ -204,7 +209,9 @@ def connect(tab: SpeakTab) -> None:
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     hear(fields.calls, "speak.redo", tab.redo_part, None, message, **EACH)
     reused = [*fields.saved.values()]
-    hear(fields.calls, "speak.changed", tab.speak_changed, [fields.script, fields.voice.cast, own.model], message, **EACH)
+    hear(
+        fields.calls, "speak.changed", tab.speak_changed, [fields.script, fields.voice.cast, fields.voice.says, own.model], message, **EACH
+    )
     tell_reusing("speak", reused, script_event(fields.calls, "speak.restore"), script_event(fields.calls, "speak.open"))
     reuse = hear(fields.calls, "speak.restore", tab.restore_creation, None, [*fields.restored, message], **LATEST)
     opened = hear(fields.calls, "speak.open", tab.open_creation, None, [*fields.restored, message], **LATEST)
@@ -227,8 +234,9 @@ def show_in_force(fields: SpeakFields, reused: Sequence[Component]) -> None:
     hear(calls, "speak.noclip", None, None, [voice.clip, voice.transcript], js=empty(voice.clip, voice.transcript), **EACH)
     tell_value("speak", "transcript", voice.transcript)
     tell_value("speak", "cast", voice.cast)
-    kept = [seed, voice.voice, voice.cast, voice.clip, voice.transcript, voice.drawer]
-    js = "() => [...Hearth.kept('speak', ['seed', 'voice', 'cast', 'clip', 'transcript']), Hearth.keptClip()]"
+    tell_value("speak", "says", voice.says)
+    kept = [seed, voice.voice, voice.cast, voice.says, voice.clip, voice.transcript, voice.drawer]
+    js = "() => [...Hearth.kept('speak', ['seed', 'voice', 'cast', 'says', 'clip', 'transcript']), Hearth.keptClip()]"
     hear(calls, "speak.kept", None, None, kept, js=js, **EACH)
     hear(calls, "speak.back", None, None, [*reused], js=give_back("speak"), **EACH)
 

@@ -31,6 +31,8 @@ class VoiceCard:
     voice: gr.Dropdown
     cast: gr.Textbox
     """The voice of each name in the script, as JSON (cast_table.py): cast.js draws it."""
+    says: gr.Textbox
+    """How words of the script are said differently, as JSON (pronunciations.py): says.js draws it."""
     delete: gr.Button
     drawer: gr.Accordion
     clip: gr.Audio
@@ -64,7 +66,8 @@ class SpeakFields:
     def saved(self) -> dict[str, Component]:
         """The fields whose values are saved, by their names in the settings."""
         own = self.settings
-        return {**own.rows.kept, "model": own.model, "own": own.by_hand, "voice": self.voice.voice, "cast": self.voice.cast}
+        return {**own.rows.kept, "model": own.model, "own": own.by_hand, "voice": self.voice.voice, "cast": self.voice.cast,
+                "says": self.voice.says}  # fmt: skip
 
     @property
     def restored(self) -> list[Component]:
@@ -86,7 +89,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
                     placeholder=word("speak.placeholder", "[S1] Type what to say. [S2] A second voice answers."),
                 )  # fmt: skip
                 gr.HTML(
-                    '<div id="h-scripts"></div><section id="h-book" hidden></section><div id="h-script"></div>', apply_default_css=False
+                    '<div id="h-scripts"></div><section id="h-book" hidden></section><div id="h-script"></div><details id="h-says" hidden></details>',
+                    apply_default_css=False,
                 )
                 with gr.Accordion(word("speak.dictate", "Dictate"), open=False, visible=not guest, elem_id="speak-dictate") as dictate:
                     dictation = gr.Audio(
@@ -136,6 +140,7 @@ def _build_voice(desk: Desk, saved: Saved, guest: bool) -> VoiceCard:
             )  # fmt: skip
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
         cast = gr.Textbox(saved.get("cast", ""), container=False, show_label=False, elem_id="speak-cast", elem_classes="h-hidden")
+        says = gr.Textbox(saved.get("says", ""), container=False, show_label=False, elem_id="speak-says", elem_classes="h-hidden")
         gr.HTML('<section id="h-cast" hidden></section>', apply_default_css=False)
         gr.HTML('<details id="h-voices" hidden></details>', visible=not guest, apply_default_css=False)
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False, elem_id="speak-new-voice") as drawer:
@@ -160,7 +165,7 @@ def _build_voice(desk: Desk, saved: Saved, guest: bool) -> VoiceCard:
             with gr.Row(visible=not guest, elem_classes="h-inline"):
                 name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                 save = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
-    return VoiceCard(voice, cast, delete, drawer, clip, transcript, listen, name, save)
+    return VoiceCard(voice, cast, says, delete, drawer, clip, transcript, listen, name, save)
 
 
 def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:

@@ -28,6 +28,7 @@ from app.engine.speech.text import voices
 from app.engine.speech.text.cast_script import parse_words
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags, list_names
 from app.engine.speech.text.named_speakers import find_named
+from app.engine.speech.text.pronunciations import Rows, find_said
 from app.engine.speech.text.said_by import guess_speakers
 from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_characters import is_strange
@@ -193,21 +194,24 @@ def word_taken(request: Request) -> Sentence | None:
 
 
 def script_view(
-    desk: Desk, text: str, model: str, person: Person, spoken: Language, speed: float = 1.0, cast: tuple[Actor, ...] = ()
+    desk: Desk, text: str, model: str, person: Person, spoken: Language, speed: float = 1.0, cast: tuple[Actor, ...] = (), says: Rows = ()
 ) -> View:  # fmt: skip
     """Check a script as it is typed, for the model and the cast that will speak it, at this speed."""
     chosen, limits = desk.models.read_limits(model)
-    found_out = parse_words(text, chosen.id if chosen else model, cast, desk.jobs.find_limits)
+    rows = desk.jobs.choose_rows(text, says, person, cast)
+    found_out = parse_words(text, chosen.id if chosen else model, cast, desk.jobs.find_limits, pronunciations=rows)
     seconds = forecast_parts(desk, found_out.parts, chosen, limits, person)
     view = check_view(found_out, limits, seconds, speed, person, spoken)
     view["problems"] += named_view(text, found_out.actors, limits, spoken)
     view["model"] = chosen.id if chosen else ""
     view["cast"] = cast_view(desk, text, found_out, limits, cast)
-    compared = desk.jobs.compare_script(text, person, cast)
+    compared = desk.jobs.compare_script(text, person, cast, says)
     view["changed"] = changed_text(desk, compared.wanted, person, spoken) if compared is not None and compared.wanted is not None else ""
     view["draft"] = draft_view(compared) if compared is not None else None
     tags = [each[:2] for each in find_tags(text, [each.name for each in found_out.actors])] if found_out.actors else []
-    return view | {"marks": unknown_view(text, find_in_script(text, limits, tags))}
+    said = find_said(text, rows, [each.name for each in cast])
+    unknown = [each for each in find_in_script(text, limits, tags) if not any(one.begin <= each.begin < one.end for one in said)]
+    return view | {"marks": unknown_view(text, unknown), "said": len(said)}
 
 
 def draft_view(compared: Compared) -> View:

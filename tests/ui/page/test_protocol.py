@@ -189,9 +189,9 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
     assert IDS & placed == IDS - MADE
     assert {each for each in placed if each.startswith("h-")} == PLACES
     hidden = [name for name, source in PYTHON.items() for _ in re.findall('elem_classes="h-hidden"', source)]
-    fields = "app/ui/tabs/paint_fields.py"
-    assert hidden == ["app/ui/tabs/loras.py", fields, fields, "app/ui/tabs/script_calls.py", "app/ui/tabs/speak_fields.py"], (
-        "LoRAs, the picture to start from, a dropped one, calls, the cast"
+    fields, speak = "app/ui/tabs/paint_fields.py", "app/ui/tabs/speak_fields.py"
+    assert hidden == ["app/ui/tabs/loras.py", fields, fields, "app/ui/tabs/script_calls.py", speak, speak], (
+        "LoRAs, the picture to start from, a dropped one, calls, the cast, the words said differently"
     )
     scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
     assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE
@@ -219,7 +219,7 @@ def test_routes_are_the_servers_with_their_fields() -> None:
 
 
 def test_deeds_are_the_servers_and_the_scripts() -> None:
-    queue, listens, edits, engine, book, kept, leaving, shelved, marked, models_, library, machines, shared = (
+    queue, listens, edits, engine, says, book, kept, leaving, shelved, marked, models_, library, machines, shared = (
         set(each) for each in DEEDS.values()
     )
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
@@ -235,13 +235,14 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert marked == {*albums.ACTIONS, "keep", "open"}
     assert kept == {*voice_shelf.ACTIONS, "speak"}
     assert edits == {*edit_parts.DEEDS, "line"}
+    assert all(f'asked.act == "{each}"' in PYTHON["app/ui/tabs/pronunciation_list.py"] for each in says)
     assert all(f'"{each}"' in PYTHON["app/ui/tabs/book.py"] for each in book - {"tick"}), "else it ticks"
     assert 'asked.act == "again"' in PYTHON["app/ui/routes.py"], "else it repairs"
     for names, deeds in {
         ("cures.js", "found.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine,
         ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared, ("voices.js",): kept,
         ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("edit.js",): edits, ("book.js",): book,
-        ("loras.js",): library, ("albums.js",): marked,
+        ("loras.js",): library, ("albums.js",): marked, ("says.js",): says,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
@@ -258,6 +259,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         "models.js",
         "paint.js",
         "queue.js",
+        "says.js",
         "shelf.js",
         "share.js",
         "voices.js",

@@ -210,6 +210,6 @@ def test_the_page_edits_and_guests_do_not(desk: Desk) -> None:
     assert "cannot be moved" in page.post("/hearth/edit/up", json={"text": TEXT, "part": 0}).json()["trouble"]
     assert page.post("/hearth/edit/speak", json={"text": answer["text"]}).status_code == 200
     speak_next(desk)
-    assert page.post("/hearth/edit/back", json={}).json() == {"text": TEXT, "part": 0, "cast": ""}
+    assert page.post("/hearth/edit/back", json={}).json() == {"text": TEXT, "part": 0, "cast": "", "says": ""}
     assert page.post("/hearth/edit/dance", json={}).status_code == 404
     assert page_of(desk, GUEST).post("/hearth/edit/line", json={"text": TEXT}).status_code == 404

@@ -14,6 +14,7 @@ from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.text.cast_tags import list_names, number_tags
+from app.engine.speech.text.pronunciations import Rows, respell
 from app.engine.speech.text.script import ParsedScript, list_length, parse_script, read_parts, shorten_list
 from app.engine.speech.text.script_marks import MARK, WORD
 from app.engine.speech.text.script_problem import Problem
@@ -27,10 +28,13 @@ TOGETHER: Final = 2
 
 def parse_request(request: SpeechRequest, find: FindLimits) -> ParsedScript:
     """Split a request's script, with its cast where it needs one."""
-    return parse_words(request.text, request.model, request.cast, find, request.voice)
+    return parse_words(request.text, request.model, request.cast, find, request.voice, request.pronunciations)
 
 
-def parse_words(text: str, model: str, cast: tuple[Actor, ...], find: FindLimits, voice: VoicePrompt | None = None) -> ParsedScript:
+def parse_words(
+    text: str, model: str, cast: tuple[Actor, ...], find: FindLimits, voice: VoicePrompt | None = None, pronunciations: Rows = ()
+) -> ParsedScript:
+    text = respell(text, pronunciations, [each.name for each in cast])
     actors = choose_cast(text, model, cast, find, voice)
     if not actors:
         return parse_script(text, find(model))

@@ -7,17 +7,17 @@ import { underline } from "./underline.js";
 const WAIT_MS = 250;
 
 // `beside`: other fields that change how it is read, by what the server calls them.
-/** @param {string} id @param {Kind} kind @param {(view: View) => void} draw @param {{ negative?: string, cast?: string }} beside */
+/** @param {string} id @param {Kind} kind @param {(view: View) => void} draw @param {{ negative?: string, cast?: string, says?: string }} beside */
 export const checked = (id, kind, draw, beside = {}) => {
   let asked = "", model, speed, timer = 0, turn = 0; // undefined model: the one in the settings
   const typed = (field) => document.querySelector(`#${field} textarea, #${field} input`)?.value;
   function look() {
     const text = typed(id), others = Object.fromEntries(Object.entries(beside).map(([name, field]) => [name, typed(field) || ""]));
-    const { negative = "", cast = "" } = others, words = JSON.stringify([text, others]);
+    const { negative = "", cast = "", says = "" } = others, words = JSON.stringify([text, others]);
     if (text == null || words === asked) return;
     asked = words;
     const mine = ++turn;
-    post("hearth/check", { kind, text, model, negative, cast, speed })
+    post("hearth/check", { kind, text, model, negative, cast, says, speed })
       .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
       .then((view) => mine === turn && (draw(view), underline(id, text, view.marks)))
       .catch(() => mine === turn && (asked = ""));

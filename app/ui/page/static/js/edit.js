@@ -9,6 +9,7 @@ import { t, time } from "./words.js";
 
 const box = () => document.querySelector("#speak-text textarea");
 const castField = () => document.querySelector("#speak-cast textarea, #speak-cast input");
+const saysField = () => document.querySelector("#speak-says textarea, #speak-says input");
 const undone = /** @type {{ text: string, cast: string }[]} */ ([]);
 let /** @type {View} */ draft = null, open = "", said = "", focus = "", again = () => {};
 
@@ -31,7 +32,7 @@ export const arrange = (speech) => {
 };
 
 const act = async (name, asked = {}) => {
-  const answer = await post(`hearth/edit/${name}`, { text: box()?.value ?? "", cast: castField()?.value ?? "", ...asked });
+  const answer = await post(`hearth/edit/${name}`, { text: box()?.value ?? "", cast: castField()?.value ?? "", says: saysField()?.value ?? "", ...asked });
   const view = await answer.json().catch(() => ({}));
   if (answer.ok) return view;
   tell(view.trouble ?? "");
@@ -79,6 +80,7 @@ async function undo() {
   const view = await act("back");
   if (!view) return;
   fill("speak-cast", view.cast ?? "");
+  fill("speak-says", view.says ?? "");
   put(view.text);
   tell(t("edit.back", "The script is as it was before, with its parts and its result."));
   soon();
@@ -120,6 +122,7 @@ export const drawEditing = (element, speech) => {
     if (!view) return;
     undone.push({ text: box().value, cast: castField()?.value ?? "" });
     fill("speak-cast", view.cast ?? "");
+    fill("speak-says", view.says ?? "");
     put(view.text);
   });
 };

@@ -10,6 +10,7 @@ import { drawListening, drawMarks, listenFrame } from "./listen.js";
 import { drawScript, makePlayer, speakerLook } from "./player.js";
 import { offerSamples } from "./rewrite.js";
 import { scripts } from "./samples.js";
+import { saidDifferently } from "./says.js";
 import { inForce } from "./told.js";
 import { t, time } from "./words.js";
 
@@ -56,6 +57,7 @@ function drawCheck(view) {
   drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
   drawCast(view, script.look);
   compared(view.draft, script.look);
+  saidDifferently(view, script.anew);
   inForce("speak", "changed", view.changed);
   document.querySelector("#speak-new-voice")?.classList.toggle("h-hidden", !view.imitates); // some know only the voices that lie with them
   document.querySelector("#speak-transcript")?.classList.toggle("h-hidden", !view.transcript); // asked for where the voice needs it
@@ -66,7 +68,7 @@ function rank(chip) {
   return chip.startsWith("[") ? 0 : chip.startsWith("(pause") ? 1 : FIRST_CHIPS.includes(name) ? 2 : 3;
 }
 
-const script = checked("speak-text", "speech", drawCheck, { cast: "speak-cast" });
+const script = checked("speak-text", "speech", drawCheck, { cast: "speak-cast", says: "speak-says" });
 export const spokenBy = script.again;
 export const spokenAt = script.at;
 area("#h-script", () => script.look());
