@@ -112,7 +112,7 @@ def test_so_is_streamed_speech_before_and_after_its_first_part(streaming: str, s
 
 def test_who_stays_is_answered(served: tuple[Desk, str], tmp_path: Path) -> None:
     desk, address = served
-    with calling(desk, address, "/v1/audio/speech", json.dumps(SPEECH).encode()) as (line, job):
+    with calling(desk, address, "/v1/audio/speech", json.dumps({**SPEECH, "stream": False}).encode()) as (line, job):
         sound.write(tmp_path / "all.wav", np.zeros(16_000, np.float32), 16_000)
         desk.keeper.journal.take()
         desk.keeper.journal.end(job, "finished")
