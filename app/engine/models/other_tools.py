@@ -17,18 +17,19 @@ from app.base.bounded_json import parse_json, read_json
 from app.base.path_checks import is_file, size_bytes
 from app.base.regular_file import open_regular
 
-Role = Literal["model", "lora", "part", "embedding"]
-"""What a program keeps in a folder; a part is a VAE or a text encoder."""
+Role = Literal["model", "lora", "part", "embedding", "control"]
+"""What a program keeps in a folder; a part is a VAE or a text encoder, a control a ControlNet."""
 Layout = Mapping[str, Role]
 """Folders below a program's own, with `/`."""
 
 _COMFY: Final[Layout] = {
     "models/checkpoints": "model", "models/diffusion_models": "model", "models/unet": "model", "models/diffusers": "model",
     "models/loras": "lora", "models/vae": "part", "models/text_encoders": "part", "models/clip": "part", "models/embeddings": "embedding",
+    "models/controlnet": "control",
 }  # fmt: skip
 _A1111: Final[Layout] = {
     "models/Stable-diffusion": "model", "models/Lora": "lora", "models/LyCORIS": "lora", "models/VAE": "part",
-    "models/text_encoder": "part", "embeddings": "embedding",
+    "models/text_encoder": "part", "embeddings": "embedding", "models/ControlNet": "control", "extensions/sd-webui-controlnet/models": "control",
 }  # fmt: skip
 LAYOUTS: Final[Mapping[str, Layout]] = {
     "ComfyUI": _COMFY,
@@ -36,18 +37,20 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
     "Forge": _A1111,
     "SD.Next": {
         "models/Stable-diffusion": "model", "models/Diffusers": "model", "models/UNET": "model", "models/Lora": "lora",
-        "models/VAE": "part", "models/Text-encoder": "part", "models/embeddings": "embedding",
+        "models/VAE": "part", "models/Text-encoder": "part", "models/embeddings": "embedding", "models/control/controlnet": "control",
     },
     "Stability Matrix": {
         "Models/StableDiffusion": "model", "Models/DiffusionModels": "model", "Models/Unet": "model", "Models/Diffusers": "model",
         "Models/Lora": "lora", "Models/LyCORIS": "lora", "Models/VAE": "part", "Models/TextEncoders": "part", "Models/CLIP": "part",
-        "Models/Embeddings": "embedding",
+        "Models/Embeddings": "embedding", "Models/ControlNet": "control",
     },
     "SwarmUI": {
         "Models/Stable-Diffusion": "model", "Models/diffusion_models": "model", "Models/unet": "model", "Models/Lora": "lora",
-        "Models/VAE": "part", "Models/clip": "part", "Models/text_encoders": "part", "Models/Embeddings": "embedding",
+        "Models/VAE": "part", "Models/clip": "part", "Models/text_encoders": "part", "Models/Embeddings": "embedding", "Models/controlnet": "control",
     },
-    "Fooocus": {"models/checkpoints": "model", "models/loras": "lora", "models/vae": "part", "models/embeddings": "embedding"},
+    "Fooocus": {
+        "models/checkpoints": "model", "models/loras": "lora", "models/vae": "part", "models/embeddings": "embedding", "models/controlnet": "control",
+    },
     "InvokeAI": {},
     "Draw Things": {".": "model"},
     "Hugging Face": {},
@@ -79,6 +82,7 @@ _STEPS_MOST: Final = 50
 """Thousands of SQLite's steps: a database may hold a view that never ends."""
 _INVOKE_ROLES: Final[Mapping[object, Role]] = {
     "main": "model", "lora": "lora", "vae": "part", "t5_encoder": "part", "clip_embed": "part", "qwen3_encoder": "part", "embedding": "embedding",
+    "controlnet": "control",
 }  # fmt: skip
 
 

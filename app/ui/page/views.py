@@ -27,7 +27,7 @@ from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.keeper.state import EngineState, Sample
 from app.engine.pictures.files import picture_settings
-from app.engine.pictures.files.foreign_settings import ADD_IMAGE
+from app.engine.pictures.files.foreign_settings import ADD_GUIDE, ADD_IMAGE
 from app.engine.speech.text.subtitles import read_cues
 from app.ui.page.translate import Language, join, text, translate
 
@@ -258,7 +258,8 @@ def trouble_html(trouble: Trouble, spoken: Language) -> str:
 
 def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
     """Word notes as HTML; the page hides the one that asks for a picture once that is there."""
-    lines = "".join(f"<li{' data-adds=image' * (each == ADD_IMAGE)}>{html.escape(translate(each, spoken))}</li>" for each in sentences)
+    adds = {ADD_IMAGE.key: " data-adds=image", ADD_GUIDE.key: " data-adds=guide"}
+    lines = "".join(f"<li{adds.get(each.key, '')}>{html.escape(translate(each, spoken))}</li>" for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 

@@ -21,7 +21,7 @@ from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.lora_desk import Chosen, read_chosen, write_chosen
 from app.ui.state.person import Person, who
-from app.ui.tabs import paint_form, paint_view
+from app.ui.tabs import guide, paint_form, paint_view
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
 from app.ui.tabs.script_calls import hear, join_event, read_number, script_event
@@ -54,7 +54,10 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     else:
         connect_owner(tab)
     filled = [tab.fields.rows["seed"], *tab.fields.saved.values()]
-    return Refresh(tab.fill, filled, shared.offer_models, [tab.fields.model.model])
+    if guest:
+        return Refresh(tab.fill, filled, shared.offer_models, [tab.fields.model.model])
+    control = tab.fields.rows["control"]
+    return Refresh(tab.fill, [*filled, control], tab.offer_all, [tab.fields.model.model, control])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +80,8 @@ class PaintTab:
             loras=loras, **asked,
         )  # fmt: skip
         image, mask = save_pictures(self.desk, values[chosen.start.image], person)  # last: nothing is written for what is refused
-        return dataclasses.replace(request, image=image, mask=mask)
+        guide, _ = save_pictures(self.desk, values[chosen.guide.image], person, "guide")
+        return dataclasses.replace(request, image=image, mask=mask, guide=guide)
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         def run() -> None:
@@ -102,9 +106,12 @@ class PaintTab:
     def forecast(self, values: dict[Any, Any], request: gr.Request) -> str:
         """Say whether it will fit, how long it will take, and what would make it fit."""
         prompt = self.fields.prompt.prompt
-        asked = {**values, self.fields.start.image: None, prompt: values[prompt] or "?"}
+        asked = {**values, self.fields.start.image: None, self.fields.guide.image: None, prompt: values[prompt] or "?"}
         try:
-            return paint_view.forecast_html(self.desk, self.request_from(asked, who(request)), who(request), language(request))
+            wanted = self.request_from(asked, who(request))
+            if values[self.fields.guide.name] and wanted.control:
+                wanted = dataclasses.replace(wanted, guide=values[self.fields.guide.name])
+            return paint_view.forecast_html(self.desk, wanted, who(request), language(request))
         except Trouble as trouble:
             return explain(trouble, request)
 
@@ -145,7 +152,17 @@ class PaintTab:
         enlarger = Path(public_name(found.enlarger)).stem
         if enlarger not in (known := [value for _, value in self.fields.rows["enlarger"].choices]):
             notes = [*notes, say("owner.enlarger", "The enlarger {name} is not here; choose another one.", name=enlarger)]
-        found = dataclasses.replace(found, enlarger=enlarger if enlarger in known else "")
+        control = (
+            ""
+            if self.shared.guest or not found.control
+            else guide.find_again(self.desk, paint_form.find_model(self.desk, model), found.control)
+        )
+        if found.control and not control:
+            notes = [
+                *notes,
+                say("owner.control", "The control model {name} is not here; choose another one.", name=public_name(found.control)),
+            ]
+        found = dataclasses.replace(found, enlarger=enlarger if enlarger in known else "", control=control)
         settings = self.fields.rows.restore(found).values()
         said = explain_restored([*missing, *notes], request)
         return [found.prompt, found.negative, model, *settings, loras, said]
@@ -170,9 +187,18 @@ class PaintTab:
         chosen = paint_form.find_model(self.desk, model)
         return gr.update(choices=paint_form.list_sizes(chosen), value=paint_form.default_size(chosen))
 
+    def offer_controls(self, model: str, chosen: str | None) -> Any:
+        return guide.offer(self.desk, model, chosen)
+
+    def offer_all(self) -> list[Any]:
+        """Offer what came or went meanwhile; what is chosen stays."""
+        offered = self.offer_controls(self.desk.settings.get("paint", {}).get("model", ""), None)
+        return [self.shared.offer_models(), {name: each for name, each in offered.items() if name != "value"}]
+
     def fill(self) -> list[Any]:
-        """Empty the seed and fill in the saved settings."""
-        return [None, *self.shared.saved_values(self.fields.saved)]
+        """Empty the seed, fill in the saved settings, and choose a control model that fits."""
+        own = [] if self.shared.guest else [self.offer_controls(self.desk.settings.get("paint", {}).get("model", ""), None)]
+        return [None, *self.shared.saved_values(self.fields.saved), *own]
 
 
 def connect(tab: PaintTab) -> None:
@@ -195,13 +221,13 @@ def connect(tab: PaintTab) -> None:
 
 
 def send_start(fields: PaintFields) -> str:
-    """Return the script that sends the picture to start from, before Paint does: its files are put among the values of `asked`, and a picture
-    in a frame of its own leaves no size chosen."""
+    """Return the script that sends the pictures to start from and to be guided by, before Paint does: their files are put among the values of
+    `asked`, and a picture in a frame of its own leaves no size chosen."""
     asked = sorted(fields.asked, key=lambda each: each._id)  # as Gradio hands them over
-    size, image = asked.index(fields.model.size), asked.index(fields.start.image)
+    size, image, guiding = (asked.index(each) for each in (fields.model.size, fields.start.image, fields.guide.image))
     return (
-        f"async (...values) => {{ values[{image}] = await Hearth.startFiles(); if (Hearth.isFramed()) values[{size}] = null;"
-        f" return values.slice(0, {len(asked)}); }}"
+        f"async (...values) => {{ values[{image}] = await Hearth.startFiles(); values[{guiding}] = await Hearth.guideFiles();"
+        f" if (Hearth.isFramed()) values[{size}] = null; return values.slice(0, {len(asked)}); }}"
     )
 
 
@@ -224,11 +250,17 @@ def connect_owner(tab: PaintTab) -> None:
     fields.grid.go.click(tab.begin_grid, fields.asked, message, js=send_start(fields), **QUICK)
     fields.loras.files.upload(tab.add_loras, [fields.loras.files, fields.loras.chosen], [fields.loras.files, fields.loras.chosen], **EACH)
     model.change(tab.offer_sizes, model, size, **LATEST)
+    control = fields.rows["control"]
+    model.change(tab.offer_controls, [model, control], control, **LATEST)
+    hear(fields.calls, "paint.guided", None, None, fields.guide.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); Hearth.lorasFor(model); }")
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
-    weighing = (fields.rows[name] for name in ("width", "height", "steps", "guidance", "batch", "quicker", "upscale", "hires"))
-    changes = [each.change for each in (model, size, *weighing)]
+    weighing = (
+        fields.rows[name]
+        for name in ("width", "height", "steps", "guidance", "batch", "quicker", "upscale", "hires", "control", "guide_from", "guide_to")
+    )
+    changes = [each.change for each in (model, size, fields.guide.name, *weighing)]
     # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
     asks = [*changes, join_event(fields.calls, "paint.forecast")]
-    gr.on(asks, tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
+    gr.on(asks, tab.forecast, fields.asked - {fields.start.image, fields.guide.image}, fields.model.forecast, **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

@@ -11,7 +11,7 @@ from app.base.duration import word_duration
 from app.base.sentence import Sentence, say, say_to_all
 from app.engine import kinds
 from app.engine.jobs.events import Stopped
-from app.engine.jobs.parts import list_made
+from app.engine.jobs.parts import GUIDE, list_made
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
@@ -33,14 +33,16 @@ from app.ui.state.person import Person
 from app.ui.tabs import paint_form
 
 
-def picture_view(job: str, progress: Progress, spoken: Language) -> View:
-    """Return the picture so far, and the finished ones of the batch; after the end those that still lie in the job's folder."""
+def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | None = None) -> View:
+    """Return the picture so far, and the finished ones of the batch; after the end those that still lie in the job's folder. `guide`: where the map is
+    that guides it, if any does."""
     step = progress.step
     there = [part for part in progress.parts if progress.end is None or Path(part.path).is_file()]
+    map_url = job_file_url(job, str(guide)) if guide is not None and guide.is_file() else ""
     done = [{"index": part.index, "url": job_file_url(job, part.path)} for part in there]
     return {
         "job": job, "parts": done, "share": progress.share,
-        "preview": preview_url(job, progress), "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "preview": preview_url(job, progress), "guide": map_url, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
         "doing": loading_text(progress, spoken),
         "rate": step_rate(step, spoken) if step is not None and not progress.end else "",
     }  # fmt: skip
@@ -102,7 +104,11 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     """Return a picture job with its place in the queue and its results."""
     progress = desk.keeper.get_progress(job)
     found = results_view(desk, job) if progress.end else []
-    return {**picture_view(job, progress, spoken), "place": desk.jobs.queue_position(job), "results": found}
+    return {
+        **picture_view(job, progress, spoken, desk.keeper.folder(job) / GUIDE),
+        "place": desk.jobs.queue_position(job),
+        "results": found,
+    }
 
 
 def results_view(desk: Desk, job: str) -> list[View]:

@@ -55,25 +55,25 @@ TURNS: Final = Turns()
 """One for all servers of the process."""
 
 
-def save_pictures(desk: Desk, sent: Sequence[str] | None, person: Person) -> tuple[str | None, str | None]:
-    """Save the picture and the mask that were sent as files of Hearth's own, which is how they reach the engine."""
+def save_pictures(desk: Desk, sent: Sequence[str] | None, person: Person, name: str = "start") -> tuple[str | None, str | None]:
+    """Save the picture and the mask that were sent as files of Hearth's own, which is how they reach the engine. `name`: what the picture is for."""
     if not sent:
         return None, None
     picture, *masks = sent
     if len(masks) > 1:
         raise Trouble(say_to_all("editor.layers", "A starting picture can have one mask, not {count}. Keep one layer.", count=len(masks)))
     with TURNS.take(person):
-        return _save(desk, picture, *masks)
+        return _save(desk, name, picture, *masks)
 
 
-def _save(desk: Desk, start: str, layer: str | None = None) -> tuple[str, str | None]:
+def _save(desk: Desk, name: str, start: str, layer: str | None = None) -> tuple[str, str | None]:
     size = _read_size(start)
     if layer and _read_size(layer) != size:
         raise Trouble(say_to_all("editor.mask-size", "The mask is not as large as the starting picture. Draw it again."))
     painted = _read_mask(layer) if layer else None
     picture = _decode(start, "RGB")
     folder = desk.make_upload_folder()  # last: nothing is written for what is refused
-    own, mask = folder / "start.png", folder / "mask.png"
+    own, mask = folder / f"{name}.png", folder / "mask.png"
     picture.save(own)
     if painted is None:
         return str(own), None

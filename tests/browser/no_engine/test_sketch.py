@@ -57,6 +57,7 @@ def press(page: Page, name: str) -> None:
 
 def drag(page: Page, sheet: Locator, *points: tuple[float, float]) -> None:
     """Draw over the sheet, by shares of its width and height."""
+    sheet.evaluate("sheet => sheet.scrollIntoView({ block: 'center' })")  # a press of Paint may have scrolled
     box = sheet.bounding_box()
     assert box
     (first, *rest) = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]

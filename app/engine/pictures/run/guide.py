@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 WEAK: Final = 100 / 255
 STRONG: Final = 200 / 255
 """Slopes of an edge, as everybody takes for Canny's: one that reaches the second is drawn as far as it stays above the first."""
-BLUR_PIXELS: Final = 1.4
+BLUR_PIXELS: Final = 0.8
 CUT: Final = 0.02
 """How far shapes may differ before it is worth a word."""
 _NEXT: Final = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
@@ -56,16 +56,18 @@ def save_guide(guide: Image.Image, job: Path) -> None:
 
 def find_edges(picture: Image.Image) -> NDArray[np.bool_]:
     """Find edges as Canny does: the ridges of the slope, strong ones with the weak ones that hang on to them."""
-    grey = np.asarray(picture.convert("L").filter(ImageFilter.GaussianBlur(BLUR_PIXELS)), np.float32) / 255
-    slope, ridge = _find_ridges(np.pad(grey, 1, mode="edge"))
+    colours = np.asarray(picture.convert("RGB").filter(ImageFilter.GaussianBlur(BLUR_PIXELS)), np.float32) / 255
+    slope, ridge = _find_ridges(np.pad(colours, ((1, 1), (1, 1), (0, 0)), mode="edge"))
     return _hang_on(ridge & (slope >= STRONG), ridge & (slope >= WEAK))
 
 
-def _find_ridges(grey: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the slope (Sobel's), and where it is steepest across the edge. `grey` has a border of one pixel."""
-    around = {(down, across): _shift(grey, down, across) for down in (-1, 0, 1) for across in (-1, 0, 1)}
+def _find_ridges(colours: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the slope (Sobel's) of the colour that changes most, and where it is steepest across the edge. `colours` have a border of one pixel."""
+    around = {(down, across): _shift(colours, down, across) for down in (-1, 0, 1) for across in (-1, 0, 1)}
     rise = around[1, -1] + 2 * around[1, 0] + around[1, 1] - around[-1, -1] - 2 * around[-1, 0] - around[-1, 1]
     run = around[-1, 1] + 2 * around[0, 1] + around[1, 1] - around[-1, -1] - 2 * around[0, -1] - around[1, -1]
+    steepest = (np.abs(rise) + np.abs(run)).argmax(-1)[..., None]
+    rise, run = (np.take_along_axis(each, steepest, -1)[..., 0] for each in (rise, run))
     slope: Floats = np.abs(rise) + np.abs(run)
     wide = np.pad(slope, 1)
     toward = np.round(np.arctan2(rise, run) / (np.pi / 4)).astype(int) % len(_NEXT)

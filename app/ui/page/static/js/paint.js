@@ -1,7 +1,7 @@
 // Paint: the picture while it is painted, the results, comparing two, and the grid.
 import { checked, drawProblems } from "./check.js";
 import { el, list, makeButton, text } from "./elements.js";
-import { startFrom } from "./force.js";
+import { guideBy, startFrom } from "./force.js";
 import { area, call, live, post, redraw, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
@@ -29,7 +29,7 @@ area("#h-canvas", (_, { strip }) => {
 
 area("#h-canvas", (element, { picture, grid }) => {
   const frame = `${jobFrame}<div class="h-easel"><button type="button" class="h-enlarge" hidden><img alt="" hidden></button><p class="h-soft"></p></div><p class="h-soft h-made"></p>
-    <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${jobSaid}`;
+    <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div><figure class="h-guided" hidden><img alt=""><figcaption class="h-soft"></figcaption></figure>${jobSaid}`;
   if (jobCard(element, picture?.job, frame)) {
     text(element.querySelector("h2"), t("canvas.title", "Picture"));
     element.querySelector(".h-enlarge").addEventListener("click", () => showFull());
@@ -65,6 +65,10 @@ area("#h-canvas", (element, { picture, grid }) => {
   const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
   drawJob(element, { ...picture, said }, picture.rate || closing[end?.kind]?.() || "");
   drawActs(element.querySelector(".h-acts"), result);
+  const guided = element.querySelector(".h-guided"), map = guided.querySelector("img");
+  guided.hidden = !picture.guide;
+  if (picture.guide && map.getAttribute("src") !== picture.guide) map.src = picture.guide;
+  text(guided.querySelector("figcaption"), t("canvas.guided", "Guided by this map"));
   list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
     const thumb = el(`<button type="button" class="h-thumb"><img alt=""></button>`);
     thumb.firstElementChild.src = each.url;
@@ -97,6 +101,7 @@ function drawActs(element, result) {
     save,
     makeButton(t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: result.id })),
     makeButton(t("canvas.start", "Use as starting picture"), () => startFrom(result)),
+    ...(live.state.charts ? [makeButton(t("canvas.guide", "Use as guide"), () => guideBy(result))] : []), // guests have none
     compareButton(result),
   );
 }

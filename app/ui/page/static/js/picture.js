@@ -56,21 +56,28 @@ export function changeStart(now) {
 // A browser that stores nothing, as in a private window, forgets it with the page.
 async function keep() {
   const { now } = start, kept = now && { name: now.name, background: now.picture, frame: now.frame, layers: now.marked && now.painted ? [await toBlob(now.painted)] : [], at_ms: Date.now() };
-  await inStore("readwrite", (all) => (kept ? all.put(kept, mine) : all.delete(mine))).catch(() => {});
+  await put(mine, kept);
 }
+const put = (key, kept) => inStore("readwrite", (all) => (kept ? all.put(kept, key) : all.delete(key))).catch(() => {});
+
+/** Keep another picture of this window's, or forget it. @param {string} what @param {{ name: string, background: Blob } | null} kept */
+export const keepPicture = (what, kept) => put(`${mine} ${what}`, kept && { ...kept, at_ms: Date.now() });
+
+/** @param {string} what @returns {Promise<View>} */
+export const readPicture = (what) => inStore("readonly", (all) => all.get(`${mine} ${what}`)).catch(() => null);
 
 /** What was there before a reload. @returns {Promise<View>} */
 export const readStart = () => inStore("readonly", (all) => all.get(mine)).catch(() => null);
 
 const sent = new WeakMap(); // what was uploaded, by its blob
 /** @param {Blob} blob @param {string} name */
-async function send(blob, name) {
+export async function send(blob, name) {
   if (sent.has(blob)) return sent.get(blob);
   const form = new FormData();
   form.append("files", blob, name);
   const answer = await fetch("gradio_api/upload", { method: "POST", body: form });
   if (!answer.ok) {
-    inForce("paint", "refused", (await answer.text()) || t("sketch.not-sent", "The starting picture could not be sent. Try again."));
+    inForce("paint", "refused", (await answer.text()) || t("picture.not-sent", "The picture {name} could not be sent. Try again.", { name }));
     throw new Error(name); // so that nothing starts without it
   }
   inForce("paint", "refused", "");

@@ -1,0 +1,43 @@
+"""The picture that guides another, on Paint: chosen, told beside the button, kept over a reload, sent with Paint, removed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from app.engine.jobs.request import PictureRequest
+from app.ui.state.desk import Desk
+from app.ui.tabs import guide
+from tests.support.window import asked_by, go, needs_chromium, unfold
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+CONTROL = ("canny", "/controls/canny.safetensors")
+
+
+def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(guide, "list_fitting", lambda *_: [CONTROL])
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    unfold(page, "Guide with a picture")
+    Image.new("RGB", (90, 60), "teal").save(tmp_path / "shape.png")
+    page.set_input_files("#h-guide input[type=file]", tmp_path / "shape.png")
+    chip = page.locator(".h-force").locator("visible=true").locator("li")
+    expect(chip).to_have_text(re.compile("^guided by shape.png"))
+    expect(page.locator("#h-guide img")).to_have_attribute("alt", "Guide: shape.png")
+    page.reload()
+    go(page, "paint")
+    expect(chip).to_have_text(re.compile("^guided by shape.png"))  # though its fold is closed
+    request = asked_by(page, "#paint-go", opened[0], monkeypatch)
+    assert isinstance(request, PictureRequest) and request.guide and request.control == CONTROL[1]
+    assert Path(request.guide).name == "guide.png" and request.image is None
+    with Image.open(request.guide) as sent:
+        assert sent.size == (90, 60)
+    chip.get_by_role("button").click()
+    expect(chip).to_have_count(0)
+    unguided = asked_by(page, "#paint-go", opened[0], monkeypatch)
+    assert unguided.guide is None
