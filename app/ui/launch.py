@@ -43,7 +43,7 @@ from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tabs import loras, models, other_machines, shelf, welcome
+from app.ui.tabs import loras, models, other_machines, shelf, styles, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
 from app.window import choice
 
@@ -227,7 +227,7 @@ def start_server(
     configure_queue(window)
     gradio_endpoints.answer_when_begun(window, desk)
     routes = [
-        *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *loras.routes(desk), *welcome.routes(desk),
+        *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *loras.routes(desk), *styles.routes(desk), *welcome.routes(desk),
         *other_machines.routes(desk), *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]

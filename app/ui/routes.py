@@ -140,6 +140,9 @@ class DraftsAsked(Asked):
     speak_text_earlier: Earlier = Field(None, alias="speak-text-earlier")
     paint_prompt_earlier: Earlier = Field(None, alias="paint-prompt-earlier")
     paint_negative_earlier: Earlier = Field(None, alias="paint-negative-earlier")
+    paint_prompt_used: Annotated[list[Annotated[str, Field(max_length=TEXT_MOST)]], Field(max_length=100)] | None = Field(
+        None, alias="paint-prompt-used"
+    )
 
 
 def routes(desk: Desk) -> list[Route]:

@@ -13,13 +13,13 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
     "h-greeting", "h-scripts", "h-script", "h-says", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
-    "h-samples", "h-prompt", "h-loras", "h-sketch", "h-guide", "h-canvas", "h-tuning", "h-grid",
+    "h-samples", "h-prompts", "h-prompt", "h-loras", "h-sketch", "h-guide", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
 """The ids of elements that the window lays out; a script fills them."""
 
-Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave"]
+Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title"]
 """Elements that a script makes."""
 
 Field = Literal[
@@ -37,7 +37,7 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 Call = Literal[
     "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
     "speak.back", "speak.kept", "speak.noclip", "speak.novoice", "speak.noseed",
-    "paint.restore", "paint.alike", "paint.use", "paint.forecast", "paint.unfold", "paint.guided",
+    "paint.restore", "paint.alike", "paint.use", "paint.forecast", "paint.lines", "paint.unfold", "paint.guided",
     "paint.back", "paint.kept", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip
@@ -55,9 +55,9 @@ NUMBERS: Final[Mapping[Call, str]] = {
 
 DRAFTS: Final = (
     "speak-text", "paint-prompt", "paint-negative",
-    "speak-text-earlier", "paint-prompt-earlier", "paint-negative-earlier",
+    "speak-text-earlier", "paint-prompt-earlier", "paint-negative-earlier", "paint-prompt-used",
 )  # fmt: skip
-"""What is kept while it is typed, and what a sample or an earlier creation took the place of."""
+"""What is kept while it is typed, what a sample or an earlier creation took the place of, and the prompts that were painted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,8 @@ ROUTES: Final = (
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/loras", fields=("words", "model", "chosen")),
     Address("hearth/loras/{act}", "POST", ("value",)),
+    Address("hearth/styles"),
+    Address("hearth/styles/{act}", "POST", ("name", "prompt", "negative")),
     Address("hearth/downloads"),
     Address("hearth/offer", fields=("model",)),
     Address("hearth/found", fields=("root", "words")),
@@ -152,6 +154,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "token-away",
     ),
     "hearth/loras/{act}": ("folder", "leave", "show"),
+    "hearth/styles/{act}": ("keep", "remove"),
     "hearth/machines/{act}": (
         "use",
         "use-not",

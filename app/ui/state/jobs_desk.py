@@ -45,6 +45,7 @@ from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 
 GRID_MOST: Final = 36
+LIST_MOST: Final = 100
 QUEUE_MOST: Final = 240
 PROGRAMS_MOST: Final = 200
 """Waiting jobs beyond which other programs are refused: the rest of the queue is the page's."""
@@ -111,6 +112,8 @@ class JobsDesk:
     """The last grid of each person."""
     chapters: Chapters = NO_CHAPTERS
     """The owner's last."""
+    listed: tuple[str, ...] = ()
+    """The jobs of the owner's last list of prompts."""
     guest_files: GuestFiles = field(init=False)
     beginning: threading.Lock = field(default_factory=threading.Lock)
     """Held while a job is checked and queued, so that limits hold for requests that arrive at once."""
@@ -190,6 +193,23 @@ class JobsDesk:
 
     def begin_together(self, requests: Sequence[SpeechRequest], person: Person) -> None:
         """Queue jobs that are stopped together, all of them or none."""
+        more = say_to_all("book.taken-back", "No chapter was begun: those that were queued already are taken out again.")
+        begun = self._begin_all(requests, person, more)
+        self.chapters = Chapters(begun, tuple(self.parse(each).estimate_seconds(each.speed) for each in requests))
+        self.latest[person.name, "speech"] = begun[0]
+        with contextlib.suppress(Trouble):  # then only a restart forgets it
+            self.settings.put({CHAPTERS_SAVED: dataclasses.asdict(self.chapters)})
+
+    def begin_list(self, requests: Sequence[PictureRequest], person: Person) -> None:
+        """Queue a job for each prompt of a list, all of them or none; they are stopped together."""
+        if not 0 < len(requests) <= LIST_MOST:
+            raise Trouble(say("list.long", "A list of prompts has 1 to {most} {most:line|lines}, and this one has {count}. Paint a part of it.",
+                              most=LIST_MOST, count=len(requests)))  # fmt: skip
+        more = say("list.taken-back", "No picture of the list was begun: those that were queued already are taken out again.")
+        self.listed = self._begin_all(requests, person, more)
+
+    def _begin_all(self, requests: Sequence[Request], person: Person, more: Sentence) -> tuple[str, ...]:
+        """Queue all of them or none; `more`: what a refusal says of the others."""
         self.check_turn(person, jobs=len(requests))
         begun: list[str] = []
         try:
@@ -198,13 +218,9 @@ class JobsDesk:
         except Trouble as trouble:
             for job in reversed(begun):
                 self.keeper.stop(job)
-            more = say_to_all("book.taken-back", "No chapter was begun: those that were queued already are taken out again.")
             (told := copy(trouble)).objections = (*trouble.objections, more)
             raise told from trouble
-        self.chapters = Chapters(tuple(begun), tuple(self.parse(each).estimate_seconds(each.speed) for each in requests))
-        self.latest[person.name, "speech"] = begun[0]
-        with contextlib.suppress(Trouble):  # then only a restart forgets it
-            self.settings.put({CHAPTERS_SAVED: dataclasses.asdict(self.chapters)})
+        return tuple(begun)
 
     def estimate_left(self, job: str) -> tuple[int, int, float | None] | None:
         """Return which chapter a job is, from 1, of how many, and how many seconds are left for all of them, None until that is known;
@@ -236,7 +252,7 @@ class JobsDesk:
         """Stop the current job; if it was begun together with others, as those of a grid, all of them."""
         job = self.find_current(kind, person)
         grid = self.grids.get(person.name)
-        groups = ([*chain(*grid.jobs)] if grid else [], self.chapters.jobs)
+        groups = ([*chain(*grid.jobs)] if grid else [], self.chapters.jobs, self.listed)
         for each in reversed(next((group for group in groups if job in group), [job])):
             if each:
                 self.keeper.stop(each)

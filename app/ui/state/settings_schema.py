@@ -47,6 +47,11 @@ class Presets(TypedDict, total=False):
     paint: dict[str, PaintValues]
 
 
+class StyleValues(TypedDict):
+    prompt: Words
+    negative: Words
+
+
 class WindowValues(TypedDict, total=False):
     """Where Hearth's own window stood, as app/window/geometry.py has it, and the page's colour."""
 
@@ -105,6 +110,8 @@ class SettingsValues(TypedDict, total=False):
     """`other_machines.SAVED`."""
     speak: SpeakValues
     paint: PaintValues
+    styles: dict[str, StyleValues]
+    """Of prompts, by their names."""
     presets: Presets
     grid: GridValues
     chapters: ChaptersValues

@@ -90,6 +90,16 @@ class PaintTab:
 
         return run_or_explain(run, request)
 
+    def begin_lines(self, values: dict[Any, Any], request: gr.Request) -> str:
+        """Begin a picture for each line of the prompt."""
+
+        def run() -> None:
+            asked = self.request_from(values, who(request))
+            lines = filter(None, map(str.strip, asked.prompt.split("\n")))
+            self.desk.jobs.begin_list([dataclasses.replace(asked, prompt=each) for each in lines], who(request))
+
+        return run_or_explain(run, request)
+
     def begin_grid(self, values: dict[Any, Any], request: gr.Request) -> str:
         grid = self.fields.grid
 
@@ -248,6 +258,7 @@ def connect_owner(tab: PaintTab) -> None:
     fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
     model, size = fields.model.model, fields.model.size
     fields.grid.go.click(tab.begin_grid, fields.asked, message, js=send_start(fields), **QUICK)
+    hear(fields.calls, "paint.lines", tab.begin_lines, fields.asked, message, js=send_start(fields), **QUICK)
     fields.loras.files.upload(tab.add_loras, [fields.loras.files, fields.loras.chosen], [fields.loras.files, fields.loras.chosen], **EACH)
     model.change(tab.offer_sizes, model, size, **LATEST)
     control = fields.rows["control"]

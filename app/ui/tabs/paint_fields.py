@@ -113,7 +113,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
                 gr.HTML('<section id="h-tuning" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
-    own: tuple[Call, ...] = () if guest else ("paint.use", "paint.forecast", "paint.guided")
+    own: tuple[Call, ...] = () if guest else ("paint.use", "paint.forecast", "paint.lines", "paint.guided")
     return PaintFields(
         prompt,
         model,
@@ -135,7 +135,9 @@ def _build_prompt() -> PromptCard:
             label=word("paint.prompt", "Prompt"), lines=3, max_lines=10, elem_id="paint-prompt",
             placeholder=word("paint.placeholder", "What should the picture show?"),
         )  # fmt: skip
-        gr.HTML('<div id="h-samples"></div><ul id="h-prompt" class="h-problems"></ul>', apply_default_css=False)
+        gr.HTML(
+            '<div id="h-samples"></div><div id="h-prompts" hidden></div><ul id="h-prompt" class="h-problems"></ul>', apply_default_css=False
+        )
         negative = gr.Textbox(label=word("paint.negative", "Negative prompt"), lines=1, elem_id="paint-negative")
     return PromptCard(prompt, negative)
 

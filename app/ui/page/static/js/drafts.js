@@ -4,7 +4,7 @@ import { onPage } from "./elements.js";
 import { area, ask, fill, post } from "./hearth.js";
 
 const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
-const WAIT_MS = 500, EARLIER_MOST = 5, OWN = "hearth_drafts"; // of this window, and all that a guest has
+const WAIT_MS = 500, EARLIER_MOST = 5, USED = `${FIELDS[1]}-used`, USED_MOST = 100, OWN = "hearth_drafts"; // of this window, and all that a guest has
 const known = new Map(); // field -> text saved last
 let timer = 0, /** @type {View} */ kept = null, asked = false, mine = false;
 
@@ -36,9 +36,13 @@ function save(texts, again = () => {}) {
 export const waitingDraft = (id) => (known.has(id) ? "" : kept?.[id] ?? ""); // of a field that was not filled yet
 /** @param {string} id @returns {string[]} */
 export const earlier = (id) => [kept?.[`${id}-earlier`] ?? []].flat();
+/** What was painted, the newest first. @returns {string[]} */
+export const used = () => [kept?.[USED] ?? []].flat();
+/** @param {string[]} prompts */
+export const keepUsed = (prompts) => keepTexts({ [USED]: prompts.slice(0, USED_MOST) });
 /** @param {Record<string, string[]>} replaced by their fields */
-export const keepEarlier = (replaced) => {
-  const texts = Object.fromEntries(Object.entries(replaced).map(([id, words]) => [`${id}-earlier`, words.slice(0, EARLIER_MOST)]));
+export const keepEarlier = (replaced) => keepTexts(Object.fromEntries(Object.entries(replaced).map(([id, words]) => [`${id}-earlier`, words.slice(0, EARLIER_MOST)])));
+const keepTexts = (texts) => {
   if (!Object.keys(texts).length) return;
   kept = { ...kept, ...texts };
   save(texts);

@@ -14,6 +14,7 @@ import "./microphone.js";
 import { paintedBy } from "./paint.js";
 import { isFramed, startFiles } from "./picture.js";
 import "./queue.js";
+import "./prompts.js";
 import { prompts } from "./samples.js";
 import "./share.js";
 import "./shelf.js";

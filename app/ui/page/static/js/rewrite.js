@@ -16,7 +16,8 @@ const tabOf = (id) => (TABS.speak.includes(id) ? "speak" : "paint");
 const note = (tab) => document.querySelector(`#${TABS[tab][0]} + .h-rewritten`);
 const read = (tab) => Object.fromEntries(TABS[tab].filter(box).map((id) => [id, box(id).value]));
 
-function put(id, words) {
+/** Write into a field so that Ctrl Z takes it back. @param {string} id @param {string} words */
+export function write(id, words) {
   const field = box(id);
   rewriting = true;
   field.focus({ preventScroll: true });
@@ -43,19 +44,21 @@ const offerBack = (before, said, behind = false) => {
   text(line.firstElementChild, said);
   text(line.lastElementChild, t("shelf.undo", "Undo"));
   line.lastElementChild.addEventListener("click", () => {
-    for (const [id, words] of Object.entries(before)) put(id, words);
+    for (const [id, words] of Object.entries(before)) write(id, words);
     if (told[tab].reused) call(tab === "speak" ? "speak.back" : "paint.back");
     line.remove();
   });
   redraw();
 };
 
-/** @param {string} id @param {string} words @param {string} said */
-export const rewrite = (id, words, said) => {
-  const before = box(id).value;
-  put(id, words);
-  offerBack({ [id]: before }, said);
+/** @param {Record<string, string>} words by their fields @param {string} said */
+export const rewriteAll = (words, said) => {
+  const before = Object.fromEntries(Object.keys(words).map((id) => [id, box(id).value]));
+  for (const id of Object.keys(words).reverse()) write(id, words[id]); // the first keeps the focus
+  offerBack(before, said);
 };
+/** @param {string} id @param {string} words @param {string} said */
+export const rewrite = (id, words, said) => rewriteAll({ [id]: words }, said);
 
 // Put an edited script into the field; as if typed, so that Ctrl Z takes it back there. The focus stays where it is.
 /** @param {string} words */
@@ -68,7 +71,7 @@ export const putScript = (words) => {
 
 const useSample = (id, words, name) => {
   const before = box(id).value, pressed = /** @type {HTMLElement} */ (document.activeElement);
-  put(id, words);
+  write(id, words);
   pressed.focus({ preventScroll: true });
   if (before.trim() && before !== words) offerBack({ [id]: before }, t("rewritten.sample", "The sample \u201c{name}\u201d replaced your text.", { name }));
   copied.set(id, words);
@@ -131,7 +134,7 @@ const next = (id) => earlier(id).find((words) => words !== box(id).value);
 
 function bringBack(tab) {
   const before = read(tab);
-  for (const id of Object.keys(before)) if (next(id)) put(id, next(id));
+  for (const id of Object.keys(before)) if (next(id)) write(id, next(id) ?? "");
   offerBack(before, t("rewritten.back", "Your earlier text is back."), true);
 }
 

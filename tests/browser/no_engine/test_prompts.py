@@ -1,0 +1,112 @@
+"""Around the prompt: earlier ones by key, styles, a list painted line by line; and the Shelf's albums, tags and pictures in full."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from playwright.sync_api import Page, expect
+
+from app.engine.jobs.request import PictureRequest
+from app.ui.state.desk import Desk
+from tests.support.both_servers import keep_creation
+from tests.support.waiting import until
+from tests.support.window import go, shut_out
+
+
+def test_earlier_prompts_come_back_by_key_after_a_reload(page: Page, opened: tuple[Desk, str]) -> None:
+    go(page, "paint")
+    field = page.locator("#paint-prompt textarea")
+    for words in ("a red fox", "a blue owl"):
+        field.fill(words)
+        page.click("#paint-go")
+        until(
+            lambda words=words: (
+                page.wait_for_timeout(50) is None and words in opened[0].settings.get("drafts", {}).get("paint-prompt-used", [])
+            )
+        )
+    field.fill("half a")
+    field.press("Control+ArrowUp")
+    expect(field).to_have_value("a blue owl")
+    field.press("Alt+ArrowUp")
+    expect(field).to_have_value("a red fox")
+    field.press("Alt+ArrowUp")  # the oldest
+    for words in ("a blue owl", "half a"):
+        field.press("Alt+ArrowDown")
+        expect(field).to_have_value(words)
+    with page.expect_response("**/hearth/drafts"):
+        page.reload()
+    go(page, "paint")
+    field.press("Control+ArrowUp")
+    expect(field).to_have_value("a blue owl")
+
+
+def test_a_style_is_saved_and_put_around_the_prompt(page: Page, opened: tuple[Desk, str]) -> None:
+    go(page, "paint")
+    field, styles = page.locator("#paint-prompt textarea"), page.get_by_role("combobox", name="Styles")
+    field.fill("")
+    styles.select_option("Save and change styles…")
+    dialog = page.get_by_role("dialog", name="Styles")
+    dialog.get_by_label("Name").fill("Ink")
+    dialog.get_by_label("Text").fill("ink drawing of {prompt}, on paper")
+    dialog.get_by_label("Not wanted").fill("colour")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.get_by_role("button", name="Ink", exact=True).wait_for()
+    assert not shut_out(page)
+    page.keyboard.press("Escape")
+    field.fill("a fox")
+    styles.select_option("Ink")
+    expect(field).to_have_value("ink drawing of a fox, on paper")
+    expect(page.locator("#paint-negative :is(textarea, input)")).to_have_value("colour")
+    page.locator(".h-rewritten button").click()
+    expect(field).to_have_value("a fox")
+    assert opened[0].settings.get("styles") == {"Ink": {"prompt": "ink drawing of {prompt}, on paper", "negative": "colour"}}
+
+
+def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, str]) -> None:
+    go(page, "paint")
+    desk, offer = opened[0], page.locator("#h-prompts .h-lines")
+    page.fill("#paint-prompt textarea", "one fox")
+    expect(offer).to_be_hidden()
+    page.fill("#paint-prompt textarea", "a grey fox\n\n  a grey owl\na grey cat")
+    expect(offer).to_have_text("Paint each of the 3 lines as its own picture")
+    offer.click()
+    until(lambda: page.wait_for_timeout(50) is None and len(desk.jobs.listed) == 3)
+    asked = [desk.keeper.journal.get(each).request for each in desk.jobs.listed]
+    assert [each.words for each in asked] == ["a grey fox", "a grey owl", "a grey cat"]
+    assert len({repr(dataclasses.replace(each, prompt="one")) for each in asked if isinstance(each, PictureRequest)}) == 1
+
+
+def test_pictures_are_put_into_an_album_and_looked_at_by_key(page: Page, opened: tuple[Desk, str]) -> None:
+    desk = opened[0]
+    boat, sea = (keep_creation(desk, PictureRequest(words), f"{words}.png") for words in ("boat", "sea"))
+    go(page, "shelf")
+    cards = page.locator("#h-shelf .h-creation")
+    for each in (boat, sea):
+        page.locator(f'#h-shelf [data-key="{each.id}"] .h-pick input').check()
+    page.get_by_role("combobox", name="Put into an album").select_option("New album…")
+    page.get_by_role("textbox", name="Name of the album").fill("Harbour")
+    page.keyboard.press("Enter")
+    page.get_by_role("combobox", name="Album", exact=True).select_option(label="Harbour (2)")
+    expect(cards).to_have_count(2)
+    cards.first.get_by_text("More", exact=True).click()
+    cards.first.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="Name of this creation").fill("At dawn")
+    page.keyboard.press("Enter")
+    expect(cards.first.locator(".h-named")).to_have_text("At dawn")
+    assert not shut_out(page)
+    page.locator(f'#h-shelf [data-key="{sea.id}"] .h-look').click()
+    full = page.get_by_role("dialog", name="Picture in full")
+    expect(full.locator(".h-words")).to_have_text("At dawn")
+    page.keyboard.press("ArrowRight")
+    expect(full.locator(".h-words")).to_have_text("boat")
+    expect(full.get_by_role("status")).to_contain_text("2 of 2 · 8 × 8")
+    page.keyboard.press("+")
+    expect(full.locator(".h-stage")).to_have_class("h-stage h-zoomed")
+    assert not shut_out(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_role("slider", name="Position of the dividing line").press("Home")
+    expect(page.locator(".h-over img").nth(1)).to_have_css("clip-path", "inset(0px 0px 0px 0%)")
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Album", exact=True).select_option(label="all albums")
+    expect(page.locator(f'#h-shelf [data-key="{boat.id}"]')).to_be_visible()
