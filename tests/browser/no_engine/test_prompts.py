@@ -12,6 +12,9 @@ from tests.support.both_servers import keep_creation
 from tests.support.waiting import until
 from tests.support.window import go, shut_out
 
+PAUSE = "() => new Promise((done) => setTimeout(done, 50))"
+"""The page's events are heard only while Playwright is asked something."""
+
 
 def test_earlier_prompts_come_back_by_key_after_a_reload(page: Page, opened: tuple[Desk, str]) -> None:
     go(page, "paint")
@@ -20,9 +23,7 @@ def test_earlier_prompts_come_back_by_key_after_a_reload(page: Page, opened: tup
         field.fill(words)
         page.click("#paint-go")
         until(
-            lambda words=words: (
-                page.wait_for_timeout(50) is None and words in opened[0].settings.get("drafts", {}).get("paint-prompt-used", [])
-            )
+            lambda words=words: page.evaluate(PAUSE) is None and words in opened[0].settings.get("drafts", {}).get("paint-prompt-used", [])
         )
     field.fill("half a")
     field.press("Control+ArrowUp")
@@ -70,7 +71,7 @@ def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, s
     page.fill("#paint-prompt textarea", "a grey fox\n\n  a grey owl\na grey cat")
     expect(offer).to_have_text("Paint each of the 3 lines as its own picture")
     offer.click()
-    until(lambda: page.wait_for_timeout(50) is None and len(desk.jobs.listed) == 3)
+    until(lambda: page.evaluate(PAUSE) is None and len(desk.jobs.listed) == 3)
     asked = [desk.keeper.journal.get(each).request for each in desk.jobs.listed]
     assert [each.words for each in asked] == ["a grey fox", "a grey owl", "a grey cat"]
     assert len({repr(dataclasses.replace(each, prompt="one")) for each in asked if isinstance(each, PictureRequest)}) == 1

@@ -6,6 +6,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -23,8 +24,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield desk
 
 
-def do(page: TestClient, act: str, **with_: object) -> dict[str, object]:
-    answer: dict[str, object] = page.post(f"/hearth/albums/{act}", json=with_).json()
+def do(page: TestClient, act: str, **with_: str | int) -> dict[str, Any]:
+    answer: dict[str, Any] = page.post(f"/hearth/albums/{act}", json=with_).json()
     return answer
 
 
@@ -34,7 +35,7 @@ def test_what_is_put_on_a_creation_is_on_the_shelf(desk: Desk) -> None:
     album = do(page, "make", ids=f"{boat}", value="Sea")["album"]
     do(page, "tag", ids=f"{boat}", value="blue，  calm water ,,")
     do(page, "name", ids=f"{boat}", value="The cover")
-    found = page.get("/hearth/shelf", params={"album": album}).json()
+    found = page.get("/hearth/shelf", params={"album": str(album)}).json()
     (only,) = found["creations"]
     assert (only["named"], only["tags"], only["albums"], only["width"]) == ("The cover", ["blue", "calm water"], [album], 8)
     assert found["albums"] == [{"id": album, "name": "Sea", "count": 1, "kept": False}] and set(found["tags"]) == {"blue", "calm water"}
