@@ -65,7 +65,7 @@ export const rewrite = (id, words, said) => rewriteAll({ [id]: words }, said);
 export const putScript = (words) => {
   const pressed = /** @type {HTMLElement} */ (document.activeElement);
   note("speak")?.remove();
-  put("speak-text", words);
+  write("speak-text", words);
   pressed?.focus({ preventScroll: true });
 };
 
