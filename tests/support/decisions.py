@@ -80,7 +80,7 @@ def answers(desk: Desk) -> Iterator[tuple[str, object]]:
         "no script": trouble_of(lambda: SpeechRequest("")),
         "not on the shelf": trouble_of(lambda: desk.keeper.shelf.get(7)),
         "not in the queue": trouble_of(lambda: desk.keeper.journal.get("none")),
-        "no model": openai.no_such_model("none"),
+        "no model": shared.no_such_model("none"),
         "no key": trouble_of(lambda: shared.require_owner(asked_by(GUEST))),
         "smaller": trouble_of(lambda: PictureKind().shrink(desk.keeper.home, PictureRequest("a", "sd15", width=64, height=64))),
         "settings": trouble_of(lambda: store_settings(desk)),

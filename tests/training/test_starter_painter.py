@@ -100,7 +100,7 @@ def test_a_hole_is_filled_without_a_seam_at_every_strength(pipeline: StableDiffu
     filling.set_progress_bar_config(disable=True)
     mask = np.zeros((256, 256), np.uint8)
     mask[:, 128:] = 255
-    settings = PictureSettings(PictureRequest("a red circle"), ("a red circle",), "", start, Image.fromarray(mask), False, 0.0, ())
+    settings = PictureSettings(PictureRequest("a red circle"), ("a red circle",), "", start, Image.fromarray(mask), None, False, 0.0, ())
     for strength in STRENGTHS:
         noise = torch.Generator("cpu").manual_seed(1)
         told = {"image": start, "mask_image": settings.mask, "strength": strength, "num_inference_steps": 10, "guidance_scale": 1.5}

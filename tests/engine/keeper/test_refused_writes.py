@@ -189,10 +189,10 @@ def test_a_database_that_cannot_be_written_at_the_start_is_shown_and_told(tmp_pa
     place = make_home(tmp_path / "home", pictures=3, jobs=2)
     real, calls = database._connect, [0]
 
-    def connect(path: Path) -> sqlite3.Connection:
+    def connect(path: Path, tables: database.Tables) -> sqlite3.Connection:
         if calls:
             raise break_sqlite()
-        return real(path)
+        return real(path, tables)
 
     monkeypatch.setattr(database, "_connect", connect)
     notices.take_all()

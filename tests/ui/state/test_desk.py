@@ -45,7 +45,7 @@ from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text import script, voices
 from app.launcher import failure
 from app.ui import live_view, routes, window
-from app.ui.api import openai
+from app.ui.api import shared
 from app.ui.page import views
 from app.ui.state import jobs_desk, json_routes
 from app.ui.state.person import KEY, OWNER, Person
@@ -308,7 +308,7 @@ def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path)
 def test_a_model_of_the_other_kind_is_refused_before_anything_waits(tmp_path: Path) -> None:
     """By a program, by the page and as a grid; and it is no model to check a text for."""
     with desk_at(tmp_path) as desk:
-        voice, painter = openai.find_model(desk, "starter-voice", "picture"), openai.find_model(desk, "starter-painter", "speech")
+        voice, painter = shared.find_model(desk, "starter-voice", "picture"), shared.find_model(desk, "starter-painter", "speech")
         asked = PictureRequest("a tree", model=voice)
         for begin in (
             lambda: desk.jobs.begin(asked, OWNER, by_program=True),
@@ -320,7 +320,7 @@ def test_a_model_of_the_other_kind_is_refused_before_anything_waits(tmp_path: Pa
             desk.jobs.begin(SpeechRequest("[S1] Hi.", model=painter), OWNER)
         assert not desk.keeper.journal.list_waiting() and OWNER.name not in desk.jobs.grids
         assert desk.models.read_limits(painter) == (None, DIA)
-        assert openai.find_model(desk, "gpt-4o", "speech") == "", "any other name is the best voice"
+        assert shared.find_model(desk, "gpt-4o", "speech") == "", "any other name is the best voice"
 
 
 def test_a_grid_for_which_the_queue_has_no_room_begins_none_of_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
