@@ -36,7 +36,7 @@ Kind = Literal["album", "tag", "title"]
 
 @dataclass(frozen=True, slots=True)
 class Album:
-    """With what its owner was working on, if that is kept in it: then it is a project."""
+    """An album, with what its owner was working on if that is kept in it: then it is a project."""
 
     id: int
     name: str
@@ -46,7 +46,7 @@ class Album:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Of one creation."""
+    """What is put on one creation."""
 
     title: str = ""
     tags: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class Search:
     binned: bool = False
     """True: in the bin, and nowhere else."""
     owner: str = ""
-    """Of a guest's creations; empty for everybody's, which the owner alone sees."""
+    """Whose creations are looked for: a guest's; empty for everybody's, which the owner alone sees."""
     album: int = 0
     tag: str = ""
     until_s: float = 0.0

@@ -82,7 +82,7 @@ class Answer:
     """How an answer is written."""
 
     noun: str
-    """Of its events: image_generation or image_edit."""
+    """What its events are called by: image_generation or image_edit."""
     wanted: Wanted
     links: bool
     partial: int

@@ -111,7 +111,7 @@ class SettingsValues(TypedDict, total=False):
     speak: SpeakValues
     paint: PaintValues
     styles: dict[str, StyleValues]
-    """Of prompts, by their names."""
+    """The styles of prompts, by their names."""
     presets: Presets
     grid: GridValues
     chapters: ChaptersValues

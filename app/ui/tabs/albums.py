@@ -22,7 +22,7 @@ MARKED_MOST: Final = 500
 """Creations that are put into an album, or tagged, at once."""
 TAGS_MOST: Final = 20
 WORK: Final = ("drafts", "speak", "paint")
-"""Of the window's settings, what an album keeps that is a project: the script, the cast and its voices, the prompt, and how each is made."""
+"""The window's settings that an album keeps which is a project: the script, the cast and its voices, the prompt, and how each is made."""
 
 
 class AlbumAsked(Asked):

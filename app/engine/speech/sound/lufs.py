@@ -13,7 +13,7 @@ WINDOW_S, HOP_S = 0.4, 0.1
 SILENT_LUFS: Final = -70.0
 RELATIVE_LU: Final = 10.0
 OFFSET: Final = -0.691
-"""Of BS.1770, so that a tone of 1 kHz has the loudness that its level says."""
+"""The offset of BS.1770, so that a tone of 1 kHz has the loudness that its level says."""
 SHELF_HZ, SHELF_DB, PASS_HZ, PASS_Q = 1500.0, 4.0, 38.0, 0.5
 """The K-weighting's two filters: what a head adds above, what nobody hears below."""
 TAIL_S: Final = 0.5

@@ -21,7 +21,7 @@ from app.engine.jobs.events import PartDone
 from app.engine.jobs.parts import HEARD, TAKES, is_elsewhere, mark_elsewhere, name_take
 
 TAKES_MOST: Final = 8
-"""Of a part; the oldest go first."""
+"""The most takes of a part; the oldest go first."""
 _BOUNDS: Final = Bounds(most_bytes=8 << 20, values=200_000)
 
 

@@ -37,7 +37,7 @@ CSV_BYTES: Final = 8 << 20
 HEAD: Final = ("word", "spoken")
 SKIPPED_TOLD: Final = 5
 FIELD: Final = Bounds(most_bytes=64 << 10, depth=2, values=4000)
-"""Of what the field of Speak holds: the words of this script."""
+"""The bounds of what the field of Speak holds: the words of this script."""
 _TOKEN: Final = re.compile(f"{WORD.pattern}|[^\\w\\s]")
 _APOSTROPHES: Final = str.maketrans("’‘ʼ", "'''")
 _GOES_ON: Final = re.compile(r"['’‘ʼ](?![sS]\b)\w")
@@ -64,7 +64,7 @@ _FIELD_ROWS: Final = TypeAdapter(dict[str, str])
 class _Table(NamedTuple):
     exact: Mapping[tuple[str, ...], str]
     loose: Mapping[tuple[str, ...], str]
-    """Of words that are not in capitals: those match however they are written."""
+    """The words that are not in capitals: they match however they are written."""
     lengths: Mapping[str, tuple[int, ...]]
     """How many tokens those have that begin with this one, the longest first."""
 
