@@ -258,8 +258,9 @@ def trouble_html(trouble: Trouble, spoken: Language) -> str:
 
 def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
     """Word notes as HTML; the page hides the one that asks for a picture once that is there."""
-    adds = {ADD_IMAGE.key: " data-adds=image", ADD_GUIDE.key: " data-adds=guide"}
-    lines = "".join(f"<li{adds.get(each.key, '')}>{html.escape(translate(each, spoken))}</li>" for each in sentences)
+    adds = ((ADD_IMAGE, " data-adds=image"), (ADD_GUIDE, " data-adds=guide"))
+    marks = ["".join(mark for asks, mark in adds if each == asks) for each in sentences]
+    lines = "".join(f"<li{mark}>{html.escape(translate(each, spoken))}</li>" for each, mark in zip(sentences, marks, strict=True))
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 

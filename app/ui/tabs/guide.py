@@ -42,10 +42,10 @@ def build(desk: Desk, rows: SettingFields, model: Model, guest: bool) -> GuideCa
         rows.build("guide_strength")
         with gr.Row(elem_classes="h-pair"):
             rows.build("guide_from", "guide_to")
-        told = word_none(desk), word_some()
-        offered = [] if guest else list_fitting(desk, model)
-        rows["control"].choices += offered
-        rows["control"].info = label(told[bool(offered)])
+        if not guest:  # a guest hears of no folder
+            offered = list_fitting(desk, model)
+            rows["control"].choices += offered
+            rows["control"].info = label(word_some() if offered else word_none(desk))
     return GuideCard(drawer, image, name)
 
 

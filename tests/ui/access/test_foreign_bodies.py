@@ -158,4 +158,11 @@ def test_nothing_that_queues_can_be_run_past_the_queue(owner: httpx.Client) -> N
 
 def test_the_apis_names_are_not_taken_by_the_page(owner: httpx.Client) -> None:
     events = owner.get("/config").json()["dependencies"]
-    assert {each["api_name"] for each in events if each["api_visibility"] == "public"} == {"speak", "paint", "stop", "machine"}
+    assert {each["api_name"] for each in events if each["api_visibility"] == "public"} == {
+        "speak",
+        "paint",
+        "stop",
+        "machine",
+        "voices",
+        "models",
+    }

@@ -85,5 +85,6 @@ def test_programs_are_told_the_voices_with_their_models(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         put_phonon(desk.keeper.home, tmp_path)
         data = json.loads(bytes(asyncio.run(list_voices(desk, None, OWNER)).body))["data"]  # type: ignore[arg-type]
-        assert {"id": "Max", "object": "voice", "model": "phonon-31m"} in data
-        assert {"id": voices.list_ready_voices()[0].name, "object": "voice", "model": "starter-voice"} in data
+        assert {"id": "Max", "name": "Max", "object": "voice", "model": "phonon-31m"} in data
+        first = voices.list_ready_voices()[0].name
+        assert {"id": first, "name": first, "object": "voice", "model": "starter-voice"} in data

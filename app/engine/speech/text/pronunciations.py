@@ -42,7 +42,7 @@ _TOKEN: Final = re.compile(f"{WORD.pattern}|[^\\w\\s]")
 _APOSTROPHES: Final = str.maketrans("’‘ʼ", "'''")
 _GOES_ON: Final = re.compile(r"['’‘ʼ](?![sS]\b)\w")
 """After a match: the word goes on, as can't; Anna's does not."""
-_SOUND: Final = re.compile(r"\(\s*+([a-z ]{1,20})\)")
+_NONVERBAL: Final = re.compile(r"\(\s*+([a-z ]{1,20})\)")
 
 
 class Said(NamedTuple):
@@ -129,7 +129,7 @@ def _ends_word(text: str, begin: int) -> bool:
 
 def _list_closed(text: str, known: Collection[str]) -> list[tuple[int, int]]:
     """Return what nobody says: tags, pauses and sounds."""
-    sounds = [found.span() for found in _SOUND.finditer(text) if found[1].strip() in NONVERBALS]
+    sounds = [found.span() for found in _NONVERBAL.finditer(text) if found[1].strip() in NONVERBALS]
     return sorted([*((each.begin, each.end) for each in find_tags(text, known)), *(each.span() for each in MARK.finditer(text)), *sounds])
 
 
