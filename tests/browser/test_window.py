@@ -265,7 +265,7 @@ def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Vi
     page.wait_for_timeout(500)
     expect(page.locator("#paint-width input")).to_have_value("128")
     page.click("#paint-size input")
-    page.get_by_role("option").first.click()  # what is chosen counts, and not what came with the picture
+    page.get_by_role("listbox").get_by_role("option").first.click()  # what is chosen counts, and not what came with the picture
     for side in ("width", "height"):
         expect(page.locator(f"#paint-{side} input")).to_have_value("")
 
