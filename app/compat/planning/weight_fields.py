@@ -98,13 +98,13 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
 def keep_layers(
     situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, moved: FieldDecision
 ) -> tuple[tuple[Precision, ...], FieldDecision]:
-    """Let as many layers of a voice or a denoiser stay on the card as fit, where the others are sent for each row or step. Not those of a denoiser
-    that are widened to compute: on a card, bounded to 6 GB, the picture came out wrong and the peak 0.2 GiB over what was free."""
+    """Let as many layers of a voice or a denoiser stay on the card as fit, where the others are sent for each row or step."""
     need = situation.need
     part = next((pair for pair in zip(need.parts, how, strict=True) if pair[0].role in ("speech", "denoiser")), None)
-    if part is None or moved.option != "group" or quantisation != "none" or (need.kind == "picture" and part[1].storage != part[1].compute):
+    if part is None or moved.option != "group" or quantisation != "none":
         return how, moved
-    spare = SCRATCH_BYTES[need.kind] // 2  # for attention's scores, which get a quarter of what is left
+    # For attention's scores, which get a quarter of what is left, and for wide copies and results where a card computes wider than it stores.
+    spare = SCRATCH_BYTES[need.kind] // 2 * (1 + 2 * (need.kind == "picture" and part[1].storage != part[1].compute))
     room = usable_bytes(situation.hardware) - needed_bytes(need, how, quantisation, "group", SMALLEST) - spare
     if any("offload/none" in each.fallback.against for each in situation.learned):
         room //= 2  # memory ran out although all of it should have fit

@@ -47,11 +47,11 @@ def test_after_memory_ran_out_half_as_much_stays() -> None:
 
 
 @pytest.mark.parametrize("machine", ["gtx-1060", "gtx-1660"])
-def test_layers_that_are_widened_to_compute_are_all_sent(machine: str) -> None:
-    """Kept ones were overwritten while a card still widened them: they are sent from one place, and freed before it has."""
-    plan = decide(MACHINES[machine], SDXL)
-    how = plan.of("denoiser")
-    assert how is not None and plan.offload == "group" and how.kept_bytes == 0
+def test_where_layers_are_widened_to_compute_less_of_them_stays(machine: str) -> None:
+    """Wide copies and results take twice as much."""
+    how, other = (decide(hardware, SDXL).of("denoiser") for hardware in (MACHINES[machine], RTX_2060))
+    assert how is not None and other is not None and how.storage != how.compute
+    assert 0.8 * other.kept_bytes < how.kept_bytes < other.kept_bytes
 
 
 @pytest.mark.parametrize("machine", ["t4", "rtx-3060", "m3-max-64gb", "cpu"])

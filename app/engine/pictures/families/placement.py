@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import torch
 from accelerate import cpu_offload, cpu_offload_with_hook
-from diffusers.hooks.layerwise_casting import apply_layerwise_casting
+from diffusers.hooks.hooks import HookRegistry
+from diffusers.hooks.layerwise_casting import LayerwiseCastingHook
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
 from diffusers.models.modeling_outputs import AutoencoderKLOutput
 
@@ -163,6 +164,24 @@ _KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
 """Names of norms, and of layers whose parent casts their input to the dtype of their weight (in T5 and Z-Image)."""
 
 
+class _Widening(LayerwiseCastingHook):
+    """Widens a layer's weights while it computes, and then puts back those it had. diffusers' own hook casts them back, into new memory, and drops
+    those that were sent while the card has still to read them, so that what is sent next may be written over them."""
+
+    _narrow: tuple[tuple[torch.Tensor, torch.Tensor], ...] = ()
+
+    def pre_forward(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        # They are wide where the layer's last call broke off.
+        self._narrow = tuple((each, each.data.to(self.storage_dtype)) for each in module.parameters())
+        return super().pre_forward(module, *args, **kwargs)
+
+    def post_forward(self, module: torch.nn.Module, output: Any) -> Any:
+        for weight, narrow in self._narrow:
+            weight.data = narrow
+        self._narrow = ()
+        return output
+
+
 def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
     """Store the weights of large layers in `storage` and cast each while it computes. Cast all others once: nearly all are small,
     and diffusers reads a text encoder's dtype from its embedding."""
@@ -174,7 +193,9 @@ def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dt
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(compute)
-    apply_layerwise_casting(part, storage, compute, (*_KEEP_WIDE, *halves), (torch.nn.Embedding,))
+        else:
+            # Under the name that diffusers looks for where it adds a LoRA.
+            HookRegistry.check_if_exists_or_initialize(module).register_hook(_Widening(storage, compute, False), "layerwise_casting")
 
 
 _HALVED: Final = "halved"

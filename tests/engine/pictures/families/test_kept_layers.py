@@ -9,7 +9,7 @@ import psutil
 import pytest
 import torch
 
-from app.compat.planning.types import Precision
+from app.compat.planning.types import Dtype, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished
 from app.engine.jobs.request import Lora, PictureRequest
@@ -29,14 +29,24 @@ STEPS = 4
 class Painted:
     """A picture painted on a pretended card with so many bytes of its denoiser's layers kept."""
 
-    def __init__(self, folder: Path, job: Path, kept_bytes: int, monkeypatch: pytest.MonkeyPatch, loras: tuple[Lora, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, job: Path, kept_bytes: int, monkeypatch: pytest.MonkeyPatch, loras: tuple[Lora, ...] = (), stored: Dtype = "float32"
+    ) -> None:  # fmt: skip
         self.sent: list[int] = []
         """Bytes that each call of the denoiser sends."""
         self.held: list[int] = []
         """Bytes on the card after each of them."""
         model = catalog.find(str(folder))
         how = tuple(
-            Precision(part.name, part.role, "float32", "float32", "cuda", None, kept_bytes if part.role == "denoiser" else 0)
+            Precision(
+                part.name,
+                part.role,
+                stored if part.role == "denoiser" else "float32",
+                "float32",
+                "cuda",
+                None,
+                kept_bytes if part.role == "denoiser" else 0,
+            )
             for part in model.parts
         )
         with separate_memory("cuda") as card:
@@ -88,6 +98,13 @@ def test_a_lora_that_comes_between_is_kept_along(folders: dict[str, Path], tmp_p
     worn = (Lora(str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
     usual, kept = (Painted(folders["sd15"], tmp_path / str(most), most, monkeypatch, worn) for most in (0, 1 << 40))
     assert kept.sent[-1] < 0.1 * usual.sent[-1]
+    assert abs(kept.pixels - usual.pixels).max() < 1.5 / 255
+
+
+def test_layers_that_are_widened_to_compute_stay_narrow(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, kept = (Painted(folders["sd15"], tmp_path / str(most), most, monkeypatch, stored="float16") for most in (0, 1 << 40))
+    assert kept.sent[-1] < 0.1 * usual.sent[-1]
+    assert kept.held[-1] - usual.held[-1] <= kept.whole, "what stays is no wider than what is sent"
     assert abs(kept.pixels - usual.pixels).max() < 1.5 / 255
 
 

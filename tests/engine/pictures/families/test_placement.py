@@ -294,6 +294,20 @@ def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded:
         assert abs(one - other).max() < 1.5 / 255, "but for rounding: what stays is packed, and has the LoRA in its weights"
 
 
+@pytest.mark.parametrize("breaks", [False, True])
+def test_a_layer_that_computed_wide_has_its_own_weights_again(breaks: bool) -> None:
+    """They are never dropped meanwhile: on a card what is sent next would be written over what it has still to read."""
+    part = torch.nn.Sequential(torch.nn.Linear(4, 4).half())
+    stored = [(each.data, each.data.clone()) for each in part.parameters()]
+    placement._store_narrow(part, torch.float16, torch.float32)
+    if breaks:
+        with pytest.raises(RuntimeError, match="shapes"):
+            part(torch.ones(1, 3))
+    assert part(torch.ones(1, 4)).dtype == torch.float32
+    for weight, (own, values) in zip(part.parameters(), stored, strict=True):
+        assert weight.dtype == torch.float16 and torch.equal(weight, values) and (breaks or weight.data_ptr() == own.data_ptr())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("offload", [{}, {"offload": "group", "device": "cuda"}])
 def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
