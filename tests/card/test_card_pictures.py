@@ -63,10 +63,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def reference(folder: Any) -> Any:
-    """Return the final latents and the picture of diffusers in float32 with torch's attention."""
+    """Return the final latents and the picture of diffusers in float32 with torch's attention. `noise`: the dtype in which it is drawn, for torch
+    before 2.13 draws other numbers in half precision from the same seed."""
 
     @torch.no_grad()
-    def made(family: str) -> tuple[torch.Tensor, torch.Tensor]:
+    def made(family: str, noise: str) -> tuple[torch.Tensor, torch.Tensor]:
         gc.collect()
         model = catalog.find(str(folder(family)))
         kinds = FAMILIES[model.family]
@@ -76,9 +77,10 @@ def reference(folder: Any) -> Any:
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
         size = SIZE[family]
+        begin = torch.randn(1, 4, size // 8, size // 8, generator=torch.Generator("cpu").manual_seed(11), dtype=getattr(torch, noise))
         latents = plain(
             prompt=PROMPT, num_inference_steps=STEPS[family], guidance_scale=5.0, width=size, height=size,
-            generator=torch.Generator("cpu").manual_seed(11), output_type="latent",
+            latents=begin.float().to(full_size.DEVICE), output_type="latent",
         ).images  # fmt: skip
         image = plain.vae.decode(latents / plain.vae.config.scaling_factor, return_dict=False)[0]
         torch.backends.cudnn.allow_tf32 = precise
@@ -140,23 +142,24 @@ def run_as(
     choice: Choice = Choice(),  # noqa: B008 - frozen
 ) -> tuple[Painted, int]:
     """Run, print the table's row, and return the result with the bytes left on the card after unloading."""
-    wanted, whole = reference(family)
-    gc.collect()
+    asked = request(folder(family), family)
     with alone(), acting(card) as hardware, opened(tmp_path) as session:
-        painted = paint(session, request(folder(family), family), tmp_path / "job", choice)
+        painted = paint(session, asked, tmp_path / "job", choice)
         reading = read()
         assert reading.device_bytes == torch.cuda.memory_reserved()
         assert reading.allocated_bytes == torch.cuda.memory_allocated()
-        end, peak = painted.events[-1], torch.cuda.max_memory_reserved()
+        end, peak, used = painted.events[-1], torch.cuda.max_memory_reserved(), torch.cuda.max_memory_allocated()
         (gone,) = (each for each in session._holder.unload() if isinstance(each, Unloaded))
         left = torch.cuda.memory_allocated()
     assert isinstance(end, Finished)
     plan = painted.plans[-1]
+    wanted, whole = reference(family, plan.dtype)
+    gc.collect()
     each_s = [after - before for before, after in zip(painted.at_s, painted.at_s[1:], strict=False)]
     error, seen = off(painted.latents[-1], wanted), off(painted.image[-1], whole)
     print(
         f"| {family} | {card} | {plan.dtype}, offload {plan.offload}, tiles {plan.vae.tile_pixels} | {1000 * median(each_s):.0f} ms a step, "
-        f"{painted.decoded_s:.2f} s to decode | {peak_gib():.2f} of {hardware.free_bytes / GIB:.2f} GiB | latents off {error:.1e}, "
+        f"{painted.decoded_s:.2f} s to decode | {peak / GIB:.2f} of {hardware.free_bytes / GIB:.2f} GiB, {used / GIB:.2f} used | latents off {error:.1e}, "
         f"picture {seen:.1e} | meter saw {end.highest_bytes / peak:.2f} of the peak, {gone.freed_bytes / GIB:.2f} GiB given back, "
         f"{left >> 20} MiB left | {painted.fallbacks}"
     )
@@ -205,16 +208,16 @@ def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp
 
         unet.conv_in.register_forward_pre_hook(full)
         broken = paint(session, asked, tmp_path / "broken")
-        assert broken.fallbacks == ["smaller-chunk"]
+        assert broken.fallbacks == ["smaller-chunk"], (broken.fallbacks, len(calls))
         # Once for the step that broke, and once for an answer whose shape the skipped steps repeat.
         assert len(calls) == STEPS["sd15"] + 2, len(calls)
         assert off(broken.latents[-1], whole.latents[-1]) < 1e-4
 
 
-@pytest.mark.parametrize(("room_gib", "kernels"), [(2.75, ("math",)), (2.75, ()), (1.6, None), (0.6, None)])
+@pytest.mark.parametrize(("room_gib", "kernels"), [(2.5, ("math",)), (2.5, ()), (1.6, None), (0.6, None)])
 def test_a_card_with_less_than_it_says(room_gib: float, kernels: Any, folder: Any, reference: Any, tmp_path: Path) -> None:
     """Other programs took memory meanwhile: the run falls back until it fits, and the picture is right."""
-    wanted, _ = reference("sd15")
+    wanted, _ = reference("sd15", "float16")
     with acting("T4, 15 GB", int(room_gib * GIB)), opened(tmp_path) as session:
         painted = paint(session, request(folder("sd15"), "sd15"), tmp_path / "job", Choice(kernels=kernels))
         print(
