@@ -146,7 +146,7 @@ def test_what_ran_in_another_precision_says_nothing_of_this_one() -> None:
     assert list_alike([wide, half, old, moved], plan) == [half, old]
 
 
-@pytest.mark.parametrize("gib", [0.25, 1, 2, 3, 4, 6])
+@pytest.mark.parametrize("gib", [0.25, 2, 4, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 3, 6))])
 @pytest.mark.parametrize("name", ["rtx-3060", "gtx-1060", "m1-8gb", "cpu"])
 @pytest.mark.parametrize(
     ("choice", "chunk"),

@@ -125,8 +125,10 @@ def list_ways() -> list[Any]:
         "precision": (Precision("unet", "denoiser", "float16", "float32", "cpu"), Precision("vae", "vae", "float32", "float32", "cpu"))
     }
     return [
-        pytest.param({"offload": "model"}, id="mapped from disk"), pytest.param({"offload": "model", "device": "cuda"}, id="model"),
-        pytest.param({"offload": "group", "device": "cuda"}, id="group"), pytest.param({"offload": "sequential", "device": "cuda"}, id="sequential"),
+        pytest.param({"offload": "model"}, id="mapped from disk"),
+        pytest.param({"offload": "model", "device": "cuda"}, id="model", marks=pytest.mark.slow),
+        pytest.param({"offload": "group", "device": "cuda"}, id="group"),
+        pytest.param({"offload": "sequential", "device": "cuda"}, id="sequential", marks=pytest.mark.slow),
         pytest.param(narrow, id="stored in float16"),
     ]  # fmt: skip
 
