@@ -17,6 +17,7 @@ SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 LATER: Final[Mapping[str, Any]] = {
     "cast": (), "pronunciations": (), "enlarger": "", "hires": False,
     "guide": None, "control": "", "guide_as": "", "guide_strength": 1.0, "guide_from": 0.0, "guide_to": 1.0,
+    "masked_only": False, "masked_padding": 32, "mask_blur": 4,
 }  # fmt: skip
 """Settings that earlier versions did not store."""
 NAME_MOST, CAST_MOST = 40, 50
@@ -271,6 +272,12 @@ class PictureRequest:
     guide_from: float = 0.0
     guide_to: float = 1.0
     """Shares of the steps between which it guides."""
+    masked_only: bool = False
+    """Paint only the part around the mask, at the size asked for, and put it back: the picture keeps its own size."""
+    masked_padding: int = 32
+    """How much of the picture around the mask belongs to that part, in its pixels."""
+    mask_blur: int = 4
+    """How wide the soft edge inside the mask is, in pixels of the finished picture."""
 
     def __post_init__(self) -> None:
         files = (self.scheduler, self.image, self.mask, self.guide)

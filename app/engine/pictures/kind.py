@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from app.base.foreign_formats import open_picture
 from app.base.paths import Home
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
@@ -136,7 +137,7 @@ class PictureKind:
             height=request.height or own.height,
             steps=min(own.steps, most.steps) if request.steps is None else request.steps,
         )
-        side = max(request.width or 0, request.height or 0) * request.upscale
+        side = max(_measure_result(request))
         if side > most.side:
             raise Trouble(
                 say_to_all(
@@ -179,8 +180,8 @@ class PictureKind:
         return "picture.png"
 
     def estimate_bytes(self, request: PictureRequest) -> int:
-        pixels = (request.width or SIDE_PX // 2) * (request.height or SIDE_PX // 2) * request.upscale**2
-        return round(pixels * 3 * PNG_SHARE * request.batch)
+        width, height = _measure_result(replace(request, width=request.width or SIDE_PX // 2, height=request.height or SIDE_PX // 2))
+        return round(width * height * 3 * PNG_SHARE * request.batch)
 
     def join(
         self, home: Home, request: PictureRequest, folder: Path, places: Collection[int], target: Path
@@ -188,3 +189,14 @@ class PictureKind:
         """Copy them: a resumed job still finds its own."""
         target.mkdir(exist_ok=True)
         return tuple(str(shutil.copy2(PAINTED.shown(folder, place), target)) for place in sorted(places)), 0.0
+
+
+def _measure_result(request: PictureRequest) -> tuple[int, int]:
+    """Return the sides of a finished picture: those of its starting picture, where only the masked part is painted."""
+    if request.masked_only and request.mask and request.image:
+        try:
+            with open_picture(Path(request.image)) as start:
+                return start.size
+        except OSError:
+            pass  # its run says so
+    return (request.width or 0) * request.upscale, (request.height or 0) * request.upscale

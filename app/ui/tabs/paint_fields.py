@@ -162,7 +162,9 @@ def _build_start(rows: SettingFields) -> StartCard:
     with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
         gr.HTML('<section id="h-sketch"></section>', apply_default_css=False)
         image = gr.File(file_count="multiple", elem_id="paint-image", elem_classes="h-hidden", label="start")
-        rows.build("strength")
+        rows.build("strength", "masked_only")
+        with gr.Row(elem_classes="h-pair"):
+            rows.build("masked_padding", "mask_blur")
     return StartCard(drawer, image)
 
 

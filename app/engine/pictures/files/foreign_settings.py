@@ -41,6 +41,7 @@ class Found:
     model: str
     strength: Any
     from_picture: bool
+    masked_only: bool = False
 
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
@@ -81,9 +82,10 @@ def read_a1111(text: str) -> RestoredSettings:
     return restore(Found(
         bare.strip(), negative.strip(), loras=loras, sampler=sampler,
         numbers={"steps": settings.get("steps"), "guidance": settings.get("cfg scale"), "seed": settings.get("seed"), "width": width, "height": height,
-                 "upscale": settings.get("hires upscale")},
+                 "upscale": settings.get("hires upscale"), "mask_blur": settings.get("mask blur"), "masked_padding": settings.get("masked area padding")},
         model=settings.get("model", ""), strength=settings.get("denoising strength"),
         from_picture="denoising strength" in settings and "hires upscale" not in settings,
+        masked_only=settings.get("inpaint area", "").lower() == "only masked",
     ))  # fmt: skip
 
 
@@ -205,6 +207,7 @@ def restore(found: Found) -> RestoredSettings:
         scheduler=scheduler if known else None,
         loras=loras,
         hires=numbers.get("upscale", 1) > 1,
+        masked_only=found.masked_only,
         **numbers,
     )
     unused = [name for name, value in found.numbers.items() if name not in numbers and value not in (None, "")]

@@ -21,6 +21,7 @@ from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings
 from app.engine.pictures.run.guide import make_guide, note_cut
+from app.engine.pictures.run.masked_part import Surroundings, choose_shape
 from app.engine.pictures.steps import count_steps, weigh_quicker
 
 STEPS_FOR_ONE: Final = 50
@@ -48,6 +49,8 @@ class PictureSettings:
     guidance_rescale: float
     """How far each step's spread is brought back to what it is without guidance: strong guidance would wash the colours out."""
     notes: tuple[Sentence, ...]
+    around: Surroundings | None = None
+    """The picture that `image` is cut out of and put back into, if only the masked part is painted."""
 
     def read_as(self, index: int) -> str | None:
         """The caption that the prompt was read as for this picture, if it is another."""
@@ -80,9 +83,16 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     settings = model.recommended(scheduler)
     image = input_images.open_image(request.image) if request.image else None
     drawn = input_images.open_image(request.guide) if request.guide else None
-    width, height = input_images.choose_size(request.width, request.height, settings, image or drawn)
-    if drawn is not None and (cut := note_cut(drawn, width, height)):
+    masked_only = request.masked_only and bool(request.mask)
+    mask = input_images.open_mask(request.mask, *image.size) if image and request.mask and masked_only else None
+    first = image or drawn
+    shape = choose_shape(mask, request.masked_padding) if mask else first.size if first else None
+    width, height = input_images.choose_size(request.width, request.height, settings, shape)
+    around = Surroundings.find(image, mask, request.masked_padding, (width, height)) if image and mask else None
+    if drawn is not None and (cut := note_cut(drawn, *(image.size if image and around else (width, height)))):
         notes.append(cut)
+    if drawn is not None and image and around:
+        drawn = input_images.crop_to(drawn, *image.size).crop(around.box)
     notes += _describe_size(
         request, model, settings, width, height, in_tiles=image is not None and not request.mask and family.paints_in_tiles
     )
@@ -118,7 +128,9 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         guidance=guidance,
         scheduler=scheduler or settings.scheduler or None,
         seed=seed,
-        enlarger=request.enlarger if request.upscale > 1 else "",
+        upscale=1 if around else request.upscale,
+        enlarger=request.enlarger if request.upscale > 1 and not around else "",
+        masked_only=masked_only,
         control=request.control if request.guide else "",
         hires=request.larger > 1 and can_paint_over(family),
     )
@@ -132,16 +144,22 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         )
     else:
         notes += _describe_quicker(resolved, model)
+    if around:
+        image, mask = around.cut(width, height)
+    elif image:
+        image = input_images.crop_to(image, width, height)
+        mask = input_images.open_mask(request.mask, width, height) if request.mask else None
     return PictureSettings(
         resolved,
         _list_prompts(resolved, model),
         words[1],
-        input_images.crop_to(image, width, height) if image else None,
-        input_images.open_mask(request.mask, width, height) if request.mask else None,
+        image,
+        mask,
         make_guide(drawn, request.guide_as, width, height) if drawn else None,
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         choose_rescale(settings, guidance) if image is None else 0.0,
         tuple(notes),
+        around,
     )
 
 
@@ -235,7 +253,11 @@ def _describe_ignored(request: PictureRequest, model: Model, family: PictureFami
             say("paint.hires-alone", "Detail is added where a picture is enlarged. Choose an upscale of 2x or 4x."),
         ),
         (
-            request.hires and request.upscale > 1 and bool(request.mask),
+            request.upscale > 1 and request.masked_only and bool(request.mask),
+            say("paint.part-upscale", "Only the masked part is painted and the picture keeps its own size, so it is not enlarged."),
+        ),
+        (
+            request.hires and request.upscale > 1 and bool(request.mask) and not request.masked_only,
             say("paint.hires-mask", "With a mask nothing is painted over after enlarging: the rest of the picture would change."),
         ),
         (

@@ -117,15 +117,14 @@ def _too_large(path: str) -> Impossible:
     )
 
 
-def choose_size(width: int | None, height: int | None, settings: ModelSettings, image: Image.Image | None) -> tuple[int, int]:
-    """Choose the size: the one asked for, else the shape of the start picture, else the model's default. Some models have only one."""
+def choose_size(width: int | None, height: int | None, settings: ModelSettings, shape: tuple[int, int] | None) -> tuple[int, int]:
+    """Choose the size: the one asked for, else the shape of what it starts from, else the model's default. Some models have only one."""
     if settings.least == settings.most:
         return settings.width, settings.height
-    if image is not None and width is None and height is None:
+    if shape is not None and width is None and height is None:
         area = settings.width * settings.height
-        shape = image.width / image.height
-        width = _round_to_multiple((area * shape) ** 0.5, settings)
-        height = _round_to_multiple((area / shape) ** 0.5, settings)
+        width = _round_to_multiple((area * shape[0] / shape[1]) ** 0.5, settings)
+        height = _round_to_multiple((area * shape[1] / shape[0]) ** 0.5, settings)
     width, height = width or settings.width, height or settings.height
     for name, value in (("width", width), ("height", height)):
         if value % settings.multiple or value < settings.least:

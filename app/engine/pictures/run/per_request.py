@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import diffusers
 import torch
-from PIL import Image, ImageChops, ImageFilter
+from PIL import Image
 
 from app.engine.jobs import schedulers
 from app.engine.models.picture_families import PictureFamily
@@ -18,10 +18,8 @@ from app.engine.pictures.run import prompt_embeddings, steps
 from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
 from app.engine.pictures.run.enlarge import Enlargers
 from app.engine.pictures.run.final_settings import PictureSettings
+from app.engine.pictures.run.masked_part import Surroundings
 from app.engine.pictures.run.tiny_vae import TinyVae
-
-FEATHER_PIXELS: Final = 4
-"""Width of the blend from the old picture to the new one, inside the mask."""
 
 
 def make_pipeline(loaded: Any, family: PictureFamily, settings: PictureSettings) -> Any:
@@ -120,6 +118,6 @@ def decode_latents(
 def finish_picture(painted: Image.Image, settings: PictureSettings, enlargers: Enlargers, device: Any) -> Image.Image:
     """Restore the original pixels outside the mask, and enlarge as the request says."""
     if settings.mask is not None and settings.image is not None:
-        inside = settings.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(ImageFilter.GaussianBlur(FEATHER_PIXELS / 2))
-        painted = Image.composite(painted, settings.image, ImageChops.multiply(inside, settings.mask))
+        around = settings.around or Surroundings(settings.image, settings.mask, (0, 0, *settings.image.size))
+        painted = around.paste(painted, settings.request.mask_blur)
     return enlargers.enlarge(painted, settings.request.upscale, settings.request.enlarger, device)
