@@ -27,6 +27,11 @@ def strip_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
             public[key] = public_name(public[key])
     if public.get("voice"):
         public["voice"] = _strip_path(public["voice"])
+    if public.get("cast"):
+        public["cast"] = [
+            {**each, "model": public_name(each.get("model") or ""), "voice": each.get("voice") and _strip_path(each["voice"])}
+            for each in public["cast"]
+        ]
     if public.get("keep"):
         public["keep"] = [public_name(each) for each in public["keep"]]
     if public.get("loras"):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from app.base.paths import assets
 from app.engine.jobs.outward import public_name, strip_paths
-from app.engine.jobs.request import FORMATS, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
+from app.engine.jobs.request import FORMATS, Actor, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.pictures.files import picture_settings
 from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.join_sound import Finish, Segment
@@ -35,9 +35,13 @@ TOLD_PICTURE = dataclasses.replace(
     PICTURE, model="mine", image="me.png", mask="mask.png", loras=(Lora("ink.safetensors", 0.7), Lora("ice.safetensors"))
 )
 SPEECH = SpeechRequest(
-    "[S1] Hello.", model=f"{HOME}/models/dia", voice=VoicePrompt(f"{HOME}/voices/mum.wav", "Hello."), keep=(f"{HOME}/jobs/7/part-000.wav",), only_parts=(1,)
+    "[S1] Hello.", model=f"{HOME}/models/dia", voice=VoicePrompt(f"{HOME}/voices/mum.wav", "Hello."), keep=(f"{HOME}/jobs/7/part-000.wav",), only_parts=(1,),
+    cast=(Actor("Ann", VoicePrompt(f"{HOME}/voices/ann.wav", "Hi."), f"{HOME}/models/dia"), Actor("Bo")),
 )  # fmt: skip
-TOLD_SPEECH = dataclasses.replace(SPEECH, model="dia", voice=VoicePrompt("mum.wav", "Hello."), keep=("part-000.wav",))
+TOLD_SPEECH = dataclasses.replace(
+    SPEECH, model="dia", voice=VoicePrompt("mum.wav", "Hello."), keep=("part-000.wav",),
+    cast=(Actor("Ann", VoicePrompt("ann.wav", "Hi."), "dia"), Actor("Bo")),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
