@@ -136,6 +136,7 @@ def decode(picture: Image.Image, mode: str | None = None) -> Image.Image:
 
 ENTRIES_MOST, LISTED_MOST_BYTES = 10_000, 8_000_000
 """Files of an archive, and the list of them, which is read whole."""
+_PIECE_BYTES: Final = 1 << 20
 _END: Final = struct.Struct("<4s4xHHII")
 _END_SIGN, _LARGE_SIGN = b"PK\x05\x06", b"PK\x06\x07"
 _TAIL_BYTES: Final = 22 + 65_536 + 20
@@ -147,7 +148,7 @@ class Locked(OSError):
 
 
 class Archive:
-    """A zip archive of somebody else's: nothing is unpacked onto the disk, and no more is read than was allowed."""
+    """A zip archive of somebody else's: its names are no paths on the disk, and no more is read than was allowed."""
 
     def __init__(self, opened: zipfile.ZipFile, most_bytes: int) -> None:
         self._opened, self._left = opened, most_bytes
@@ -155,21 +156,32 @@ class Archive:
 
     def read(self, name: str, most_bytes: int) -> bytes:
         """Return a file; raise an OSError if it is not there, longer than this or damaged, or if all that was read is more than the archive may have."""
+        into = io.BytesIO()
+        self._copy(name, into, most_bytes)
+        return into.getvalue()
+
+    def save(self, name: str, target: Path, most_bytes: int) -> None:
+        """Write a file under a name of Hearth's own; raise as `read` does."""
+        with target.open("xb") as into:
+            self._copy(name, into, most_bytes)
+
+    def _copy(self, name: str, into: IO[bytes], most_bytes: int) -> None:
         try:
             entry = self._opened.getinfo(name)
             if entry.flag_bits & 1:
                 raise Locked(name)
             if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others take memory as the file says
                 raise OSError(f"{name} is packed in an unusual way")
-            most_bytes = min(most_bytes, self._left)
+            left = min(most_bytes, self._left)
             with self._opened.open(entry) as file:
-                data = file.read(most_bytes + 1)
+                while left >= 0 and (data := file.read(min(left + 1, _PIECE_BYTES))):
+                    left -= len(data)
+                    self._left -= len(data)
+                    into.write(data)
         except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, RuntimeError) as fault:
             raise OSError(f"{name}: {fault}") from fault
-        if len(data) > most_bytes:
+        if left < 0:
             raise OSError(f"{name} is too long")
-        self._left -= len(data)
-        return data
 
 
 @contextmanager

@@ -67,11 +67,17 @@ class RunSummary:
     plan: str = "{}"
     machines: Mapping[str, str] = field(default_factory=dict)
     """Names of the machines that made some of the files, by their names; nothing else of how they were made is known here."""
+    made_s: float | None = None
+    """When it was made, if that was elsewhere and not now."""
 
     def of_file(self, name: str) -> RunSummary:
         """Return what holds for one of the run's files."""
         machine = self.machines.get(name)
-        return self if machine is None else RunSummary(self.model, self.seconds, whole=self.whole, plan=json.dumps({"machine": machine}))
+        return (
+            self
+            if machine is None
+            else RunSummary(self.model, self.seconds, whole=self.whole, plan=json.dumps({"machine": machine}), made_s=self.made_s)
+        )
 
 
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
@@ -94,7 +100,7 @@ def make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object
     settings, made = to_json(job.request), made.of_file(file.name)
     return (
         job.id, job.owner, settings["kind"], made.model, job.request.words, json.dumps(settings), made.plan, str(path), file.stat().st_size,
-        made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
+        made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time() if made.made_s is None else made.made_s,
     )  # fmt: skip
 
 

@@ -345,8 +345,9 @@ class PictureRequest:
 
     @property
     def stays_here(self) -> bool:
-        """Whether no other computer can do it: enlargers and control models of the owner's are here alone."""
-        return bool(self.guide) or (self.upscale > 1 and self.enlarger not in ENLARGERS)
+        """Whether no other computer can do it: enlargers and control models of the owner's are here alone, and a picture that keeps its own size
+        may be larger than any that is taken from others."""
+        return bool(self.guide) or (self.masked_only and bool(self.mask)) or (self.upscale > 1 and self.enlarger not in ENLARGERS)
 
     def with_files(self, put: Callable[[str], str]) -> Self:
         """Return it with other paths of the same files."""

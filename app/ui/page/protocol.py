@@ -109,6 +109,8 @@ ROUTES: Final = (
     Address("hearth/shelf/{id}/{act}", "POST"),
     Address("hearth/export", fields=("ids", "audiobook", "settings", "title")),
     Address("hearth/albums/{act}", "POST", ("ids", "album", "value")),
+    Address("hearth/project", fields=("album",)),
+    Address("hearth/project", "POST"),
     Address("hearth/models"),
     Address("hearth/models/{act}", "POST", ("value",)),
     Address("hearth/loras", fields=("words", "model", "chosen")),
@@ -138,7 +140,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
-    "hearth/albums/{act}": ("make", "rename", "remove", "put", "take", "tag", "untag", "name", "keep", "open"),
+    "hearth/albums/{act}": ("make", "rename", "remove", "put", "take", "tag", "untag", "name", "keep", "open", "back"),
     "hearth/models/{act}": (
         "get",
         "pause",

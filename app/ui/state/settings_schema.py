@@ -97,6 +97,18 @@ class ChaptersValues(TypedDict):
     seconds: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
 
 
+class BeforeValues(TypedDict, total=False):
+    """What Speak and Paint held before a project was opened: `albums.exchange_work`."""
+
+    kept: Words
+    """The project that it is of; empty: of none."""
+    now: Words
+    """The project that was opened."""
+    drafts: dict[str, Words]
+    speak: SpeakValues
+    paint: PaintValues
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
@@ -116,6 +128,7 @@ class SettingsValues(TypedDict, total=False):
     grid: GridValues
     chapters: ChaptersValues
     drafts: dict[str, Words | list[Words]]
+    before: BeforeValues
     greeted: bool
     window: WindowValues
 

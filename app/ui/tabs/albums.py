@@ -1,22 +1,32 @@
-"""Albums, tags and names of creations, as the Shelf's scripts ask for them; only the owner has any."""
+"""Albums, tags and names of creations, as the Shelf's scripts ask for them, and projects as files; only the owner has any."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import IO, Any, Final
 
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.base.sentence import say
-from app.base.trouble import Trouble
+from app.base.stored_json import drop_wrong
+from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.gallery import Gallery
+from app.engine.jobs.outward import public_name
+from app.engine.keeper.project_file import SUFFIX, Brought, read_project, write_project
+from app.ui.page.translate import language, translate
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
+from app.ui.state.settings_schema import SETTINGS
 
 MARKED_MOST: Final = 500
 """Creations that are put into an album, or tagged, at once."""
@@ -30,6 +40,10 @@ class AlbumAsked(Asked):
     ids: str = ""
     album: Id = 0
     value: str = ""
+
+
+class ProjectAsked(Asked):
+    album: Id
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +82,11 @@ ACTIONS: Final[Mapping[str, Callable[[Deed], int | None]]] = {
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [owner_route(desk, "/hearth/albums/{act}", act, ["POST"], AlbumAsked)]
+    return [
+        owner_route(desk, "/hearth/albums/{act}", act, ["POST"], AlbumAsked),
+        owner_route(desk, "/hearth/project", send_project, schema=ProjectAsked),
+        owner_route(desk, "/hearth/project", take_project, ["POST"]),
+    ]
 
 
 def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
@@ -78,6 +96,8 @@ def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
         return JSONResponse({"album": asked.album})
     if asked.act == "open":
         return JSONResponse({"album": asked.album, "drafts": open_work(desk, asked.album)})
+    if asked.act == "back":
+        return JSONResponse({"album": 0, "drafts": bring_back(desk)})
     action = ACTIONS.get(asked.act)
     if action is None:
         return Response(status_code=404)
@@ -96,10 +116,68 @@ def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
 
 
 def open_work(desk: Desk, album: int) -> dict[str, Any]:
-    """Put what an album keeps into the settings of Speak and Paint; return its texts, which the page fills in where they can be undone."""
-    kept = desk.keeper.gallery.get_album(album).drafts
-    desk.settings.put(
-        {name: {**desk.settings.get(name, {}), **kept[name]} for name in ("speak", "paint") if isinstance(kept.get(name), dict)}
+    """Put what an album keeps into the settings of Speak and Paint, and keep what they held before; return its texts, which the page fills in."""
+    found = desk.keeper.gallery.get_album(album)
+    kept = {name: dict(values) for name in WORK if isinstance(values := found.drafts.get(name), dict)}
+    drop_wrong(SETTINGS, kept)  # it may come from a stranger's file
+    return exchange_work(desk, kept, found.name)
+
+
+def bring_back(desk: Desk) -> dict[str, Any]:
+    """Put back what Speak and Paint held before a project was opened; what they hold now is kept in its place."""
+    before = desk.settings.get("before")
+    if not before:
+        raise Trouble(say("album.no-before", "There is nothing from before a project was opened. Open one first."))
+    return exchange_work(desk, {name: before.get(name, {}) for name in WORK}, before.get("kept", ""), whole=True)
+
+
+def exchange_work(desk: Desk, work: Mapping[str, dict[str, Any]], name: str, whole: bool = False) -> dict[str, Any]:
+    """Put a work into the settings, and that of now in its place. `whole`: nothing of now stays among it."""
+    now = {each: dict(desk.settings.get(each) or {}) for each in WORK}
+    texts = {each: words for each, words in work.get("drafts", {}).items() if isinstance(words, str)}
+    now["drafts"] = {each: words for each, words in now["drafts"].items() if isinstance(words, str)}
+    before = {"kept": (desk.settings.get("before") or {}).get("now", ""), "now": name, **now}
+    settings = {each: work[each] if whole else {**now[each], **work[each]} for each in ("speak", "paint") if each in work}
+    desk.settings.put({**settings, "before": before})
+    return texts
+
+
+def send_project(desk: Desk, request: Request, asked: ProjectAsked) -> Response:
+    """Send an album as one file; it is deleted once it is sent."""
+    target = desk.make_upload_folder() / "project.zip"
+    keeper = desk.keeper
+    try:
+        name = write_project(keeper.home, keeper.shelf, keeper.gallery, asked.album, target)
+    except BaseException:
+        shutil.rmtree(target.parent, ignore_errors=True)
+        raise
+    clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
+    return FileResponse(target, filename=f"{name}{SUFFIX}", media_type="application/zip", background=clean_up)
+
+
+async def take_project(desk: Desk, request: Request) -> Response:
+    """Take in the project of a file that a form brings."""
+    async with request.form(max_files=1, max_fields=1) as form:
+        given = form.get("file")
+        if not isinstance(given, UploadFile):
+            raise BadRequest(say("project.none-came", "No file came with the request. Choose the project again."))
+        brought = await run_in_threadpool(_take, desk, given.file, Path(given.filename or "").name)
+    spoken = language(request)
+    words = say(
+        "project.taken",
+        "The album {name} is here, with {count} {count:creation|creations} and {voices} {voices:voice|voices}.",
+        name=brought.name,
+        count=brought.creations,
+        voices=brought.voices,
     )
-    drafts = kept.get("drafts")
-    return {name: words for name, words in drafts.items() if isinstance(words, str)} if isinstance(drafts, dict) else {}
+    return JSONResponse({"album": brought.album, "note": " ".join(translate(each, spoken) for each in (words, *brought.notes))})
+
+
+def _take(desk: Desk, file: IO[bytes], called: str) -> Brought:
+    keeper = desk.keeper
+
+    def find_model(kind: str, name: str) -> str:
+        ids = [id_ for _, id_ in desk.models.list_choices(kind) if public_name(id_) == name]
+        return ids[0] if len(ids) == 1 else ""
+
+    return read_project(keeper.home, keeper.shelf, keeper.gallery, file, called, find_model)

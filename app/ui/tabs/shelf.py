@@ -121,7 +121,7 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     shelved = [{"id": each.id, "name": each.name, "count": each.count, "kept": bool(each.drafts)} for each in gallery.list_albums()]
     return JSONResponse(
         {"creations": creations, "more": more, "models": models, "kept": asdict(desk.keeper.measure_parts()), "albums": shelved,
-         "tags": gallery.list_tags()[:TAGS_SHOWN]}
+         "tags": gallery.list_tags()[:TAGS_SHOWN], "before": (desk.settings.get("before") or {}).get("kept")}
     )  # fmt: skip
 
 

@@ -239,7 +239,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     )
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
     assert styled == set(styles.ACTIONS)
-    assert marked == {*albums.ACTIONS, "keep", "open"}
+    assert marked == {*albums.ACTIONS, "keep", "open", "back"}
     assert kept == {*voice_shelf.ACTIONS, "speak"}
     assert edits == {*edit_parts.DEEDS, "line"}
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/tabs/pronunciation_list.py"] for each in says)

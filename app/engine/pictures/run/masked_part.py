@@ -75,7 +75,7 @@ def soften(mask: Image.Image, blur: int) -> Image.Image:
     while blur:
         soft = mask.filter(ImageFilter.GaussianBlur(blur / 2)).point(lambda level: max(0, 2 * level - 255))
         inside = ImageChops.darker(soft, mask)
-        if inside.getextrema()[1] >= WHOLE:
+        if inside.point(lambda level: 255 if level >= WHOLE else 0).getbbox() is not None:
             return inside
         blur //= 2
     return mask

@@ -54,14 +54,7 @@ def export_voice(voice: Voice, target: Path) -> None:
 def import_voice(home: Home, file: Path, called: str = "") -> Voice:
     """Keep the voice of a file from elsewhere, under its name or one beside it. Nothing of the file is kept but its sound, made anew, and what its tag
     says; raise a Trouble for what is no such file. `called`: its name where it comes from."""
-    called = called or file.name
-    tag = _read_tag(file, called)
-    try:
-        samples, rate = sound.read(file, most_s=SECONDS[1])
-    except Trouble as fault:
-        raise _refuse(called) from fault
-    if not SECONDS[0] <= len(samples) / rate or not math.isfinite(float(abs(samples).max(initial=0.0))):
-        raise _refuse(called)
+    tag = _read_checked(file, called or file.name)
     ready = {clip_key(each.prompt.path) for each in list_ready_voices()}
     known = tuple(each for each in tag.get("known", ()) if each in ready)
     limits: VoiceLimits = replace(DIA, needs_transcript=False)
@@ -75,6 +68,22 @@ def import_voice(home: Home, file: Path, called: str = "") -> Voice:
         known,
         " ".join(tag.get("about", "").split()),
     )
+
+
+def check_voice(file: Path, called: str) -> str:
+    """Return the name of the voice in a file from elsewhere; raise a Trouble for what is no such file."""
+    return _read_checked(file, called)["name"]
+
+
+def _read_checked(file: Path, called: str) -> VoiceTag:
+    tag = _read_tag(file, called)
+    try:
+        samples, rate = sound.read(file, most_s=SECONDS[1])
+    except Trouble as fault:
+        raise _refuse(called) from fault
+    if not SECONDS[0] <= len(samples) / rate or not math.isfinite(float(abs(samples).max(initial=0.0))):
+        raise _refuse(called)
+    return tag
 
 
 def _read_tag(file: Path, called: str) -> VoiceTag:

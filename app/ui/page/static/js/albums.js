@@ -94,6 +94,11 @@ export function drawAlbum(bar, shelf) {
   add(t("album.rename", "Rename album"), () => askWords(bar, t("album.name-of", "Name of the album"), album.name, async (value) => (await deed(shelf, "rename", { album: album.id, value })) && (await shelf.change({}), true)));
   add(t("album.keep", "Keep my drafts in it"), () => keepWork(bar, shelf, album));
   if (album.kept) add(t("album.open", "Open its drafts"), () => openWork(shelf, album));
+  const save = el(`<a class="h-chip" download></a>`);
+  save.href = `hearth/project?${new URLSearchParams({ album: album.id })}`;
+  save.title = t("project.save-how", "With its creations, and of a project the script, the cast, its voices and the settings: to be opened on another computer.");
+  text(save, t("project.save", "Save as one file"));
+  bar.querySelector(".h-chips").append(save);
   add(t("album.remove", "Remove album"), async () => {
     if (!(await sure(t("album.sure", "Remove the album “{name}”? Its creations stay on the shelf; drafts that are kept in it go.", { name: album.name }), t("album.remove", "Remove album")))) return;
     if (await deed(shelf, "remove", { album: album.id })) shelf.change({ album: 0 });
@@ -108,8 +113,11 @@ async function keepWork(bar, shelf, album) {
 
 // The fields come with the page: their texts of before stand beside the samples as earlier ones.
 async function openWork(shelf, album) {
-  if (!(await sure(t("album.opening", "Open the script, the prompt and the settings of “{name}”? Yours stay beside the samples, as earlier text.", { name: album.name }), t("album.open", "Open its drafts"), "h-go-on"))) return;
-  const answer = await deed(shelf, "open", { album: album.id });
+  if (!(await sure(t("album.opening", "Open the script, the prompt and the settings of “{name}”? Yours are kept, and come back at a press here.", { name: album.name }), t("album.open", "Open its drafts"), "h-go-on"))) return;
+  await bring(await deed(shelf, "open", { album: album.id }));
+}
+
+async function bring(answer) {
   if (!answer) return;
   const box = (id) => document.querySelector(`#${id} textarea, #${id} input`);
   const mine = Object.keys(answer.drafts).filter((id) => box(id)?.value.trim() && box(id).value !== answer.drafts[id]);
@@ -118,6 +126,27 @@ async function openWork(shelf, album) {
   const own = JSON.parse(sessionStorage.getItem("hearth_drafts") ?? "{}");
   sessionStorage.setItem("hearth_drafts", JSON.stringify({ ...own, ...answer.drafts }));
   location.reload();
+}
+
+/** What Speak and Paint held before a project was opened, and how it comes back. @param {any} line @param {Shelf} shelf */
+export function drawBefore(line, shelf) {
+  const { before } = shelf.page();
+  line.hidden = before == null;
+  if (line.hidden || line.dataset.drawn === before) return;
+  line.dataset.drawn = before;
+  line.innerHTML = `<span></span> `;
+  text(line.firstElementChild, before ? t("album.before", "What you worked on in “{name}” is kept.", { name: before }) : t("album.before-own", "What you worked on before you opened a project is kept."));
+  line.append(makeButton(t("album.back", "Bring it back"), async () => bring(await deed(shelf, "back")), "h-chip"));
+}
+
+/** Take in a project that somebody saved as one file, and show it. @param {Shelf} shelf @param {File} file */
+export async function takeProject(shelf, file) {
+  const form = new FormData();
+  form.append("file", file);
+  const answer = await fetch("hearth/project", { method: "POST", body: form, credentials: "same-origin" }), said = await answer.clone().json();
+  if (await shelf.tell(answer)) return "";
+  await shelf.change({ album: said.album, words: "", kind: "", model: "", tag: "", until: "", favourite: false, binned: false });
+  return said.note;
 }
 
 /** What is done with the creations that are selected. @param {any} bar @param {Shelf} shelf @param {[string, () => unknown][]} more */

@@ -3,6 +3,7 @@ import { openBook, wantsReading } from "./book.js";
 import { onPage } from "./elements.js";
 import { live } from "./hearth.js";
 import { rewrite } from "./rewrite.js";
+import { openProject } from "./shelf.js";
 import { openTab } from "./tabs.js";
 import { inForce } from "./told.js";
 import { t } from "./words.js";
@@ -19,6 +20,9 @@ onPage("drop", (event) => {
   if (picture) {
     openTab("paint");
     give(picture);
+  } else if (files.length && live.state.charts && files[0].name.toLowerCase().endsWith(".hearth.zip")) {
+    openTab("shelf");
+    openProject(files[0]);
   } else if (files.length && document.querySelector("button#paint-go")?.offsetParent && !isText(files[0])) {
     inForce("paint", "refused", t("drop.no-picture", "{name} is not a picture. To use it in a field, drop it on that field.", { name: files[0].name }));
   } else if (files.length) {

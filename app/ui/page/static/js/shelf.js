@@ -1,5 +1,5 @@
 // Shelf: search as you type, one page at a time, by day.
-import { drawAlbum, drawAlbumChoice, drawMarks, drawPicked, drawTags, markDeeds } from "./albums.js";
+import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, takeProject } from "./albums.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
@@ -46,7 +46,8 @@ function frame(element) {
   element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
     <select class="h-field h-album-pick" hidden></select><label class="h-until"><span></span> <input type="date" class="h-field"></label>
     <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
-    <button type="button" class="h-chip h-empty-bin" hidden></button></div>
+    <button type="button" class="h-chip h-empty-bin" hidden></button><button type="button" class="h-chip h-project" hidden></button><input type="file" accept=".zip" class="h-project-file" hidden></div>
+    <p class="h-soft h-project-note" role="status"></p><p class="h-soft h-before" hidden></p>
     <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
     <div class="h-picked" hidden><a class="h-chip h-zip" download="hearth.zip"></a><a class="h-chip h-told" download="hearth.zip"></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><div class="h-marks"></div></div>
     <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
@@ -73,7 +74,11 @@ function frame(element) {
   text(until.previousElementSibling, t("shelf.until", "up to"));
   until.setAttribute("aria-label", t("shelf.until-day", "Show what was made up to this day"));
   until.addEventListener("change", () => shelf.change({ until: until.value }));
-  for (const each of [models, favourite.parentElement, bin.parentElement]) each.hidden = !owner();
+  for (const each of [models, favourite.parentElement, bin.parentElement, element.querySelector(".h-project")]) each.hidden = !owner();
+  const file = element.querySelector(".h-project-file"), project = element.querySelector(".h-project");
+  text(project, t("project.open", "Open a project file"));
+  project.addEventListener("click", () => file.click());
+  file.addEventListener("change", () => openProject(file.files[0]).finally(() => (file.value = "")));
   element.querySelector(".h-audiobook").addEventListener("click", saveAudiobook);
   const empty = element.querySelector(".h-empty-bin");
   empty.addEventListener("click", async () => {
@@ -83,6 +88,16 @@ function frame(element) {
     await refresh();
     follow(bin, empty);
   });
+}
+
+/** @param {File} file */
+export async function openProject(file) {
+  await refresh();
+  const note = document.querySelector("#h-shelf .h-project-note");
+  text(note, t("project.reading", "Reading {name}…", { name: file.name }));
+  text(note, await takeProject(shelf, file));
+  for (const [field, value] of [["input[type=search]", ""], [".h-kind", ""], [".h-until input", ""]]) document.querySelector(`#h-shelf ${field}`).value = value;
+  for (const box of document.querySelectorAll("#h-shelf :is(.h-fav, .h-bin)")) box.checked = false;
 }
 
 // Give the focus to what has taken a pressed button's place; whoever went elsewhere meanwhile keeps theirs.
@@ -150,6 +165,7 @@ function draw() {
   drawAlbumChoice(element.querySelector(".h-album-pick"), shelf);
   drawTags(element.querySelector(".h-tag-row"), shelf);
   drawAlbum(element.querySelector(".h-album"), shelf);
+  drawBefore(element.querySelector(".h-before"), shelf);
   list(element.querySelector(".h-shelf"), byDay(page.creations), (each) => (each.day ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
   const pages = element.querySelector(".h-pages");
   pages.innerHTML = "";
