@@ -121,8 +121,8 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
     creations, files = list[StoredCreation](), dict[str, Path]()
     for place, each in enumerate(found):
         ending = each.path.suffix.lower().lstrip(".")
-        if not _is_readable(each) or ending not in (PICTURE, *CODINGS):
-            continue
+        if not _is_readable(each) or ending not in ((PICTURE,) if each.request.kind == "picture" else CODINGS):
+            continue  # it could not be taken in
         own = marks.get(each.id)
         stored = StoredCreation(
             file=f"creations/{place:04}.{ending}", request=strip_paths(each.settings), model=public_name(each.model)[:200], seconds=each.seconds,
