@@ -31,6 +31,7 @@ from app.engine.jobs.gallery import NONE
 from app.engine.jobs.request import KindName, to_json
 from app.engine.keeper.recovery import fail_start
 from app.engine.kinds import is_heard
+from app.engine.pictures.files.encoded import ENDINGS, FORMATS, Format, Wanted, encode_picture
 from app.engine.speech.sound.recode import recode
 from app.engine.speech.text import subtitles
 from app.engine.speech.text.pronunciations import read_field
@@ -216,7 +217,7 @@ def send_job_file(desk: Desk, request: Request, asked: JobFileAsked) -> Response
 
 
 def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Response:
-    """Send a creation of the shelf; speech also in another format."""
+    """Send a creation of the shelf, also in another format."""
     try:
         found = desk.jobs.find_creation(asked.id, who(request))
     except Trouble:
@@ -225,6 +226,9 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
     kind, _, words = (asked.format or "").partition("-")
     if (wanted := next((each for each in subtitles.FORMATS if each == kind), None)) is not None:
         return send_subtitles(desk, found, wanted, words == "words")
+    other = next((each for each in FORMATS if each == asked.format), None)
+    if other is not None and who(request).owner and not is_heard(found.kind):
+        return send_encoded(found.path, other, title)
     if not (asked.format and is_heard(found.kind)):
         return send_file(found.path, asked.download is not None, title)
     folder = desk.make_upload_folder()
@@ -235,6 +239,19 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
         raise
     answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return answer
+
+
+def send_encoded(path: Path, wanted: Format, title: str) -> Response:
+    """Send a picture in another format, with its settings inside as A1111 writes them there."""
+    if path.is_symlink() or not path.is_file():
+        return Response(status_code=404)
+    try:
+        content = encode_picture(path, Wanted(wanted))
+    except OSError:  # moved since, or another program's
+        return Response(status_code=404)
+    called = quote(f"{FORBIDDEN.sub(' ', title).strip() or path.stem}.{ENDINGS[wanted]}", safe="")
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{called}", "X-Content-Type-Options": "nosniff"}
+    return Response(content, media_type=f"image/{wanted}", headers=headers)
 
 
 def send_subtitles(desk: Desk, found: Creation, wanted: subtitles.Format, words: bool) -> Response:

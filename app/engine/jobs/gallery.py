@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -178,10 +179,9 @@ class Gallery:
 
     def find_called(self, term: str) -> list[int]:
         """Find the creations whose name or one of whose tags contains this."""
-        rows = self._db.query(
-            "SELECT creation FROM marks WHERE kind IN ('tag', 'title') AND instr(lower(value), lower(?)) LIMIT 100000", term
-        )
-        return sorted({row["creation"] for row in rows})
+        wanted = _fold(term)  # SQLite's own lower() knows no letters but A to Z
+        rows = self._db.query("SELECT creation, value FROM marks WHERE kind IN ('tag', 'title')")
+        return sorted({row["creation"] for row in rows if wanted in _fold(str(row["value"]))})
 
     def _mark(self, creations: Iterable[Creation], kind: Kind, value: str) -> None:
         with self._db.transaction():
@@ -199,6 +199,10 @@ class Gallery:
         with self._db.transaction():
             for each in creations:
                 self._db.write("DELETE FROM marks WHERE creation=? AND kind=? AND value=?", each.id, kind, value)
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _require_name(name: str, most: int = NAME_MOST) -> str:

@@ -59,7 +59,12 @@ class Search:
 def _look_for(term: str) -> tuple[str, list[str]]:
     if len(term) >= TRIGRAM:
         return "id IN (SELECT rowid FROM words WHERE words MATCH ?)", ['"' + term.replace('"', '""') + '"']
-    return "(text LIKE ? ESCAPE '!' OR model LIKE ? ESCAPE '!')", ["%" + re.sub("([%_!])", r"!\1", term) + "%"] * 2
+    spelt = (
+        {term} if term.isascii() else {term, term.lower(), term.upper(), term.title(), term.title().swapcase()}
+    )  # LIKE folds A to Z alone
+    like = ["%" + re.sub("([%_!])", r"!\1", each) + "%" for each in sorted(spelt)]
+    asked = " OR ".join(f"{column} LIKE ? ESCAPE '!'" for column in ("text", "model") for _ in like)
+    return f"({asked})", like * 2
 
 
 def _move(file: Path, path: Path) -> None:

@@ -30,10 +30,11 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import SIDE_MOST
+from app.engine.pictures.files.encoded import Wanted, encode_picture
 from app.engine.pictures.files.foreign_settings import SAMPLERS
 from app.ui.api import a1111_lists
 from app.ui.api.a1111_lists import PLAIN_UPSCALERS, SCHEDULERS
-from app.ui.api.answered_pictures import Wanted, choose_scale, encode_picture, fit_size
+from app.ui.api.answered_pictures import choose_scale, fit_size
 from app.ui.api.following import work
 from app.ui.api.shared import build_routes, decode_base64, encode_base64, no_such_model, not_a_picture, run_job, save_mask, save_picture
 from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_rest

@@ -25,8 +25,9 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
+from app.engine.pictures.files.encoded import FORMATS, QUALITY, Wanted, encode_picture
 from app.ui.access.program_answers import shape_error
-from app.ui.api.answered_pictures import FORMATS, QUALITY, Wanted, encode_picture, fit_size, write_size
+from app.ui.api.answered_pictures import fit_size, write_size
 from app.ui.api.following import follow, work
 from app.ui.api.shared import EVENTS, begin_job, encode_base64, find_model, run_job, save_mask, save_picture, stop_unheard, wait_while_heard
 from app.ui.page.translate import join, language

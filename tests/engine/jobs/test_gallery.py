@@ -81,6 +81,16 @@ def test_an_album_a_tag_and_a_name_find_a_creation(place: Place) -> None:
     assert marks[fox.id].albums == (album,) and not marks[fox.id].title and owl.id not in marks and marks[cat.id].tags == ("Night",)
 
 
+def test_a_name_is_found_however_it_is_written(place: Place) -> None:
+    """SQLite's own functions know no letters but A to Z."""
+    boat = place.keep("Ёж на МОРЕ")
+    place.gallery.tag([boat], ["Škoda", "Ελλάδα", "cafe\u0301"])
+    place.gallery.name(boat, "Большая ВОДА")
+    for words in ("большая вода", "škod", "ŠKODA", "ΕΛΛΆΔΑ", "café", "море", "ёж", "Ёж", "ЁЖ", "мо"):
+        assert place.found(words=words) == [boat.text], words
+    assert place.found(words="ежик") == []
+
+
 def test_what_a_guest_searches_is_not_found_by_the_owners_words(place: Place) -> None:
     fox = place.keep("a fox")
     place.gallery.name(fox, "secret")

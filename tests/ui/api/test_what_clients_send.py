@@ -22,10 +22,11 @@ from app.base.trouble import Trouble
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.engine.pictures.files import picture_settings
+from app.engine.pictures.files.encoded import Wanted, encode_picture
 from app.ui.api import a1111
 from app.ui.api import openai as api_openai
 from app.ui.api.a1111 import PaintAsked, find_sampler, is_on, picture_request, save_start
-from app.ui.api.answered_pictures import Wanted, encode_picture, fit_size
+from app.ui.api.answered_pictures import fit_size
 from app.ui.api.openai import SpeechAsked, speech_request
 from app.ui.state.asked import fit
 from app.ui.state.desk import Desk

@@ -313,6 +313,7 @@ const listMore = (card, each) => [
   ...markDeeds(card, shelf),
   ...(owner() ? [[t("shelf.folder", "Show in folder"), () => act(each.id, "reveal")]] : []),
   ...(each.kind === "speech" && !each.gone ? FORMATS.filter((format) => !each.name.endsWith(`.${format}`)).map((format) => [t("shelf.as", "Download as {format}", { format: format.toUpperCase() }), `${each.url}?download=1&format=${format}`]) : []),
+  ...(each.kind === "picture" && !each.gone && owner() ? ["jpeg", "webp"].map((format) => [t("shelf.as", "Download as {format}", { format: format.toUpperCase() }), `${each.url}?download=1&format=${format}`]) : []),
   ...(each.subtitles ? ["srt", "vtt"] : []).map((format) => [t("shelf.subtitles", "Subtitles ({format})", { format: format.toUpperCase() }), `${each.url}?format=${format}`]),
 ];
 
