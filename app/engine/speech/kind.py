@@ -18,7 +18,7 @@ from app.engine.jobs.events import PartDone
 from app.engine.jobs.kind import MORE_ROOM, Part
 from app.engine.jobs.owners import Allowance
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import KindName, Request, SpeechRequest, from_json, to_json
+from app.engine.jobs.request import KindName, Request, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
 from app.engine.models.forecast import list_measured, take_median
@@ -216,20 +216,22 @@ def as_script(request: Request) -> SpeechRequest | None:
     return request if isinstance(request, SpeechRequest) else None
 
 
-Take = tuple[str, tuple[tuple[str, object], ...]]
-"""The words of a part, and the model and voice of each of its speakers."""
+Way = tuple[str, str | VoicePrompt | None]
+"""A model, and its voice: a sign that it knows, a recording, or one by itself."""
+Take = tuple[str, tuple[Way, ...]]
+"""The words of a part, and how each of its speakers sounds."""
 
 
 def list_takes(parsed: ParsedScript, request: SpeechRequest, find: FindLimits) -> list[Take]:
     if parsed.actors:
         signs = voices.name_cast(parsed.actors, find)
-        ways: list[tuple[str, object]] = [(each.model, sign or each.voice) for each, sign in zip(parsed.actors, signs, strict=True)]
+        ways: list[Way] = [(each.model, sign or each.voice) for each, sign in zip(parsed.actors, signs, strict=True)]
     else:
         ways = _list_own_ways(parsed, request, find(request.model))
     return [(part.text, tuple(ways[each - 1] for each in dict.fromkeys(turn.speaker for turn in part.turns))) for part in parsed.parts]
 
 
-def _list_own_ways(parsed: ParsedScript, request: SpeechRequest, limits: VoiceLimits) -> list[tuple[str, object]]:
+def _list_own_ways(parsed: ParsedScript, request: SpeechRequest, limits: VoiceLimits) -> list[Way]:
     """Return how the speakers of a script without a cast sound, as a cast would say it: its parts stay where only one of them gets another voice."""
     first = parsed.parts[0].turns[0].speaker if parsed.parts else 1
     speakers = range(1, max([limits.speakers, *(speaker for part in parsed.parts for speaker in part.speakers)]) + 1)

@@ -93,7 +93,7 @@ ROUTES: Final = (
     Address("hearth/voices", "POST", ("id", "name")),
     Address("hearth/says", fields=("words", "download")),
     Address("hearth/says", "POST"),
-    Address("hearth/says/{act}", "POST", ("word", "spoken", "before", "near")),
+    Address("hearth/says/{act}", "POST", ("word", "spoken", "before", "near", "text", "at", "cast")),
     Address("hearth/book"),
     Address("hearth/book", "POST"),
     Address("hearth/book/{act}", "POST", ("chapters",)),

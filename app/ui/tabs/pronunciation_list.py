@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 import shutil
 import threading
@@ -16,15 +17,20 @@ from starlette.responses import JSONResponse, Response
 from app.base.sentence import say
 from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.events import END, Failed
-from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import name_lent
 from app.engine.kinds import admit
+from app.engine.models.on_disk import resolve
+from app.engine.speech.kind import list_takes
 from app.engine.speech.text import pronunciations
+from app.engine.speech.text.cast_tags import find_tags
 from app.engine.speech.text.pronunciations import CSV_BYTES, SKIPPED_TOLD, WORD_MOST
+from app.engine.speech.text.script_edits import find_places
 from app.ui.page.translate import language, translate
-from app.ui.state.asked import Asked, Word
+from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
+from app.ui.tabs.speak_view import name_sign
 
 SHOWN: Final = 50
 """More are found by a search."""
@@ -46,6 +52,11 @@ class RowAsked(Asked):
     """The word that this one takes the place of."""
     near: str = Field("", max_length=400)
     """The sentence in which it is heard."""
+    text: str = Field("", max_length=TEXT_MOST)
+    """The script that has this sentence."""
+    at: int = Field(0, ge=0, le=TEXT_MOST)
+    """Where the word stands in it."""
+    cast: str = Field("", max_length=64 << 10)
 
 
 def send_list(desk: Desk, request: Request, asked: ListAsked) -> Response:
@@ -105,15 +116,36 @@ def change_list(desk: Desk, request: Request, asked: RowAsked) -> Response:
     return JSONResponse({})
 
 
+def find_voice(desk: Desk, asked: RowAsked) -> tuple[str, VoicePrompt | None]:
+    """Return the model and the voice that speak where a word stands in the script, by its cast; those of the fields where it stands in none."""
+    model, chosen = desk.models.resolve("speech", None, OWNER), desk.settings.get("speak", {}).get("voice")
+    voice = next((each.prompt for each in desk.models.list_voices(model, OWNER) if each.name == chosen), None)
+    if not asked.text.strip():
+        return model, voice
+    request = resolve(desk.keeper.home, SpeechRequest(asked.text, model, voice, cast=desk.models.read_cast(asked.cast, model, OWNER)))
+    parsed, names = desk.jobs.parse(request), [each.name for each in request.cast]
+    places = find_places(request.text, parsed.parts, names)
+    part = bisect.bisect_right([place.begin for place in places], asked.at) - 1
+    if part < 0:
+        return model, voice
+    tags = [tag.name for tag in find_tags(request.text, names) if tag.begin <= asked.at]
+    speakers = [*dict.fromkeys(turn.name or f"S{turn.speaker}" for turn in parsed.parts[part].turns)]
+    ways = list_takes(parsed, request, desk.jobs.find_limits)[part][1]
+    speaks, sound = ways[speakers.index(tags[-1]) if tags and tags[-1] in speakers else 0]
+    if isinstance(sound, str):  # a sign of the model's own
+        name = name_sign(sound, desk.jobs.find_limits(speaks))
+        return speaks, next((each.prompt for each in desk.models.list_voices(speaks, OWNER) if each.name == name), None)
+    return speaks, sound
+
+
 def hear(desk: Desk, asked: RowAsked) -> bytes:
-    """Have the current voice say a word in its sentence, beside the queue: nothing of it comes to the shelf."""
+    """Have a word said in its sentence by the voice that speaks there, beside the queue: nothing of it comes to the shelf."""
     row = pronunciations.check_row(asked.word, asked.spoken)
-    keeper, saved = desk.keeper, desk.settings.get("speak", {})
+    keeper = desk.keeper
     if keeper.running or keeper.journal.count_waiting() or not _hearing.acquire(blocking=False):
         raise Trouble(say("says.busy", "Hearth is at work. The word can be heard when that is done."))
     try:
-        model = desk.models.resolve("speech", None, OWNER)
-        voice = next((each.prompt for each in desk.models.list_voices(model, OWNER) if each.name == saved.get("voice")), None)
+        model, voice = find_voice(desk, asked)
         near = " ".join(_TAGS.sub(" ", asked.near).split())
         text = near if pronunciations.find_said(near, (row,)) else row[0]
         request = admit(SpeechRequest(text, model, voice, pronunciations=(row,)), keeper.home)

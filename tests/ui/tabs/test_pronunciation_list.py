@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.base.sentence import say
 from app.engine.jobs.events import Failed, Finished
-from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import name_lent
+from app.engine.speech.text import voices
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import pronunciation_list
@@ -91,3 +94,24 @@ def test_a_word_is_heard_beside_the_queue(desk: Desk, page: TestClient, monkeypa
     assert asked[1].text == "Siobhan", "alone, where it stands in no sentence"
     desk.jobs.begin(SpeechRequest("[S1] One is warm."), OWNER)
     assert "Hearth is at work" in page.post("/hearth/says/hear", json=hear).json()["trouble"]
+
+
+def test_a_word_is_heard_by_the_voice_that_speaks_there(desk: Desk) -> None:
+    first, second, third = (each for each in voices.list_ready_voices()[:3])
+    desk.settings.put({"speak": {"voice": third.name}})
+    text = "\U0001f6a2 Well now. [Anna] Siobhan is here. [Ben] Siobhan is late."
+
+    def who(asked: Any) -> VoicePrompt | None:
+        return pronunciation_list.find_voice(desk, pronunciation_list.RowAsked(act="hear", word="Siobhan", spoken="Shivawn", **asked))[1]
+
+    cast = json.dumps({"Ben": {"voice": second.name}, "Narrator": {"voice": first.name}})
+    assert who({"text": text, "at": text.rindex("Siobhan"), "cast": cast}) == second.prompt
+    assert who({"text": text, "at": 3, "cast": cast}) == first.prompt
+    assert who({"text": text, "at": text.index("Siobhan"), "cast": cast}) == third.prompt, (
+        "the voice of the fields is the first one's that has none"
+    )
+    assert who({"text": "", "at": 0, "cast": cast}) == third.prompt
+    plain = "[S1] Siobhan is here. [S2] Siobhan is late, and nobody knows why that is so today."
+    assert who({"text": plain, "at": 10}) == third.prompt
+    other = who({"text": plain, "at": plain.rindex("Siobhan")})
+    assert other is not None and other != third.prompt, "the second speaker's own"

@@ -4,7 +4,7 @@ import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, ask, fill, post } from "./hearth.js";
 import { t } from "./words.js";
 
-const CONTEXT = 180, WAIT_MS = 250; // letters of a sentence that is heard
+const CONTEXT = 180, WAIT_MS = 250, TEXT_MOST = 200_000; // letters of a sentence that is heard, and of a script that goes with it
 const sound = new Audio();
 let /** @type {View} */ everywhere = { rows: [], found: 0, all: 0 }, near = "", before = "", beforeOwn = false, timer = 0;
 let look = () => {}, /** @type {View} */ offer = null, takenBack = /** @type {null | (() => unknown)} */ (null);
@@ -109,10 +109,15 @@ function open(word, spoken = "", mine = true) {
   element.scrollIntoView({ block: "nearest" });
 }
 
-// The sentence around the word, in which it is heard: where it is selected, else where it stands first.
-function sentenceOf(word) {
+// Where the word is heard: where it is selected, else where it stands first.
+function placeOf(word) {
   const words = box()?.value ?? "", chosen = words.slice(box()?.selectionStart, box()?.selectionEnd).trim() === word;
-  const at = chosen ? box().selectionStart : words.indexOf(word);
+  return chosen ? box().selectionStart : words.indexOf(word);
+}
+
+// The sentence around it.
+function sentenceOf(word) {
+  const words = box()?.value ?? "", at = placeOf(word);
   if (at < 0) return "";
   const first = words.slice(Math.max(0, at - CONTEXT), at).split(/[.!?\n]\s+|\n/).pop(), rest = words.slice(at, at + CONTEXT).split(/(?<=[.!?])\s|\n/)[0];
   return first + rest;
@@ -138,7 +143,9 @@ async function hear(word, spoken) {
   const button = shelf().querySelector(".h-hear");
   tell(t("says.hearing", "Speaking \u2026"));
   button.disabled = true;
-  const answer = await act("hear", { word, spoken, near: sentenceOf(word) || near });
+  const words = box()?.value ?? "", at = placeOf(word), cast = document.querySelector("#speak-cast textarea, #speak-cast input")?.value ?? "";
+  const there = at < 0 || words.length > TEXT_MOST ? {} : { text: words, at: [...words.slice(0, at)].length, cast }; // whose voice speaks there, its cast says
+  const answer = await act("hear", { word, spoken, near: sentenceOf(word) || near, ...there });
   button.disabled = false;
   if (!answer) return;
   tell("");
