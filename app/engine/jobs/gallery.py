@@ -183,6 +183,10 @@ class Gallery:
         rows = self._db.query("SELECT creation, value FROM marks WHERE kind IN ('tag', 'title')")
         return sorted({row["creation"] for row in rows if wanted in _fold(str(row["value"]))})
 
+    def list_marked(self) -> list[int]:
+        """List the creations that have a name or a tag, or are in an album."""
+        return [row["creation"] for row in self._db.query("SELECT DISTINCT creation FROM marks")]
+
     def _mark(self, creations: Iterable[Creation], kind: Kind, value: str) -> None:
         with self._db.transaction():
             for each in creations:

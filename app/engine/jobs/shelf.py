@@ -14,7 +14,7 @@ import threading
 import time
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from app.base import atomic_write
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_row, name_after, read_creation
-from app.engine.jobs.database import Database
+from app.engine.jobs.database import Database, read_text
 from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.journal import Job
 
@@ -52,6 +52,8 @@ class Search:
     tag: str = ""
     until_s: float = 0.0
     """Only what was made before that time."""
+    latest: bool = False
+    """Leave out what a script that was edited since has made: of those found, the newest whole result stands for it, and what somebody marked."""
     most: int = 200
     skip: int = 0
 
@@ -87,6 +89,8 @@ class Shelf:
     def __init__(self, database: Database, folder: Path, gallery: Gallery | None = None) -> None:
         self._db, self._gallery = database, gallery
         self.folder = folder
+        self._sources, self._read_to = dict[str, str](), 0
+        """By job, the one whose parts it took over; and the number of the last row that was read for it."""
         self._moving = threading.RLock()
         """Held from a row to its file, so that nobody deletes a creation in between."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -168,8 +172,53 @@ class Shelf:
                 values.append(value)
         if search.favourite:
             conditions.append("favourite=1")
+        if search.latest:
+            edited = json.dumps([*self._read_sources()])
+            newer = f"SELECT DISTINCT job FROM creations WHERE {' AND '.join(conditions)} AND whole=1 AND job IN (SELECT value FROM json_each(?))"
+            replaced = [self._sources[row["job"]] for row in self._db.query(newer, *values, edited)]
+            marked = gallery.list_marked() if gallery is not None and replaced else []
+            conditions.append(f"(favourite=1 OR {AMONG} OR job NOT IN (SELECT value FROM json_each(?)))")
+            values += [json.dumps(marked), json.dumps(replaced)]
         query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
         return self._read_all(self._db.query(query, *values, search.most, search.skip))
+
+    def count_earlier(self, creations: Sequence[Creation]) -> dict[int, int]:
+        """Count for each creation the results that its script had before it was edited; none for one that has none."""
+        chains = {each.id: chain for each in creations if (chain := self._list_chain(each.job))}
+        jobs = json.dumps([*{job for chain in chains.values() for job in chain}])
+        rows = self._db.query(
+            "SELECT job, COUNT(*) AS count FROM creations WHERE binned_s IS NULL AND job IN (SELECT value FROM json_each(?)) GROUP BY job",
+            jobs,
+        )
+        counts = {row["job"]: row["count"] for row in rows}
+        return {id_: count for id_, chain in chains.items() if (count := sum(counts.get(job, 0) for job in chain))}
+
+    def list_earlier(self, creation: Creation) -> list[Creation]:
+        """List the results that a creation's script had before it was edited, the newest first."""
+        rows = self._db.query(
+            "SELECT * FROM creations WHERE binned_s IS NULL AND job IN (SELECT value FROM json_each(?)) ORDER BY created_s DESC, id DESC",
+            json.dumps(self._list_chain(creation.job)),
+        )
+        return self._read_all(rows)
+
+    def _list_chain(self, job: str) -> list[str]:
+        """List the jobs from which one goes on, the last first."""
+        sources, chain = self._read_sources(), list[str]()
+        while (job := sources.get(job, "")) and job not in chain:
+            chain.append(job)
+        return chain
+
+    def _read_sources(self) -> Mapping[str, str]:
+        """Read which job each goes on from, of the rows that came since: an earlier part lies in the folder of its job."""
+        rows = self._db.query(
+            "SELECT id, job, request FROM creations WHERE id>? AND kind='speech' AND instr(request, '\"keep\": [\"')", self._read_to
+        )
+        for row in rows:
+            with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+                path = next(filter(None, json.loads(row["request"])["keep"]))
+                self._sources[read_text(row["job"])] = Path(path).parent.name
+            self._read_to = max(self._read_to, row["id"])
+        return self._sources
 
     def get(self, id_: int) -> Creation:
         with self._moving:  # a file on its way is at neither place

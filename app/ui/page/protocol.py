@@ -104,7 +104,7 @@ ROUTES: Final = (
     Address("hearth/window/{act}", "POST"),
     Address("hearth/greeting"),
     Address("hearth/greeting", "POST"),
-    Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "until")),
+    Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "until", "earlier")),
     Address("hearth/shelf/empty", "POST"),
     Address("hearth/shelf/{id}/{act}", "POST"),
     Address("hearth/export", fields=("ids", "audiobook", "settings", "title")),

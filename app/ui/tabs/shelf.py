@@ -74,6 +74,8 @@ class SearchAsked(Asked):
     tag: Word = ""
     until: float = Field(0.0, ge=0, le=1e11)
     """Seconds since 1970."""
+    earlier: Id = 0
+    """Of this creation's script: what it made before it was edited."""
 
 
 class ActAsked(Asked):
@@ -108,16 +110,19 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     wanted = Search(
         asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip,
         album=asked.album, tag=asked.tag, until_s=asked.until, owner="" if person.owner else person.name,
+        latest=asked.favourite is None and asked.binned is None and not (asked.album or asked.tag),
     )  # fmt: skip
-    found = desk.keeper.shelf.find(wanted)
+    shelf = desk.keeper.shelf
+    found = shelf.list_earlier(desk.jobs.find_creation(asked.earlier, person)) if asked.earlier else shelf.find(wanted)
+    earlier = shelf.count_earlier(found) if wanted.latest and not asked.earlier else {}
     more, found = len(found) > PAGE, found[:PAGE]
     if not person.owner:
-        own = [creation_view(desk, each, spoken) | OF_THE_MACHINE for each in found]
+        own = [creation_view(desk, each, spoken) | OF_THE_MACHINE | {"earlier": earlier.get(each.id, 0)} for each in found]
         return JSONResponse({"creations": own, "more": more, "models": [], "albums": [], "tags": []})
     gallery = desk.keeper.gallery
     marks = gallery.read_marks(found)
-    creations = [creation_view(desk, each, spoken, marks.get(each.id, NONE)) for each in found]
-    models = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in desk.keeper.shelf.list_models()]
+    creations = [creation_view(desk, each, spoken, marks.get(each.id, NONE)) | {"earlier": earlier.get(each.id, 0)} for each in found]
+    models = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in shelf.list_models()]
     shelved = [{"id": each.id, "name": each.name, "count": each.count, "kept": bool(each.drafts)} for each in gallery.list_albums()]
     return JSONResponse(
         {"creations": creations, "more": more, "models": models, "kept": asdict(desk.keeper.measure_parts()), "albums": shelved,

@@ -25,6 +25,7 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary, make_file_name
 from app.engine.jobs.database import Database
+from app.engine.jobs.gallery import GALLERY, Gallery
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
@@ -212,6 +213,44 @@ def test_a_name_is_short_and_ends_with_a_word(text: str, words: str) -> None:
     assert make_file_name(text, ".mp3", 0).split(" ", 2)[2] == f"{words}.mp3"
 
 
+def test_one_card_stands_for_a_script_that_is_edited(database: Database, journal: Journal, tmp_path: Path) -> None:
+    gallery = Gallery(lambda: Database(tmp_path / "gallery.sqlite3", tables=GALLERY))
+    shelf = Shelf(database, tmp_path / "creations", gallery)
+
+    def speak(text: str, before: str = "", whole: bool = True) -> tuple[str, int]:
+        keep = ("", str(tmp_path / "jobs" / before / "part-001.wav")) if before else ()
+        job = journal.queue(SpeechRequest(text, keep=keep), Choice())
+        (kept,) = shelf.keep(job, [made(tmp_path)], dataclasses.replace(MADE, whole=whole))
+        return job.id, kept.id
+
+    def list_all(**more: Any) -> list[int]:
+        return [each.id for each in shelf.find(Search(latest=True, **more))]
+
+    job, first = speak("The sea is cold.")
+    _, other = speak("Another script.")
+    assert list_all() == [other, first]
+    job, second = speak("The sea is mild.", job)
+    assert list_all() == [second, other]
+    _, stopped = speak("The sea is warm.", job, whole=False)
+    assert list_all() == [stopped, second, other], "a whole result alone takes the place of one"
+    _, third = speak("The sea is hot.", job)
+    assert list_all() == [third, stopped, other]
+    assert [each.id for each in shelf.list_earlier(shelf.get(third))] == [second, first]
+    assert shelf.count_earlier(shelf.find(Search())) == {third: 2, stopped: 2, second: 1}
+    assert list_all(words="cold") == [first], "what is looked for is found"
+    assert list_all(words="sea") == [third, stopped]
+    shelf.set_favourite(second, True)
+    assert list_all() == [third, stopped, second, other], "what is marked stands by itself"
+    shelf.set_favourite(second, False)
+    gallery.name(shelf.get(second), "The best")
+    assert second in list_all()
+    gallery.name(shelf.get(second), "")
+    shelf.delete(third)
+    shelf.delete(stopped)
+    assert list_all() == [second, other] and shelf.count_earlier([shelf.get(second)]) == {second: 1}
+    gallery.close()
+
+
 def test_ten_thousand_creations_are_searched_without_reading_them_all(shelf: Shelf, journal: Journal, database: Database) -> None:
     """Measured against reading them all on the same machine: a search of 20 ms on one takes 55 on a slower, loaded one."""
     job = journal.queue(PictureRequest("x"), Choice())
@@ -304,6 +343,7 @@ import os, sys
 from pathlib import Path
 from app.engine.jobs import shelf as module
 from app.engine.jobs.database import Database
+from app.engine.jobs.gallery import GALLERY, Gallery
 from app.engine.jobs.journal import Journal
 from tests.engine.jobs.test_shelf import MADE
 

@@ -12,6 +12,7 @@ import { gb, size, t, time } from "./words.js";
 const WAIT_MS = 180, DAY_MS = 86_400_000, FORMATS = ["wav", "flac", "mp3", "ogg", "opus", "aac"];
 const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0, album: 0, tag: "", until: "" };
 const picked = new Map(); // id -> the creation
+const unfolded = new Map(); // id -> what its script made before it was edited
 let deleted = []; // ids since the tab was opened; Undo restores them all
 let timer = 0, /** @type {View} */ page = null, seen = "";
 
@@ -33,6 +34,14 @@ async function refresh() {
   const answer = await ask(`hearth/shelf?${query()}`);
   if (turn !== asked) return; // a later question's answer counts, whichever comes first
   page = answer;
+  draw();
+  for (const id of unfolded.keys()) unfold(id);
+}
+
+async function unfold(id) {
+  const { creations } = await ask(`hearth/shelf?earlier=${id}`).catch(() => ({ creations: [] }));
+  if (creations.length) unfolded.set(id, creations);
+  else unfolded.delete(id);
   draw();
 }
 /** @type {import("./albums.js").Shelf} */
@@ -166,7 +175,7 @@ function draw() {
   drawTags(element.querySelector(".h-tag-row"), shelf);
   drawAlbum(element.querySelector(".h-album"), shelf);
   drawBefore(element.querySelector(".h-before"), shelf);
-  list(element.querySelector(".h-shelf"), byDay(page.creations), (each) => (each.day ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
+  list(element.querySelector(".h-shelf"), byDay(page.creations).flatMap((each) => [each, ...withEarlier(each)]), (each) => (each.day ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
   const pages = element.querySelector(".h-pages");
   pages.innerHTML = "";
   const turn = (label, skip) => pages.append(makeButton(label, () => ((look.skip = skip), refresh())));
@@ -177,6 +186,12 @@ function draw() {
   text(element.querySelector(".h-kept-parts"), !scripts ? "" : t("shelf.kept", "Parts of {n} {n:script|scripts} are kept to be heard, redone and resumed: {now} of at most {most}. The oldest go first.", { n: scripts, now: size(bytes), most: size(most_bytes) }));
   zip();
 }
+
+// After a creation stands what its script made before, where that is unfolded and not on the page by itself.
+const withEarlier = ({ id, earlier }) => {
+  const rest = (earlier && unfolded.get(id)) || [];
+  return rest.filter((each) => !page.creations.some((one) => one.id === each.id)).map((each) => ({ ...each, before: true }));
+};
 
 // Creations with a line before those of each day.
 const byDay = (creations) => creations.flatMap((each, i) => {
@@ -266,6 +281,7 @@ const showFull = (each) => {
 function update(card, each) {
   if (each.day) return;
   card.each = each;
+  card.classList.toggle("h-earlier", Boolean(each.before));
   drawScript(card.querySelector(".h-words"), each.text);
   card.querySelector(".h-words").title = each.text;
   drawMarks(card, each, shelf);
@@ -276,15 +292,16 @@ function update(card, each) {
   star.title = t("shelf.favourite", "Favourite");
   star.setAttribute("aria-label", star.title);
   const when = new Date(each.created_s * 1000).toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" });
-  const facts = [when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", madeWith(each), each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
+  const facts = [...(each.before ? [t("shelf.earlier", "earlier"), dayOf(each)] : []), when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", madeWith(each), each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
   text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
   const odd = card.querySelector(".h-odd");
   odd.hidden = !each.condition && each.whole;
   text(odd, each.condition || t("shelf.part", "stopped early"));
   const does = card.querySelector(".h-does");
-  const state = `${each.binned} ${each.parts}`;
+  const state = `${each.binned} ${each.parts} ${each.earlier} ${unfolded.has(each.id)}`;
   if (does.dataset.drawn === state) return;
   does.dataset.drawn = state;
+  const held = does.contains(document.activeElement) ? document.activeElement?.className : "";
   does.innerHTML = "";
   const add = (label, run) => does.appendChild(makeButton(label, run));
   if (each.binned) return add(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
@@ -300,10 +317,21 @@ function update(card, each) {
   const files = rest.filter(([, run]) => typeof run === "string");
   if (!owner()) {
     for (const [label, run] of rest) if (typeof run !== "string") add(label, run);
-    return void (files.length && does.append(makeMenu(files)));
+    if (files.length) does.append(makeMenu(files));
+    return offerEarlier(does, each, held);
   }
   add(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
   does.append(makeMenu(rest));
+  offerEarlier(does, each, held);
+}
+
+// Whoever pressed it keeps the focus, though it is drawn anew.
+function offerEarlier(does, each, held) {
+  if (!each.earlier) return;
+  const fold = makeButton(t("shelf.earlier-n", "{n} earlier {n:result|results}", { n: each.earlier }), () => (unfolded.delete(each.id) ? draw() : unfold(each.id)), "h-fold");
+  fold.setAttribute("aria-expanded", String(unfolded.has(each.id)));
+  does.append(fold);
+  if (held === fold.className) fold.focus({ preventScroll: true });
 }
 
 // What is seldom wanted of a creation: a text is an address, anything else is done.
