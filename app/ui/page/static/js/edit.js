@@ -11,23 +11,23 @@ const box = () => document.querySelector("#speak-text textarea");
 const castField = () => document.querySelector("#speak-cast textarea, #speak-cast input");
 const saysField = () => document.querySelector("#speak-says textarea, #speak-says input");
 const undone = /** @type {{ text: string, cast: string }[]} */ ([]);
-let /** @type {View} */ draft = null, open = "", said = "", focus = "", again = () => {};
+let /** @type {View} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
 
 // How the field's script goes with the parts, as the check of the script says.
 /** @param {View} found @param {() => void} look */
 export const compared = (found, look) => {
   if (draft?.job !== found?.job) undone.length = 0;
-  [draft, again] = [found, look];
+  [draft, again, waits] = [found, look, false];
 };
 
 // The lines to show: those of the script as it stands now, each as the part that says it, or as one that is not spoken yet.
 /** @param {View} speech @returns {View[]} */
 export const arrange = (speech) => {
   const mine = speech.end && draft?.job === speech.job ? draft : null;
-  if (mine?.state !== "changed") return speech.parts.map((part) => ({ ...part, at: part.index, key: part.index, editable: mine?.state === "same" }));
+  if (mine?.state !== "changed") return speech.parts.map((part) => ({ ...part, at: part.index, last: part.index === speech.parts.length - 1, key: part.index, editable: mine?.state === "same" }));
   return mine.lines.map((line, at) => {
     const part = line.part < 0 ? { index: at, state: "draft", text: line.text, pace: 1 } : speech.parts[line.part];
-    return { ...part, pause: line.pause, at, key: line.part < 0 ? `new ${line.text}` : line.part, changed: true, editable: true, takes: [] };
+    return { ...part, pause: line.pause, at, last: at === mine.lines.length - 1, key: line.part < 0 ? `new ${line.text}` : line.part, changed: true, editable: true, takes: [] };
   });
 };
 
@@ -58,8 +58,10 @@ async function deed(name, asked, words) {
   return true;
 }
 
+// Put a script into the field; until it is checked, the lines in the list are those before.
 function put(words) {
   if (box().value !== words) putScript(words);
+  waits = true;
   again();
 }
 
@@ -147,14 +149,21 @@ export const drawLine = (row, part, speech) => {
   text(edit, t("edit.edit", "Edit"));
   edit.setAttribute("aria-label", t("edit.edit-n", "Edit part {n}", { n: part.at + 1 }));
   if (!may || (open !== row.dataset.key && row.querySelector(".h-form"))) close(row);
+  barEnds(row);
   drawTakes(row, part);
   const [at, where] = focus.split(/ (.*)/);
-  if (focus && Number(at) === part.at) {
+  if (focus && !waits && Number(at) === part.at) {
     const target = row.querySelector(where) ?? edit;
     if (document.activeElement === document.body || document.activeElement === box() || row.contains(document.activeElement)) target.focus({ preventScroll: true });
     focus = "";
   }
 };
+
+// The first line goes no further up, and the last no further down.
+function barEnds(row) {
+  const [up, down] = [row.querySelector(".h-up"), row.querySelector(".h-down")];
+  if (up) [up.disabled, down.disabled] = [row.spoken.at === 0, row.spoken.last];
+}
 
 function close(row) {
   if (open === row.dataset.key) open = "";
@@ -191,8 +200,8 @@ async function toggle(row) {
   form.querySelector(".h-chips").append(
     makeButton(t("edit.speak", "Speak it anew"), () => changeWords(true), "h-chip h-main"),
     makeButton(t("edit.later", "Change only the script"), () => changeWords(false), "h-chip"),
-    makeButton(t("edit.up", "Move up"), () => move(row, true, ".h-edit"), "h-chip"),
-    makeButton(t("edit.down", "Move down"), () => move(row, false, ".h-edit"), "h-chip"),
+    makeButton(t("edit.up", "Move up"), () => move(row, true, ".h-edit"), "h-chip h-up"),
+    makeButton(t("edit.down", "Move down"), () => move(row, false, ".h-edit"), "h-chip h-down"),
     makeButton(t("force.close", "Close"), () => close(row), "h-chip"),
   );
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -205,6 +214,7 @@ async function toggle(row) {
     event.stopPropagation(); // neither stops a job nor begins the whole script
   });
   row.append(form);
+  barEnds(row);
   row.querySelector(".h-edit").setAttribute("aria-expanded", "true");
   words.focus();
 }

@@ -1,7 +1,7 @@
 // Elements of the page: made, filled, kept in step with a list.
 
 /**
- * Update a list by key: unchanged elements stay in place, so that nothing jumps and no sound is cut off.
+ * Update a list by key: unchanged elements stay in place, so that nothing jumps and no sound is cut off; who is in one that moves stays there.
  * @template T
  * @param {any} parent
  * @param {T[]} items
@@ -11,7 +11,7 @@
  */
 export const list = (parent, items, key, make, update) => {
   const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  const times = new Map();
+  const times = new Map(), held = parent.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement) : null;
   items.forEach((item, index) => {
     const same = String(key(item)), before = times.get(same) ?? 0;
     times.set(same, before + 1);
@@ -26,6 +26,7 @@ export const list = (parent, items, key, make, update) => {
     if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
   });
   for (const gone of known.values()) gone.remove();
+  if (held?.isConnected && document.activeElement === document.body) held.focus({ preventScroll: true });
 };
 
 /**

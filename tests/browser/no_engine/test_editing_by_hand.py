@@ -1,0 +1,172 @@
+"""A spoken script edited on the page, and words said differently: by keyboard, and heard by whoever does not see it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from app.engine.jobs.request import SpeechRequest
+from app.engine.keeper.keeper import Keeper
+from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
+from tests.support.waiting import until
+from tests.support.window import go, needs_chromium, open_page, shut_out
+from tests.ui.state.test_editing import TEXT, finish, speak_next
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+SCRIPT = "#speak-text textarea"
+LOOK = os.environ.get("HEARTH_LOOK")
+"""A folder for pictures of the page."""
+
+
+@pytest.fixture(scope="module", params=[("light", "en-US", 1280), pytest.param(("dark", "en-US", 390), marks=pytest.mark.slow)])
+def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
+    scheme, locale, width = request.param
+    with open_page(browser, address, locale=locale, color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
+        yield page
+
+
+@pytest.fixture
+def desk(opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A Hearth whose waiting jobs wait until the test has them spoken."""
+    monkeypatch.setattr(Keeper, "stop", lambda self, job: None)
+    return opened[0]
+
+
+def rows(page: Page) -> Locator:
+    return page.locator("#h-parts .h-part")
+
+
+def look(page: Page, name: str) -> None:
+    if LOOK:
+        page.screenshot(path=f"{LOOK}/{name}-{page.viewport_size['width']}.png")  # type: ignore[index]
+
+
+def press(page: Page, name: str, within: Locator) -> None:
+    """Reach a button as a keyboard does, and press it."""
+    within.get_by_role("button", name=name, exact=True).focus()
+    page.keyboard.press("Enter")
+
+
+def test_a_line_is_edited_by_keyboard_and_each_take_stays(page: Page, desk: Desk) -> None:
+    finish(desk, SpeechRequest(TEXT))
+    go(page, "speak")
+    page.fill(SCRIPT, TEXT)
+    expect(rows(page)).to_have_count(3)
+    press(page, "Edit part 2", page.locator("#h-parts"))
+    form = rows(page).nth(1).locator("form")
+    words = form.get_by_role("textbox", name="Words of part 2")
+    expect(words).to_be_focused()
+    expect(words).to_have_value("Two is cold.")
+    assert not shut_out(page)
+    look(page, "editing")
+    words.fill("Two is mild.")
+    with page.expect_response("**/hearth/edit/speak"):
+        page.keyboard.press("Control+Enter")
+    expect(page.locator(SCRIPT)).to_have_value(TEXT.replace("cold", "mild"))
+    speak_next(desk)
+    takes = rows(page).nth(1).locator("details.h-takes")
+    takes.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(takes.locator("li")).to_contain_text("Two is cold.")
+    assert not shut_out(page)
+    look(page, "takes")
+    press(page, "Use take 1 of part 2, 0.5 s", takes)
+    expect(page.locator(SCRIPT)).to_have_value(TEXT)
+    expect(page.locator("#h-parts .h-editing [role=status]")).to_have_text("The take is used; the other one stays beside it.")
+    speak_next(desk)
+    expect(takes.locator("li")).to_contain_text("Two is mild.")
+
+
+def test_a_line_is_moved_as_far_as_there_are_lines(page: Page, desk: Desk) -> None:
+    finish(desk, SpeechRequest(TEXT))
+    page.reload()
+    go(page, "speak")
+    page.fill(SCRIPT, TEXT)
+    press(page, "Edit part 1", page.locator("#h-parts"))
+    first = rows(page).first.locator("form")
+    expect(first.get_by_role("button", name="Move up")).to_be_disabled()
+    expect(first.get_by_role("button", name="Move down")).to_be_enabled()
+    press(page, "Move down", first)
+    moved = page.get_by_role("button", name="Edit part 2")
+    expect(moved).to_be_focused()
+    expect(page.locator(SCRIPT)).to_have_value("[S1] Two is cold.\n\nOne is warm.\n\nThree is dry.")
+    page.keyboard.press("Alt+ArrowDown")
+    expect(page.get_by_role("button", name="Edit part 3")).to_be_focused()
+    page.keyboard.press("Enter")
+    last = rows(page).nth(2).locator("form")
+    expect(last.get_by_role("button", name="Move down")).to_be_disabled()
+    expect(last.get_by_role("button", name="Move up")).to_be_enabled()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Edit part 3")).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(page.locator(SCRIPT)).to_have_value("[S1] Two is cold.\n\nOne is warm.\n\nThree is dry.")
+    expect(page.get_by_role("button", name="Edit part 2")).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(page.locator(SCRIPT)).to_have_value(TEXT)
+
+
+def test_the_shelf_has_one_card_for_a_script_that_is_edited(page: Page, desk: Desk) -> None:
+    finish(desk, SpeechRequest(TEXT))
+    for words in ("mild", "hot"):
+        desk.jobs.speak_changed(TEXT.replace("cold", words), OWNER)
+        speak_next(desk)
+    go(page, "shelf")
+    cards = page.locator("#h-shelf .h-creation", has_text="Two is")
+    before = cards.count()
+    page.get_by_role("button", name="2 earlier results").first.focus()
+    page.keyboard.press("Enter")
+    fold = page.get_by_role("button", name="2 earlier results").first
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(fold).to_be_focused()
+    expect(cards).to_have_count(before + 2)
+    for card, words in enumerate(("hot", "mild", "cold")):
+        expect(cards.nth(card).locator(".h-words")).to_contain_text(f"Two is {words}.")
+    assert not shut_out(page)
+    look(page, "earlier")
+    page.keyboard.press("Enter")
+    expect(cards).to_have_count(before)
+    expect(fold).to_have_attribute("aria-expanded", "false")
+
+
+def test_a_word_is_said_differently_by_keyboard(page: Page, desk: Desk) -> None:
+    page.route("**/hearth/says/hear", lambda route: route.fulfill(body=b"RIFF", content_type="audio/wav"))
+    go(page, "speak")
+    page.fill(SCRIPT, "[Anna] It is late. [Ben] Then Siobhan came. She is here.")
+    script = page.locator(SCRIPT)
+    script.focus()
+    script.evaluate("field => { const at = field.value.indexOf('Siobhan'); field.setSelectionRange(at, at + 7); }")
+    offer = page.get_by_role("button", name="Say \u201cSiobhan\u201d differently")
+    expect(offer).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(offer).to_be_focused()
+    page.keyboard.press("Enter")
+    shelf = page.locator("#h-says")
+    expect(shelf.get_by_role("textbox", name="Word")).to_have_value("Siobhan")
+    spoken = shelf.get_by_role("textbox", name="Spoken as")
+    expect(spoken).to_be_focused()
+    page.keyboard.type("Shivawn")
+    with page.expect_request("**/hearth/says/hear") as heard:
+        press(page, "Hear it", shelf.locator("form"))
+    asked = heard.value.post_data_json
+    assert asked is not None and asked["near"] == "[Ben] Then Siobhan came." and asked["at"] == 30 and "Anna" in asked["text"]
+    spoken.focus()
+    page.keyboard.press("Enter")
+    expect(shelf.locator(".h-told")).to_contain_text("Siobhan is said so in this script.")
+    row = shelf.locator("li")
+    expect(row).to_contain_text("Shivawn")
+    expect(shelf.locator("summary")).to_have_text("Pronunciations (1 in this script)")
+    expect(page.locator(".h-turns")).to_contain_text("Then Shivawn came.")
+    assert not shut_out(page)
+    look(page, "says")
+    press(page, "Delete: Siobhan", shelf)
+    expect(row).to_have_count(0)
+    press(page, "Undo", shelf.locator(".h-told"))
+    expect(row).to_contain_text("Shivawn")
+    until(lambda: "Shivawn" in json.dumps(desk.settings.get("speak", {})))
+    page.unroute("**/hearth/says/hear")
