@@ -41,6 +41,8 @@ class VoiceLimits:
     speakers_a_part: int = 2
     """More are spoken one part after another."""
     languages: tuple[str, ...] = ("en",)
+    figures: str = ""
+    """The language in whose words it is given figures and abbreviations; empty: as they are written."""
     bytes_most: int = 1024
     """Bytes of text the encoder takes at once, including the voice prompt's; of a voice that reads sounds, about as many."""
     rows_most: int = 3072

@@ -24,7 +24,7 @@ from app.engine.models.forecast import list_alike
 from app.engine.models.model import Model
 from app.engine.models.voice_limits import VoiceLimits, clip_key
 from app.engine.speech.kind import as_script
-from app.engine.speech.text import voices
+from app.engine.speech.text import voices, written_out
 from app.engine.speech.text.cast_script import parse_words
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags, list_names
 from app.engine.speech.text.named_speakers import find_named
@@ -202,6 +202,11 @@ def script_view(
     found_out = parse_words(text, chosen.id if chosen else model, cast, desk.jobs.find_limits, pronunciations=rows)
     seconds = forecast_parts(desk, found_out.parts, chosen, limits, person)
     view = check_view(found_out, limits, seconds, speed, person, spoken)
+    models = {part.model for part in found_out.parts}
+    figures = {id_: (desk.jobs.find_limits(id_) if id_ else limits).figures for id_ in models}
+    turns = [(figures[part.model], turn.text) for part in found_out.parts for turn in part.turns]
+    for shown, (language, words) in zip(view["turns"], turns, strict=True):
+        shown["said"] = written_out.find_said(words, language)
     view["problems"] += named_view(text, found_out.actors, limits, spoken)
     view["model"] = chosen.id if chosen else ""
     view["cast"] = cast_view(desk, text, found_out, limits, cast)

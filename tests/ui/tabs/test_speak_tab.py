@@ -6,7 +6,9 @@ from pathlib import Path
 
 import gradio as gr
 
-from app.ui.tabs import speak
+from app.ui.state.person import OWNER
+from app.ui.tabs import speak, speak_view
+from tests.support.cached_pockets import put_phonon
 from tests.support.guests import desk_at
 
 
@@ -18,3 +20,14 @@ def test_a_page_is_filled_with_what_was_saved_and_voices_that_are_gone_make_way(
         filled = refresh.fill()
     updates = [each for each in filled if isinstance(each, dict)]
     assert {each["value"] for each in updates} == {"", "starter-voice"} and "flac" in filled
+
+
+def test_what_a_voice_is_given_to_read_is_shown_before_it_speaks(tmp_path: Path) -> None:
+    with desk_at(tmp_path / "home") as desk:
+        put_phonon(desk.keeper.home, tmp_path)
+        text = "[Anna] It cost $5.20 in 1999. [Ben] So it did."
+        shown = speak_view.script_view(desk, text, "phonon-31m", OWNER, "en")["turns"]
+        assert [turn["text"] for turn in shown] == ["It cost $5.20 in 1999.", "So it did."], "as it is written"
+        assert [turn["said"] for turn in shown] == ["It cost five dollars and twenty cents in nineteen ninety nine.", ""]
+        starter = speak_view.script_view(desk, text, "starter-voice", OWNER, "en")["turns"]
+        assert "nineteen ninety nine" in starter[0]["text"] and not starter[0]["said"]

@@ -83,6 +83,7 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
         speakers=speakers,
         speakers_a_part=1,
         languages=languages,
+        figures=languages[0].lower().partition("-")[0] if len(languages) == 1 else "",
         rows_most=rows_most,
         delay=0,
         rate=rate,

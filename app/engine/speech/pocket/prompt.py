@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-from app.engine.speech.text.written_out import write_out
+from app.engine.speech.text.written_out import say_out
 
 _CLOSERS: Final = "\"' "
 _SIDES: Final = re.compile(r"[()\[\]{}<>|;]")
@@ -16,11 +16,11 @@ _BETWEEN: Final = re.compile(r"(?<![\s,])[\s,]++([.!?:]?)")
 """Blanks and commas, with the mark after them."""
 
 
-def prepare_text(texts: Iterable[str], english: bool, spelled: frozenset[str]) -> str:
-    """Return what the model reads: no brackets, a capital at the beginning and a mark at the end; of English only words, as it was taught few
-    numbers. `spelled`: the characters that its tokenizer has pieces for; any other would be bytes to it, and is heard as noise. Empty: it takes
-    all."""
-    said = " ".join(map(write_out, texts) if english else texts)
+def prepare_text(texts: Iterable[str], language: str, spelled: frozenset[str]) -> str:
+    """Return what the model reads: no brackets, a capital at the beginning and a mark at the end; figures as words of this language, as it was taught
+    few numbers. `spelled`: the characters that its tokenizer has pieces for; any other would be bytes to it, and is heard as noise. Empty: it
+    takes all."""
+    said = " ".join(say_out(each, language) for each in texts)
     if spelled:
         said = "".join(_spell(sign, spelled) for sign in said)
     said = _BETWEEN.sub(_keep_one, _SIDES.sub(", ", said)).strip()

@@ -58,7 +58,7 @@ class Pocket:
         return self.manner.temperature if request.temperature is None else request.temperature
 
     def begin(self, task: PartTask, seed: int, most_s: float, saved: dict[str, Any] | None) -> Part:
-        text = prepare_text((turn.text for turn in task.part.turns), self.limits.languages == ("en",), _list_spelled(self.tokenizer))
+        text = prepare_text((turn.text for turn in task.part.turns), self.limits.figures, _list_spelled(self.tokenizer))
         ids = self.tokenizer.encode(text, add_special_tokens=False)
         prompt, most = torch.tensor(ids, dtype=torch.long, device=self.device), max(1, round(most_s * self.limits.frame_rate))
         frames = self._find_frames(task)

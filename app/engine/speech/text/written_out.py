@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Final
 
 from app.engine.speech.text import numerals, said_matches
 from app.engine.speech.text import spoken_forms as forms
+from app.engine.speech.text.other_languages import write_figures
 
 _MONTH: Final = "|".join(forms.MONTHS)
 _WHOLE: Final = r"\d{1,3}(?:,\d{3}){1,5}+(?![\d,]\d)|\d{1,40}+"
@@ -84,6 +86,7 @@ _STOPS = re.compile(r"\.{2,}+")
 _BREAKS = re.compile(r"[;:()\[\]{}]|(?<=\s)-{1,3}+(?=\s)|--")
 _LOOSE_QUOTE = re.compile(r"(?<![A-Za-z])'|'(?![A-Za-z])")
 _OTHER = re.compile(r"[^A-Za-z' .,!?]")
+_WORDS = re.compile(r"[^\W_]+")
 _MARKS = re.compile(r" ?[.,!?][ .,!?]*+")
 
 
@@ -161,6 +164,22 @@ def write_out(text: str, spells_capitals: bool | None = None) -> str:
     text = _BREAKS.sub(", ", _STOPS.sub(".", _TRAILED.sub(", ", text)))
     text = _OTHER.sub(" ", _LOOSE_QUOTE.sub(" ", text))
     return _MARKS.sub(_keep_strongest, " ".join(text.split())).strip(" ,") if text.strip(" .,!?") else ""
+
+
+def say_out(text: str, language: str) -> str:
+    """Return a text as a voice of this language is given it; as it is where no language is named."""
+    return write_out(text) if language == "en" else write_figures(text, language)
+
+
+@functools.lru_cache(maxsize=8192)
+def find_said(text: str, language: str) -> str:
+    """Return what a voice of this language says in place of a text, where it has other words; else nothing."""
+    said = say_out(text, language) if language else text
+    return said if _list_words(said) != _list_words(text) else ""
+
+
+def _list_words(text: str) -> list[str]:
+    return _WORDS.findall("".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each)).casefold())
 
 
 def can_read(sign: str) -> bool:

@@ -29,17 +29,21 @@ SPELLED = frozenset(string.ascii_letters + " .,!?'-\"é")
     ],
 )
 def test_it_gets_a_capital_and_a_mark_at_its_end(said: str, right: str) -> None:
-    assert prepare_text([said], False, frozenset()) == right
+    assert prepare_text([said], "", frozenset()) == right
 
 
 def test_turns_of_a_part_are_one_text() -> None:
-    assert prepare_text(["One.", "two"], False, frozenset()) == "One. two."
+    assert prepare_text(["One.", "two"], "", frozenset()) == "One. two."
 
 
 def test_letters_that_a_tokenizer_has_no_piece_for_lose_their_accent() -> None:
-    assert prepare_text(["é ễ x² 你 ok"], False, SPELLED) == "É e x ok."
-    assert prepare_text(["é ễ 你 ok"], False, frozenset()) == "É ễ 你 ok."
+    assert prepare_text(["é ễ x² 你 ok"], "", SPELLED) == "É e x ok."
+    assert prepare_text(["é ễ 你 ok"], "", frozenset()) == "É ễ 你 ok."
 
 
 def test_english_is_read_as_words() -> None:
-    assert prepare_text(["It cost $5.20 in 1999"], True, SPELLED) == "It cost five dollars and twenty cents in nineteen ninety nine."
+    assert prepare_text(["It cost $5.20 in 1999"], "en", SPELLED) == "It cost five dollars and twenty cents in nineteen ninety nine."
+
+
+def test_another_language_is_read_in_its_own_words() -> None:
+    assert prepare_text(["Es kostet 5,20 €, z. B."], "de", frozenset()) == "Es kostet fünf Euro zwanzig, zum Beispiel."

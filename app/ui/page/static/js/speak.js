@@ -40,10 +40,12 @@ function drawCheck(view) {
   const chipsArea = place.querySelector(".h-chips");
   chipsArea.setAttribute("aria-label", t("speak.insert", "Insert into the script"));
   const turns = place.querySelector(".h-turns");
-  list(turns, view.turns, (turn) => `${turn.speaker} ${turn.name} ${turn.text}`, (turn) => {
+  list(turns, view.turns, (turn) => `${turn.speaker} ${turn.name} ${turn.text} ${turn.said}`, (turn) => {
     const line = el(`<li><span class="h-badge ${speakerLook(turn.speaker)}"></span> <span></span></li>`);
     line.firstElementChild.textContent = turn.name;
     line.lastElementChild.textContent = turn.text;
+    const spoken = turn.said && line.lastElementChild.appendChild(el(`<span class="h-soft h-as-spoken"></span>`));
+    if (spoken) spoken.textContent = t("check.said", "spoken: {words}", { words: turn.said });
     return line;
   });
   turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys can scroll a long list

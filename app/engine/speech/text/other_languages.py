@@ -1,0 +1,386 @@
+"""Numbers, dates, times, money, units and abbreviations in words of German, Spanish, French, Italian and Portuguese, for voices that were taught few
+numbers. What hangs on grammar, as most ordinals, stays as it is. Pure and linear."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+LIMIT: Final = 10**12
+"""A longer number is read figure by figure."""
+_WHOLE: Final = r"\d{1,3}(?:[. \u00a0\u202f']\d{3}){1,5}+(?![\d.]\d)|\d{1,40}+"
+_PARTED: Final = rf"(?P<whole>{_WHOLE})(?:[,.](?P<part>\d{{1,20}}+))?+"
+_AMOUNT: Final = rf"(?<![\w.,])(?P<minus>-)?{_PARTED}"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How one language says what is written in figures and signs."""
+
+    cardinal: Callable[[int], str]
+    months: tuple[str, ...]
+    date: str
+    """Of a day, a month and a year."""
+    clock: str
+    """Of hours and minutes."""
+    hour: str
+    comma: str
+    minus: str
+    money: Mapping[str, tuple[str, str]]
+    """One and several, by their sign."""
+    cents: str
+    units: Mapping[str, tuple[str, str]]
+    short: Mapping[str, str]
+    """Abbreviations as they are written, with their stops."""
+    signs: Mapping[str, str]
+    count: Callable[[int], str] | None = None
+    """Of what is counted, where that differs from the number."""
+    first: str = ""
+    """The day of the month that is an ordinal."""
+    year: Callable[[int], str] | None = None
+    day: Callable[[int], str] | None = None
+
+
+def write_figures(text: str, language: str) -> str:
+    """Return a text with its figures, signs and abbreviations in words of this language; as it is where that is not known."""
+    row = LANGUAGES.get(language)
+    if row is None:
+        return text
+    for pattern, said in _list_rules(language):
+        text = pattern.sub(said, text)
+    for sign, word in row.signs.items():
+        if sign in text:
+            text = text.replace(sign, f" {word} ")
+    return " ".join(text.split())
+
+
+@functools.cache
+def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]:
+    row = LANGUAGES[language]
+    units = "|".join(re.escape(unit) for unit in sorted(row.units, key=len, reverse=True))
+    short = "|".join(re.escape(each).replace(r"\ ", r"[ \u00a0]?") for each in sorted(row.short, key=len, reverse=True))
+    signs = "".join(row.money)
+    months = "|".join(row.months)
+
+    def word_date(found: re.Match[str]) -> str:
+        day, month, year = (int(each) for each in found.groups())
+        if not (0 < day < 32 and 0 < month < 13):
+            return found[0]
+        return row.date.format(day=_word_day(row, day), month=row.months[month - 1], year=_word_year(row, year))
+
+    def word_clock(found: re.Match[str]) -> str:
+        hour, minute = int(found[1]), int(found[2])
+        if hour > 24 or minute > 59:
+            return found[0]
+        words = {"hour": _count(row, hour), "minute": row.cardinal(minute)}
+        return (row.clock if minute else row.hour).format(**words)
+
+    def word_money(found: re.Match[str]) -> str:
+        one, several = row.money[found["sign"]]
+        whole = _to_int(found["whole"])
+        words = f"{_count(row, whole)} {one if whole == 1 else several}"
+        part = (found["part"] or "").ljust(2, "0")
+        if len(part) > 2:
+            words = f"{_word_number(row, found['whole'], found['part'])} {several}"
+        elif int(part):
+            words = row.cents.format(money=words, cents=row.cardinal(int(part)))
+        return f"{row.minus} {words}" if found["minus"] else words
+
+    def word_unit(found: re.Match[str]) -> str:
+        one, several = row.units[found["unit"]]
+        whole = _to_int(found["whole"])
+        counted = not found["part"] and (whole == 1 or one != several)
+        words = f"{_count(row, whole) if counted else _word_number(row, found['whole'], found['part'])} {one if counted and whole == 1 else several}"
+        return f"{row.minus} {words}" if found["minus"] else words
+
+    def word_day(found: re.Match[str]) -> str:
+        day = int(found[1])
+        return f"{_word_day(row, day)}{found[2]}" if 0 < day < 32 else found[0]
+
+    def word_year(found: re.Match[str]) -> str:
+        return f"{found[1]}{_word_year(row, int(found[2]))}"
+
+    def word_number(found: re.Match[str]) -> str:
+        words = _word_number(row, found["whole"], found["part"])
+        return f"{row.minus} {words}" if found["minus"] else words
+
+    return (
+        (re.compile(rf"(?<![\w.])(?:{short})(?!\w)"), lambda found: row.short[_close(found[0], row.short)]),
+        (re.compile(r"(?<![\w./])(\d{1,2})[./](\d{1,2})[./](\d{4})(?![\w/])"), word_date),
+        (re.compile(r"(?<![\w:,])(\d{1,2})(?::| ?h ?(?=\d\d))(\d{2})(?: Uhr\b| ?h\b)?(?![\w:])"), word_clock),
+        (re.compile(rf"{_AMOUNT} ?(?P<sign>[{signs}])"), word_money),
+        (re.compile(rf"(?P<minus>-)?(?P<sign>[{signs}]) ?{_PARTED}"), word_money),
+        (re.compile(rf"{_AMOUNT}[ \u00a0]?(?P<unit>{units})(?!\w)"), word_unit),
+        (re.compile(rf"(?<![\w.,])(\d{{1,2}})(?:\.|er|º|°)?( (?:de )?(?:{months})\b)", re.IGNORECASE), word_day),
+        (re.compile(rf"(\b(?:{months})(?: de)? )(\d{{4}})(?![\d.,]\d|\w)", re.IGNORECASE), word_year),
+        (re.compile(r"(?<![\w.,])()(1[1-9]\d{2})(?![\d.,]\d|\w)"), word_year),
+        (re.compile(rf"{_AMOUNT}(?![\w])"), word_number),
+        (re.compile(rf"(\b(?:am|vom|zum|bis|ab|seit|dem|den) \w{{3,40}}te)r(?= (?:{months}))", re.IGNORECASE), lambda found: f"{found[1]}n"),
+    )  # fmt: skip
+
+
+def _close(written: str, known: Mapping[str, str]) -> str:
+    """Return an abbreviation as the table has it, whatever blanks it is written with."""
+    if written in known:
+        return written
+    bare = "".join(written.split())
+    return next(each for each in known if "".join(each.split()) == bare)
+
+
+def _to_int(written: str) -> int:
+    return int("".join(each for each in written if each.isdigit()))
+
+
+def _word_number(row: Language, whole: str, part: str | None) -> str:
+    digits = "".join(each for each in whole if each.isdigit())
+    long = int(digits) >= LIMIT or (len(digits) > 1 and digits[0] == "0")
+    words = _word_each(row, digits) if long else row.cardinal(int(digits))
+    return f"{words} {row.comma} {_word_each(row, part)}" if part else words
+
+
+def _word_each(row: Language, digits: str) -> str:
+    return " ".join(row.cardinal(int(each)) for each in digits)
+
+
+def _count(row: Language, value: int) -> str:
+    """Say how many there are of something."""
+    return (row.count or row.cardinal)(value) if value < LIMIT else _word_each(row, str(value))
+
+
+def _word_day(row: Language, day: int) -> str:
+    return row.day(day) if row.day is not None else row.first if day == 1 and row.first else row.cardinal(day)
+
+
+def _word_year(row: Language, year: int) -> str:
+    return row.year(year) if row.year is not None else row.cardinal(year)
+
+
+def _words(listed: str) -> tuple[str, ...]:
+    return tuple(listed.split())
+
+
+_DE: Final = _words(
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
+)
+_DE_TENS: Final = _words("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
+
+
+def german(value: int) -> str:
+    for scale, one, several in ((10**9, "eine Milliarde", "Milliarden"), (10**6, "eine Million", "Millionen")):
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return (one if count == 1 else f"{german(count)} {several}") + (f" {german(rest)}" if rest else "")
+    return _join_german(value)
+
+
+def _join_german(value: int) -> str:
+    if value < 20:
+        return _DE[value]
+    for scale, name in ((1000, "tausend"), (100, "hundert")):
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return f"{'ein' if count == 1 else _end_in_ein(_join_german(count))}{name}" + (_join_german(rest) if rest else "")
+    tens, rest = divmod(value, 10)
+    return (f"{'ein' if rest == 1 else _DE[rest]}und" if rest else "") + _DE_TENS[tens - 2]
+
+
+def _end_in_ein(words: str) -> str:
+    return words[:-1] if words.endswith("eins") else words
+
+
+def _german_year(value: int) -> str:
+    century, rest = divmod(value, 100)
+    return f"{_DE[century]}hundert{german(rest) if rest else ''}" if 11 <= century <= 19 else german(value)
+
+
+def _german_day(value: int) -> str:
+    odd = {1: "erster", 3: "dritter", 7: "siebter", 8: "achter"}
+    return odd.get(value) or f"{german(value)}{'ter' if value < 20 else 'ster'}"
+
+
+_FR: Final = _words(
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf"
+)
+_FR_TENS: Final = _words("vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt")
+
+
+def french(value: int) -> str:
+    for scale, one, several in ((10**9, "un milliard", "milliards"), (10**6, "un million", "millions")):
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return (one if count == 1 else f"{french(count)} {several}") + (f" {french(rest)}" if rest else "")
+    if value >= 1000:
+        count, rest = divmod(value, 1000)
+        before = "" if count == 1 else f"{french(count).removesuffix('s') if count % 100 in (0, 80) and count > 1 else french(count)} "
+        return f"{before}mille" + (f" {french(rest)}" if rest else "")
+    if value >= 100:
+        count, rest = divmod(value, 100)
+        return ("cent" if count == 1 else f"{_FR[count]} cent{'' if rest else 's'}") + (f" {french(rest)}" if rest else "")
+    if value < 20:
+        return _FR[value]
+    tens, rest = divmod(value, 10)
+    rest += 10 if tens in (7, 9) else 0
+    if not rest:
+        return _FR_TENS[tens - 2] + ("s" if tens == 8 else "")
+    return f"{_FR_TENS[tens - 2]}{' et ' if rest in (1, 11) and tens < 8 else '-'}{_FR[rest]}"
+
+
+_ES: Final = _words(
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve veinte"
+    " veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve"
+)
+_ES_TENS: Final = _words("treinta cuarenta cincuenta sesenta setenta ochenta noventa")
+_ES_HUNDREDS: Final = _words("ciento doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos")
+
+
+def spanish(value: int) -> str:
+    if value >= 10**6:
+        count, rest = divmod(value, 10**6)
+        return ("un millón" if count == 1 else f"{_before_noun(spanish(count))} millones") + (f" {spanish(rest)}" if rest else "")
+    if value >= 1000:
+        count, rest = divmod(value, 1000)
+        return ("mil" if count == 1 else f"{_before_noun(spanish(count))} mil") + (f" {spanish(rest)}" if rest else "")
+    if value >= 100:
+        count, rest = divmod(value, 100)
+        return "cien" if value == 100 else _ES_HUNDREDS[count - 1] + (f" {spanish(rest)}" if rest else "")
+    if value < 30:
+        return _ES[value]
+    tens, rest = divmod(value, 10)
+    return _ES_TENS[tens - 3] + (f" y {_ES[rest]}" if rest else "")
+
+
+def _before_noun(words: str) -> str:
+    if words.endswith("veintiuno"):
+        return f"{words.removesuffix('veintiuno')}veintiún"
+    return words.removesuffix("o") if words.endswith("uno") else words
+
+
+_IT: Final = _words(
+    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove"
+)
+_IT_TENS: Final = _words("venti trenta quaranta cinquanta sessanta settanta ottanta novanta")
+
+
+def italian(value: int) -> str:
+    for scale, one, several in ((10**9, "un miliardo", "miliardi"), (10**6, "un milione", "milioni")):
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return (one if count == 1 else f"{italian(count)} {several}") + (f" {italian(rest)}" if rest else "")
+    words = _join_italian(value)
+    return f"{words[:-1]}é" if words.endswith("tre") and words != "tre" else words
+
+
+def _join_italian(value: int) -> str:
+    if value < 20:
+        return _IT[value]
+    if value >= 1000:
+        count, rest = divmod(value, 1000)
+        return ("mille" if count == 1 else f"{_join_italian(count)}mila") + (_join_italian(rest) if rest else "")
+    if value >= 100:
+        count, rest = divmod(value, 100)
+        head = f"{_IT[count] if count > 1 else ''}cento"
+        return (head[:-1] if rest // 10 == 8 else head) + (_join_italian(rest) if rest else "")
+    tens, rest = divmod(value, 10)
+    head = _IT_TENS[tens - 2]
+    return (head[:-1] if rest in (1, 8) else head) + (_IT[rest] if rest else "")
+
+
+_PT: Final = _words(
+    "zero um dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove"
+)
+_PT_TENS: Final = _words("vinte trinta quarenta cinquenta sessenta setenta oitenta noventa")
+_PT_HUNDREDS: Final = _words("cento duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos")
+
+
+def portuguese(value: int) -> str:
+    for scale, one, several in ((10**9, "um bilhão", "bilhões"), (10**6, "um milhão", "milhões")):
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return _and(one if count == 1 else f"{portuguese(count)} {several}", rest)
+    if value >= 1000:
+        count, rest = divmod(value, 1000)
+        return _and("mil" if count == 1 else f"{portuguese(count)} mil", rest)
+    if value >= 100:
+        count, rest = divmod(value, 100)
+        return "cem" if value == 100 else _PT_HUNDREDS[count - 1] + (f" e {portuguese(rest)}" if rest else "")
+    if value < 20:
+        return _PT[value]
+    tens, rest = divmod(value, 10)
+    return _PT_TENS[tens - 2] + (f" e {_PT[rest]}" if rest else "")
+
+
+def _and(words: str, rest: int) -> str:
+    if not rest:
+        return words
+    return f"{words}{' e ' if rest < 100 or (rest < 1000 and rest % 100 == 0) else ' '}{portuguese(rest)}"
+
+
+def _units(listed: str) -> dict[str, tuple[str, str]]:
+    """Read rows such as "km Kilometer" and "h Stunde/Stunden"."""
+    found = dict[str, tuple[str, str]]()
+    for row in listed.split(";"):
+        unit, _, words = row.strip().partition(" ")
+        one, _, several = words.partition("/")
+        found[unit] = one, several or one
+    return found
+
+
+LANGUAGES: Final[Mapping[str, Language]] = {
+    "de": Language(
+        german, _words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+        "{day} {month} {year}", "{hour} Uhr {minute}", "{hour} Uhr", "Komma", "minus",
+        {"€": ("Euro", "Euro"), "$": ("Dollar", "Dollar"), "£": ("Pfund", "Pfund")}, "{money} {cents}",
+        _units("% Prozent; km Kilometer; m Meter; cm Zentimeter; mm Millimeter; kg Kilogramm; g Gramm; l Liter; h Stunde/Stunden; min Minute/Minuten; "
+               "°C Grad Celsius; ° Grad; km/h Kilometer pro Stunde; GB Gigabyte; MB Megabyte"),
+        {"z. B.": "zum Beispiel", "d. h.": "das heißt", "u. a.": "unter anderem", "usw.": "und so weiter", "bzw.": "beziehungsweise", "ca.": "circa",
+         "Dr.": "Doktor", "Prof.": "Professor", "Nr.": "Nummer", "Hr.": "Herr", "vgl.": "vergleiche", "inkl.": "inklusive"},
+        {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german(value), year=_german_year, day=_german_day,
+    ),
+    "es": Language(
+        spanish, _words("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+        "{day} de {month} de {year}", "{hour} y {minute}", "{hour} en punto", "coma", "menos",
+        {"€": ("euro", "euros"), "$": ("dólar", "dólares"), "£": ("libra", "libras")}, "{money} con {cents}",
+        _units("% por ciento; km kilómetro/kilómetros; m metro/metros; cm centímetro/centímetros; mm milímetro/milímetros; kg kilo/kilos; g gramo/gramos; "
+               "l litro/litros; h hora/horas; min minuto/minutos; °C grado Celsius/grados Celsius; ° grado/grados; "
+               "km/h kilómetro por hora/kilómetros por hora; GB gigabyte/gigabytes; MB megabyte/megabytes"),
+        {"Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Dr.": "doctor", "Dra.": "doctora", "etc.": "etcétera", "p. ej.": "por ejemplo",
+         "EE. UU.": "Estados Unidos", "n.º": "número", "núm.": "número", "Ud.": "usted", "Uds.": "ustedes"},
+        {"&": "y", "+": "más", "=": "igual a", "@": "arroba"}, count=lambda value: _before_noun(spanish(value)), first="uno",
+    ),
+    "fr": Language(
+        french, _words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
+        "{day} {month} {year}", "{hour} heures {minute}", "{hour} heures", "virgule", "moins",
+        {"€": ("euro", "euros"), "$": ("dollar", "dollars"), "£": ("livre", "livres")}, "{money} {cents}",
+        _units("% pour cent; km kilomètre/kilomètres; m mètre/mètres; cm centimètre/centimètres; mm millimètre/millimètres; kg kilo/kilos; g gramme/grammes; "
+               "l litre/litres; h heure/heures; min minute/minutes; °C degré Celsius/degrés Celsius; ° degré/degrés; "
+               "km/h kilomètre heure/kilomètres heure; Go gigaoctet/gigaoctets; Mo mégaoctet/mégaoctets"),
+        {"M.": "monsieur", "MM.": "messieurs", "Mme": "madame", "Mlle": "mademoiselle", "Dr": "docteur", "etc.": "et cetera", "p. ex.": "par exemple",
+         "n°": "numéro", "c.-à-d.": "c'est-à-dire", "av. J.-C.": "avant Jésus-Christ"},
+        {"&": "et", "+": "plus", "=": "égale", "@": "arobase"}, first="premier",
+    ),
+    "it": Language(
+        italian, _words("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
+        "{day} {month} {year}", "{hour} e {minute}", "{hour} in punto", "virgola", "meno",
+        {"€": ("euro", "euro"), "$": ("dollaro", "dollari"), "£": ("sterlina", "sterline")}, "{money} e {cents}",
+        _units("% per cento; km chilometro/chilometri; m metro/metri; cm centimetro/centimetri; mm millimetro/millimetri; kg chilo/chili; g grammo/grammi; "
+               "l litro/litri; h ora/ore; min minuto/minuti; °C grado Celsius/gradi Celsius; ° grado/gradi; km/h chilometro orario/chilometri orari; "
+               "GB gigabyte; MB megabyte"),
+        {"sig.": "signor", "Sig.": "signor", "sig.ra": "signora", "Sig.ra": "signora", "dott.": "dottor", "Dott.": "dottor", "prof.": "professor",
+         "ecc.": "eccetera", "p. es.": "per esempio", "S.p.A.": "esse pi a"},
+        {"&": "e", "+": "più", "=": "uguale a", "@": "chiocciola"}, count=lambda value: "un" if value == 1 else italian(value), first="primo",
+    ),
+    "pt": Language(
+        portuguese, _words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
+        "{day} de {month} de {year}", "{hour} horas e {minute}", "{hour} horas", "vírgula", "menos",
+        {"€": ("euro", "euros"), "$": ("dólar", "dólares"), "£": ("libra", "libras")}, "{money} e {cents}",
+        _units("% por cento; km quilômetro/quilômetros; m metro/metros; cm centímetro/centímetros; mm milímetro/milímetros; kg quilo/quilos; g grama/gramas; "
+               "l litro/litros; h hora/horas; min minuto/minutos; °C grau Celsius/graus Celsius; ° grau/graus; km/h quilômetro por hora/quilômetros por hora; "
+               "GB gigabyte/gigabytes; MB megabyte/megabytes"),
+        {"Sr.": "senhor", "Sra.": "senhora", "Dr.": "doutor", "Dra.": "doutora", "etc.": "et cetera", "p. ex.": "por exemplo", "n.º": "número",
+         "EUA": "Estados Unidos"},
+        {"&": "e", "+": "mais", "=": "igual a", "@": "arroba"}, first="primeiro",
+    ),
+}  # fmt: skip

@@ -1,0 +1,66 @@
+"""Figures and abbreviations in words of other languages than English, as those who speak them say them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from app.engine.speech.text import other_languages
+from app.engine.speech.text.other_languages import write_figures
+from app.engine.speech.text.written_out import find_said
+
+NUMBERS = {
+    "de": {0: "null", 1: "eins", 17: "siebzehn", 21: "einundzwanzig", 101: "einhunderteins", 1001: "eintausendeins", 100_000: "einhunderttausend",
+           1_000_001: "eine Million eins", 2_300_000: "zwei Millionen dreihunderttausend"},
+    "es": {16: "dieciséis", 22: "veintidós", 31: "treinta y uno", 100: "cien", 101: "ciento uno", 515: "quinientos quince", 1000: "mil",
+           21_000: "veintiún mil", 1_000_000: "un millón", 2_000_001: "dos millones uno"},
+    "fr": {17: "dix-sept", 21: "vingt et un", 71: "soixante et onze", 80: "quatre-vingts", 81: "quatre-vingt-un", 99: "quatre-vingt-dix-neuf",
+           100: "cent", 200: "deux cents", 201: "deux cent un", 1000: "mille", 80_000: "quatre-vingt mille", 2_000_000: "deux millions"},
+    "it": {8: "otto", 21: "ventuno", 23: "ventitré", 28: "ventotto", 103: "centotré", 180: "centottanta", 1000: "mille", 2021: "duemilaventuno",
+           1_000_000: "un milione"},
+    "pt": {16: "dezesseis", 21: "vinte e um", 100: "cem", 101: "cento e um", 999: "novecentos e noventa e nove", 1100: "mil e cem",
+           1999: "mil novecentos e noventa e nove", 2_000_000: "dois milhões"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", [*NUMBERS])
+def test_numbers(language: str) -> None:
+    for value, words in NUMBERS[language].items():
+        assert other_languages.LANGUAGES[language].cardinal(value) == words
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "said"),
+    [
+        ("de", "Am 3. Oktober 1990 um 14:30 Uhr", "Am dritten Oktober neunzehnhundertneunzig um vierzehn Uhr dreißig"),
+        ("de", "z.B. für 5,20 €", "zum Beispiel für fünf Euro zwanzig"),
+        ("de", "31.12.2024: -3 °C, 12,5 %", "einunddreißigster Dezember zweitausendvierundzwanzig: minus drei Grad Celsius, zwölf Komma fünf Prozent"),
+        ("de", "1.234 km und 1 km, 21 kg", "eintausendzweihundertvierunddreißig Kilometer und ein Kilometer, einundzwanzig Kilogramm"),
+        ("fr", "Le 1er mai 2024 à 14h30, M. Dupont", "Le premier mai deux mille vingt-quatre à quatorze heures trente, monsieur Dupont"),
+        ("fr", "81,50 € ou 1 234,5 ; 71 %", "quatre-vingt-un euros cinquante ou mille deux cent trente-quatre virgule cinq ; soixante et onze pour cent"),
+        ("es", "121 km, 1 €, 31 %, p. ej. el Sr. Díaz", "ciento veintiún kilómetros, un euro, treinta y uno por ciento, por ejemplo el señor Díaz"),
+        ("it", "Il 1º maggio alle 14:30, $3,10", "Il primo maggio alle quattordici e trenta, tre dollari e dieci"),
+        ("pt", "31/12/1999, 0,5 kg", "trinta e um de dezembro de mil novecentos e noventa e nove, zero vírgula cinco quilos"),
+        ("de", "0049, A4 & B", "null null vier neun, A4 und B"),
+        ("de", "1" + "0" * 14, "eins" + " null" * 14),
+        ("ko", "12 kg", "12 kg"),
+    ],
+)  # fmt: skip
+def test_what_is_read_aloud(language: str, written: str, said: str) -> None:
+    assert write_figures(written, language) == said
+
+
+def test_only_other_words_are_shown() -> None:
+    assert not find_said("\u201cDon't!\u201d said \u00c9lodie - twice; (softly)", "en")
+    assert not find_said("Schon gut, Anna!", "de") and not find_said("1999", "")
+    assert find_said("In 1999.", "en") == "In nineteen ninety nine."
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("piece", ["1.", "1 ", "-1", "9", "€1,", "1 123", "am ter ", "p. ", "1/1/", "12:", "1 de ", "z ", "\u00a0"])
+def test_it_takes_time_in_proportion_to_the_text(piece: str) -> None:
+    begun = time.process_time()
+    for language in other_languages.LANGUAGES:
+        write_figures(piece * (20_000 // len(piece)), language)
+    assert time.process_time() - begun < 5, "what is quadratic takes minutes"
