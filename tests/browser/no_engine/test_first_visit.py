@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
 from app.compat.machine.hardware import Hardware
+from app.engine.speech.sound import sound
 from app.ui.state.desk import Desk
+from tests.browser.no_engine.test_play_all import SPOKEN
 from tests.support.waiting import until
 from tests.support.window import WAIT_MS, go, needs_chromium, open_page, shut_out
 
@@ -101,6 +106,20 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
         page.keyboard.press("Tab")
         until(lambda: page.wait_for_timeout(20) is None and page.locator("#h-prompt").evaluate("each => each.offsetHeight") < high)
         until(lambda: page.wait_for_timeout(20) is None and desk.settings.get("drafts")["paint-prompt"] == "")  # else after the next one's
+
+
+def test_what_the_welcome_speaks_is_heard_by_itself(browser: Browser, opened: tuple[Desk, str], tmp_path: Path) -> None:
+    """The welcome promised a sound, and left it behind a play button. What is spoken is made up, as no engine runs."""
+    sound.write(tmp_path / "one.wav", np.zeros(8_000, np.float32), 16_000)
+    headers = {"Hearth-Gain": "1", "Hearth-Until": "0.5", "content-type": "audio/wav"}
+    with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}) as page:
+        page.route("**/hearth/heard/**", lambda route: route.fulfill(body=(tmp_path / "one.wav").read_bytes(), headers=headers))
+        with page.expect_request("**/hearth/heard/first/0?**"):
+            page.get_by_role("button", name="Speak something").click()
+            part = {"index": 0, "text": "[S1] Hello.", "state": "now", "pieces": ["hearth/made/first/sound-0-0.wav"], "seconds": 0.5}
+            more = {"share": 0.5, "pace": 1.0, "said": [], "end": None, "doing": "", "place": 0, "results": []}
+            page.evaluate(SPOKEN, {"job": "first", "parts": [part], **more})
+        expect(page.locator("#h-parts .h-all button")).to_have_text("Stop")
 
 
 SLOW = """

@@ -176,3 +176,16 @@ def test_play_all_sounds_as_the_joined_file(
         both[1] *= louder
     fault = np.sqrt(np.mean((both[0] - both[1]) ** 2)) / np.sqrt(np.mean(both[1] ** 2))
     assert fault < 0.05
+
+
+def test_a_long_script_leaves_the_buttons_in_view(page: Page) -> None:
+    """With 68 parts the page grew to 6,000 pixels, and Speak and Stop scrolled away."""
+    go(page, "speak")
+    parts = [{"index": each, "text": f"[S1] Part {each}.", "state": "waits"} for each in range(70)]
+    more = {"share": 0.0, "pace": 1.0, "said": [], "end": None, "doing": "", "place": 0, "results": []}
+    page.evaluate(SPOKEN, {"job": "long", "parts": parts, **more})
+    last = page.locator("#h-parts .h-part").last
+    expect(last).to_be_attached()
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()
+    expect(page.locator("#speak-stop")).to_be_in_viewport()

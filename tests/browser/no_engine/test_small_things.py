@@ -349,3 +349,16 @@ def test_a_very_long_word_is_broken_where_the_script_is_shown(page: Page) -> Non
     expect(page.locator("#h-script .h-problems li").filter(has_text="eternally")).to_be_visible()
     shown = page.locator("#h-script .h-turns, #h-script .h-problems")
     assert shown.evaluate_all("(shown) => shown.map((each) => each.scrollWidth - each.clientWidth)") == [0, 0]
+
+
+def test_a_list_that_esc_closed_opens_again_by_a_click(page: Page) -> None:
+    """Gradio opens it when its field takes the focus, which Esc had left there."""
+    go(page, "paint")
+    field, listed = page.locator("#paint-size input"), page.locator("#paint-size ul[role=listbox]")
+    field.click()
+    expect(listed).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(listed).to_have_count(0)
+    field.click()
+    expect(listed).to_be_visible()
+    page.keyboard.press("Escape")

@@ -1,4 +1,4 @@
-// What Gradio leaves to do: its labels that it has in English only and without a key (those with a key: gradio_words.py), the focus after a choice.
+// What Gradio leaves to do: its labels that it has in English only and without a key (those with a key: gradio_words.py), the focus after a choice and after Esc.
 import { onPage } from "./elements.js";
 import { area } from "./hearth.js";
 import { t, time } from "./words.js";
@@ -51,6 +51,9 @@ onPage("keydown", ({ key, target }) => {
     document.removeEventListener("focus", unheard, true);
   });
 }, true);
+
+// Gradio opens a list when its field takes the focus: after Esc it has it still, and a click would open nothing.
+onPage("mousedown", ({ target }) => document.activeElement === target && target.matches?.('input[aria-expanded="false"]') && target.blur(), true);
 
 // A dropdown's list that scrolls is a stop of its own in Chromium, without a name or a ring; and it stays open after Tab from what was typed.
 onPage("keydown", ({ key, target }) => {

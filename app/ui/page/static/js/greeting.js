@@ -4,6 +4,7 @@ import { area, ask, buttons, tabInView } from "./hearth.js";
 import { getModel } from "./models.js";
 import { sendSample } from "./rewrite.js";
 import { firstSamples } from "./samples.js";
+import { hearNext } from "./speak.js";
 import { openTab } from "./tabs.js";
 import { sentences, size, t, time } from "./words.js";
 
@@ -16,6 +17,7 @@ async function done() {
 }
 
 function start(name, tab, field, words) {
+  if (tab === "speak") hearNext();
   done();
   openTab(tab);
   sendSample(field, words, name, buttons[tab].go);

@@ -49,6 +49,9 @@ function drawCheck(view) {
     return line;
   });
   turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys can scroll a long list
+  const fade = () => turns.classList.toggle("h-more-below", turns.scrollTop + turns.clientHeight < turns.scrollHeight - 2);
+  turns.onscroll = fade;
+  fade();
   const check = place.querySelector(".h-check");
   const blank = !box()?.value.trim(); // an empty script has no problems yet
   check.hidden = blank;
@@ -90,10 +93,9 @@ onPage("click", (event) => {
 // Play a part while it is spoken, piece after piece, then the rest from the finished file, as its voice made it. With `on`
 // all parts after it, too, as they come: each as the joined file will have it, with its pauses (hear_script.py).
 const AHEAD_S = 4, LOOK_MS = 200, FADE_S = 0.008; // parts without a pause fade into each other, as in join_sound.py
-function hear(first, on = false) {
+function hear(first, on = false, context = new AudioContext()) {
   player?.stop();
   for (const audio of document.querySelectorAll(".h-player audio")) audio.pause();
-  const context = new AudioContext();
   let next = 0;
   const mine = {
     on,
@@ -162,6 +164,20 @@ function hear(first, on = false) {
 }
 
 onPage("play", () => player?.stop(), true); // one plays at a time
+
+/** Hear the next script by itself, as soon as it begins to sound. Safari lets sound begin only what a press has made: the context. */
+export function hearNext() {
+  const context = new AudioContext(), before = live.state.speech?.job;
+  awaited = ({ job, end, parts }) => {
+    if (job === before) return;
+    if (parts[0]?.url || parts[0]?.pieces?.length) hear(0, true, context);
+    else if (end) context.close();
+    else return;
+    awaited = null;
+  };
+}
+let /** @type {((speech: View) => void) | null} */ awaited = null;
+area("#h-parts", (_, { speech }) => speech && awaited?.(speech));
 
 function drawHeard() {
   document.querySelectorAll("#h-parts .h-part").forEach(drawLive);
