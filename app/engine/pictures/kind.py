@@ -32,7 +32,8 @@ from app.engine.pictures import steps
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import is_picture
 from app.engine.pictures.files.lora_tags import split_tags
-from app.engine.pictures.prompts import named_loras
+from app.engine.pictures.prompts import named_loras, starter_words
+from app.engine.pictures.prompts.alternatives import choose_words
 
 STEP_PIXELS: Final = 64
 SMALLEST_PIXELS: Final = 128
@@ -59,6 +60,8 @@ class PictureKind:
     def check(self, home: Home, request: PictureRequest, model: Model) -> None:
         """What else a model cannot paint is told by its run, which has its family at hand."""
         named_loras.check_fit(request, model)
+        if model.starter:
+            starter_words.require_match(Path(model.path), choose_words(request.prompt, request.seed or 0), request.negative)
         if request.upscale > 1 and Path(request.enlarger).is_absolute():
             read_enlarger(Path(request.enlarger))
         if request.guide:

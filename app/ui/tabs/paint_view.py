@@ -60,8 +60,10 @@ def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Pers
     marks = [] if prompt != written else unknown_view(prompt, starter_words.list_unknown(folder, prompt, match.lost))
     if match.note is None:
         return {"problems": [], "marks": marks}
-    english = say_to_all("starter.english", "{name} reads English only. Describe the picture in English.", name=word_name(chosen.title))
-    said = [*([english] if starter_words.is_not_english(prompt) else []), match.note, *match.reasons]
+    english = say_to_all(
+        "starter.english", "{name} reads English and simple Chinese. Describe the picture in one of them.", name=word_name(chosen.title)
+    )
+    said = [*([english] if starter_words.is_foreign(prompt) else []), match.note, *match.reasons]
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
     seen = {"kind": kind, "text": join(spoken, *redact_sentences(person, *said)), "cure": cure, "captions": list(match.offered)}
     return {"problems": [seen], "marks": marks}

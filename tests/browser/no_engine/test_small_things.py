@@ -50,7 +50,7 @@ def test_a_prompt_of_emoji_is_not_painted_in_silence(page: Page) -> None:
     go(page, "paint")
     page.fill(PROMPT, "\U0001f409\U0001f525")
     problems = page.locator("#h-prompt li")
-    expect(problems).to_contain_text("cannot paint: \U0001f409\U0001f525. It paints this instead:")
+    expect(problems).to_contain_text("cannot paint: \U0001f409\U0001f525. Try:")
     expect(problems.get_by_role("button")).not_to_have_count(0)
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.base.sentence import Sentence, say, say_to_all
+from app.base.trouble import Trouble
 from app.base.unknown_words import MARKED_MOST, Unknown
 from app.engine.pictures.prompts.prompt_weights import NO_WEIGHTS, has_weights
+from app.engine.pictures.scenes.chinese import find_typed, is_chinese, read_chinese, write_chinese
 from app.engine.pictures.scenes.match import understand, vary
 from app.engine.pictures.scenes.tables import read_card, read_tables
 from app.engine.pictures.scenes.words import list_marked, split_phrases
@@ -26,7 +28,7 @@ ANYTHING: Final = say("owner.anything", "To paint anything, use Stable Diffusion
 @dataclass(frozen=True, slots=True)
 class Match:
     caption: str
-    """The caption that is painted: what the prompt was read as, in the words that were learned."""
+    """The caption that is painted: what the prompt was read as, in the words that were learned; empty if that is nothing."""
     note: Sentence | None = None
     """The caption, where it is not what was typed, and what it lost."""
     offered: tuple[str, ...] = ()
@@ -38,39 +40,49 @@ class Match:
 
 
 def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
-    """Read any scene, and the negative prompt as what is not in it. Weights are ignored."""
+    """Read any scene, in English or simple Chinese, and the negative prompt as what is not in it. Weights are ignored."""
     if not prompt.strip():
         return Match(prompt)
-    found = understand(prompt, negative, read_tables(folder))
+    tables, chinese = read_tables(folder), is_chinese(prompt)
+    english = read_chinese(prompt)
+    found = understand(english, read_chinese(negative), tables)
+    lost = tuple(find_typed(prompt, each) for each in found.lost) if chinese else found.lost
     weighted = has_weights(prompt)
     if not found.caption:
         offered = _choose_examples(read_card(folder), prompt)
+        if chinese:
+            offered = tuple(write_chinese(understand(each, "", tables).scene) for each in offered)
         if found.emptied:
-            told = say_to_all(
-                "starter.emptied", "The prompt leaves nothing to paint. This is painted instead: {caption}.", caption=offered[0]
+            return Match(
+                "", say_to_all("starter.emptied", "The prompt leaves nothing to paint. Try: {caption}.", caption=offered[0]), offered
             )
-            return Match(offered[0], told, offered)
-        unknown = found.lost or re.findall(r"\w+", prompt.lower()) or prompt.split()
-        return Match(offered[0], _say_unknown(unknown, offered[0]), offered, found.reasons, found.lost)
+        unknown = lost or re.findall(r"\w+", prompt.lower()) or prompt.split()
+        return Match("", _say_unknown(unknown, offered[0]), offered, found.reasons, lost)
     reasons = found.reasons + ((NO_WEIGHTS,) if weighted else ())
-    if found.literal and not weighted:
+    if found.literal and not weighted and not chinese:
         return Match(found.caption)
-    if not found.lost:
-        return Match(found.caption, say_to_all("starter.painting", "Painting: {caption}.", caption=found.caption), reasons=reasons)
+    shown = write_chinese(found.scene) if chinese else found.caption
+    if not lost:
+        return Match(found.caption, say_to_all("starter.painting", "Painting: {caption}.", caption=shown), reasons=reasons)
     told = say_to_all(
-        "starter.nearest",
-        "Painting: {caption}. Changed or left out: {words}. {advice}",
-        caption=found.caption,
-        words=found.lost[:NAMED],
-        advice=ANYTHING,
+        "starter.nearest", "Painting: {caption}. Changed or left out: {words}. {advice}", caption=shown, words=lost[:NAMED], advice=ANYTHING
     )
-    return Match(found.caption, told, (found.caption,), reasons, found.lost)
+    return Match(found.caption, told, (shown,), reasons, lost)
+
+
+def require_match(folder: Path, prompt: str, negative: str) -> Match:
+    """As `match_prompt`; raise Trouble where nothing was read: another picture than was asked for is of no use to anybody."""
+    match = match_prompt(folder, prompt, negative)
+    if not match.caption and match.note is not None:
+        raise Trouble(match.note)
+    return match
 
 
 def choose_caption(folder: Path, prompt: str, negative: str, seed: int) -> str:
     """Return the caption that is painted with this seed: what the prompt leaves open is chosen by it, so that the pictures differ."""
     tables = read_tables(folder)
-    return vary(understand(prompt, negative, tables), tables, seed) or match_prompt(folder, prompt, negative).caption
+    found = understand(read_chinese(prompt), read_chinese(negative), tables)
+    return vary(found, tables, seed) or require_match(folder, prompt, negative).caption
 
 
 def _choose_examples(card: Mapping[str, Any], prompt: str) -> tuple[str, ...]:
@@ -81,7 +93,7 @@ def _choose_examples(card: Mapping[str, Any], prompt: str) -> tuple[str, ...]:
 def _say_unknown(words: Sequence[str], caption: str) -> Sentence:
     return say_to_all(
         "starter.unknown",
-        "The starter painter cannot paint: {words}. It paints this instead: {caption}. {advice}",
+        "The starter painter cannot paint: {words}. Try: {caption}. {advice}",
         words=tuple(words[:NAMED]),
         caption=caption,
         advice=ANYTHING,
@@ -89,15 +101,18 @@ def _say_unknown(words: Sequence[str], caption: str) -> Sentence:
 
 
 def list_unknown(folder: Path, prompt: str, lost: Sequence[str] = ()) -> list[Unknown]:
-    """List the words of a prompt that its card does not have, and those that are `lost` for another reason, in order."""
-    marked = islice(list_marked(split_phrases(prompt, read_tables(folder))), MARKED_MOST)
+    """List the words of a prompt that its card does not have, and those that are `lost` for another reason, in order. Of a Chinese one, which is
+    read in other words, those that are lost alone."""
+    chinese = is_chinese(prompt)
+    marked = () if chinese else islice(list_marked(split_phrases(prompt, read_tables(folder))), MARKED_MOST)
     found = [Unknown(each.begin, each.end, each.near) for each in marked]
     for word in lost[:MARKED_MOST]:
-        places = (Unknown(*each.span()) for each in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", prompt, re.IGNORECASE))
+        shape = re.escape(word) if chinese else rf"(?<!\w){re.escape(word)}(?!\w)"
+        places = (Unknown(*each.span()) for each in re.finditer(shape, prompt, re.IGNORECASE))
         found += [place for place in places if all(place.end <= other.begin or other.end <= place.begin for other in found)]
     return sorted(found)
 
 
-def is_not_english(prompt: str) -> bool:
-    """Tell whether a prompt has words in letters other than Latin ones, which the painter does not read at all."""
-    return any(letter.isalpha() and not unicodedata.name(letter, "LATIN").startswith("LATIN") for letter in prompt)
+def is_foreign(prompt: str) -> bool:
+    """Tell whether a prompt has words in other letters than Latin and Chinese ones, which the painter does not read at all."""
+    return any(letter.isalpha() and not unicodedata.name(letter, "LATIN").startswith(("LATIN", "CJK UNIFIED")) for letter in prompt)

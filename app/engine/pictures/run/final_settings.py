@@ -71,7 +71,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
     seed = draw_seed(request, job)
     notes, words = _describe_ignored(request, model, family), (choose_words(request.prompt, seed), request.negative)
     if model.starter:
-        match = starter_words.match_prompt(Path(model.path), *words)
+        match = starter_words.require_match(Path(model.path), *words)
         words = match.caption, ""
         notes += [match.note, *match.reasons] if match.note else []
     elif wordless := note_wordless(words[0]):
@@ -196,7 +196,7 @@ def _list_prompts(resolved: PictureRequest, model: Model) -> tuple[str, ...]:
         return tuple(chosen)
     folder, negative = Path(model.path), resolved.negative
     if resolved.image:
-        return tuple(starter_words.match_prompt(folder, each, negative).caption for each in chosen)
+        return tuple(starter_words.require_match(folder, each, negative).caption for each in chosen)
     return tuple(starter_words.choose_caption(folder, each, negative, seed) for each, seed in zip(chosen, seeds, strict=True))
 
 

@@ -114,6 +114,8 @@ def _is_slip(word: str, known: str) -> bool:
         return False
     if _DOUBLED.sub(r"\1", word) == _DOUBLED.sub(r"\1", known):
         return True
+    if len(known) < 4:  # nor is a "fire" a fir
+        return False
     if abs(len(word) - len(known)) > 1:
         return len(word) >= LONG + 2 and difflib.SequenceMatcher(None, word, known).ratio() >= SPELT_ALIKE
     begin = _count_same(word, known)

@@ -313,10 +313,11 @@ def test_what_was_understood_is_said_where_it_differs(
     folder: Path, prompt: str, negative: str, caption: str, key: str, reasons: list[str]
 ) -> None:
     match = starter_words.match_prompt(folder, prompt, negative)
-    assert match.caption == caption
+    nothing = key in ("starter.emptied", "starter.unknown")  # it was painted as something else
+    assert match.caption == ("" if nothing else caption)
     assert (match.note.key if match.note else "") == key
     assert [each.key for each in match.reasons] == reasons
-    assert (match.caption in match.offered) == (key not in ("", "starter.painting"))
+    assert (caption in match.offered) == (key not in ("", "starter.painting"))
 
 
 def test_words_that_are_not_known_are_marked_with_the_nearest(folder: Path) -> None:

@@ -57,7 +57,8 @@ function drawCheck(view) {
   check.hidden = blank;
   check.firstElementChild.className = `h-badge ${view.level}`;
   text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "ready, see the notes"), wrong: t("check.wrong", "not ready") }[view.level]);
-  const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
+  const takes = { time: time(view.eta_s) }, here = live.state?.charts; // a guest's own machine is another
+  const eta = view.eta_s == null ? "" : here ? t("check.eta", ", about {time} on this machine", takes) : t("check.eta-host", ", about {time} on the host", takes);
   text(check.lastElementChild, view.about + eta);
   drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
   drawCast(view, script.look);
