@@ -104,7 +104,7 @@ def test_what_was_sent_goes_after_a_day_unless_a_job_still_wants_it(tmp_path: Pa
         os.utime(uploads / name, (now_s - age_s, now_s - age_s))
     place = home(tmp_path)
     keeper = Idle(place)
-    keeper.submit(PictureRequest("a", image=str(uploads / "wanted" / "start.png")))
+    keeper.submit(PictureRequest("a red circle", image=str(uploads / "wanted" / "start.png")))
     keeper.close()
     (place.scratch / "uploads").parent.mkdir(parents=True, exist_ok=True)
     uploads.rename(place.scratch / "uploads")

@@ -242,7 +242,7 @@ def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
 
 def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path) -> None:
     keeper = open_()
-    request = PictureRequest("a", batch=4)
+    request = PictureRequest("a red circle", batch=4)
     job = keeper.submit(request)
     keeper.journal.withdraw(job.id)
     folder = keeper.folder(job.id)

@@ -174,7 +174,7 @@ def test_why_a_machine_gets_no_work_stands_beside_it(tmp_path: Path) -> None:
 )
 def test_the_shelf_says_which_machine_made_it(plan: dict[str, object], english: str, chinese: str, tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
-        job, file = desk.keeper.submit(PictureRequest("a")), tmp_path / "picture.png"
+        job, file = desk.keeper.submit(PictureRequest("a red circle")), tmp_path / "picture.png"
         file.write_bytes(b"x")
         (kept,) = desk.keeper.shelf.keep(job, [str(file)], RunSummary("starter-painter", plan=json.dumps(plan)))
         assert [shelf.creation_view(desk, kept, each)["machine"] for each in ("en", "zh")] == [english, chinese]
