@@ -40,14 +40,18 @@ def watch_steps(
     """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
     stopped), and the denoiser's forward(). There is a generator for each picture; with `start` there is one. Until the steps of `start` have
     passed, the denoiser repeats its first answer."""
-    scheduler, forward, hooked = pipe.scheduler, denoiser.forward, "forward" in vars(denoiser)
-    watcher = StepWatcher(scheduler, forward, generators, control, on_step, start, reuse)
+    scheduler, hooked = pipe.scheduler, "forward" in vars(denoiser)
+    watcher = StepWatcher(scheduler, denoiser.forward, generators, control, on_step, start, reuse)
 
     @functools.wraps(scheduler.step)  # pipelines read its signature
     def step(*args: Any, **kwargs: Any) -> Any:
+        if (
+            denoiser.forward is not watched_forward
+        ):  # the first forward() of layers sent in groups ends by putting back what was there before
+            watcher.denoise, denoiser.forward = denoiser.forward, watched_forward
         return watcher.step(*args, **kwargs)
 
-    @functools.wraps(forward)
+    @functools.wraps(denoiser.forward)
     def watched_forward(*args: Any, **kwargs: Any) -> Any:
         return watcher.forward(*args, **kwargs)
 
@@ -58,7 +62,7 @@ def watch_steps(
     finally:
         del scheduler.step
         if hooked:  # by an offload hook, which had replaced forward() on the instance
-            denoiser.forward = forward
+            denoiser.forward = watcher.denoise
         else:
             del denoiser.forward
 
@@ -70,7 +74,7 @@ class StepWatcher:
         self, scheduler: Any, forward: Callable[..., Any], generators: Sequence[torch.Generator], control: Control, on_step: OnStep,
         start: Checkpoint | None, reuse: Reuse | None,
     ) -> None:  # fmt: skip
-        self._scheduler, self._scheduler_step, self._denoise = scheduler, scheduler.step, forward
+        self._scheduler, self._scheduler_step, self.denoise = scheduler, scheduler.step, forward
         self._generators, self._control, self._on_step = generators, control, on_step
         self._start, self._skipped, self.done = start, start.done if start else 0, 0
         self.began_s = 0.0
@@ -85,10 +89,10 @@ class StepWatcher:
             raise StopRequested
         if self.done >= self._skipped:
             if self._reuse is not None:
-                return self._reuse.compute(self.done, self._denoise, *args, **kwargs)
-            return self._denoise(*args, **kwargs)
+                return self._reuse.compute(self.done, self.denoise, *args, **kwargs)
+            return self.denoise(*args, **kwargs)
         if self._first_answer is None:
-            self._first_answer = self._denoise(*args, **kwargs)
+            self._first_answer = self.denoise(*args, **kwargs)
         return self._first_answer
 
     def step(self, model_output: torch.Tensor, timestep: Any, sample: torch.Tensor, *args: Any, **kwargs: Any) -> Any:

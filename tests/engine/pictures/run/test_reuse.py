@@ -8,14 +8,19 @@ from typing import Any
 import pytest
 import torch
 
+from app.compat.planning.types import Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Preview, Step
 from app.engine.jobs.request import PictureRequest
+from app.engine.models import catalog
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.pictures.files import picture_settings
+from app.engine.pictures.run import painter
 from app.engine.pictures.run.painter import Painter
 from app.engine.pictures.run.reuse import list_inner_blocks
+from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, list_parts, load_painter
+from tests.support.separate_memory import separate_memory
 
 pytest_plugins = ["tests.support.picture_fixtures"]
 STEPS = {**SMALL, "steps": 12, "guidance": 4.0}
@@ -59,6 +64,21 @@ def test_it_computes_what_it_says(quicker: str, outer: list[int], inner: list[in
     assert count_rows(paints, unet.down_blocks[0], tmp_path / "outer", quicker=quicker) == outer
     assert count_rows(paints, unet.mid_block, tmp_path / "inner", quicker=quicker) == inner
     assert not any("forward" in vars(each) for each in unet.modules())
+
+
+def test_where_layers_are_sent_in_groups_the_first_picture_reuses_too(folders: dict[str, Path], tmp_path: Path) -> None:
+    """diffusers puts back a denoiser's forward() after the first call, in which it learns the order of the layers."""
+    model = catalog.find(str(folders["sd15"]))
+    how = tuple(Precision(part.name, part.role, "float32", "float32", "cuda") for part in model.parts)
+    with separate_memory("cuda"):
+        plan = tiny.make_plan(model, offload="group", device="cuda", runs_on="cuda", precision=how, kernels=("efficient", "math"))
+        paints = painter.load(folders["sd15"], model, plan, {}, tmp_path / "scratch")
+        rows: list[int] = []
+        paints._pipe.unet.conv_in.register_forward_pre_hook(lambda _layer, given: rows.append(len(given[0])))
+        for number in range(2):
+            paint(paints, tmp_path / str(number), quicker="little")
+        assert rows == [2, 1] * 12
+        paints.close()
 
 
 def test_it_comes_close_and_says_what_ran(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
