@@ -58,6 +58,11 @@ class Home:
         return self.root / "controlnet"
 
     @property
+    def adapters(self) -> Path:
+        """IP-Adapters, by which a picture is painted like another, and their image encoders; made by whoever puts one there."""
+        return self.root / "ipadapter"
+
+    @property
     def settings(self) -> Path:
         return self.root / "settings.json"
 

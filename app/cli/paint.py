@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", type=Path, help="the picture to start from")
     parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
     parser.add_argument("--guide", type=Path, help="a picture that guides where things are, by the model of --control")
+    parser.add_argument("--reference", type=Path, help="a picture that it is painted like, by the IP-Adapter of --adapter")
     parser.add_argument(
         "--lora",
         action="append",
@@ -40,11 +41,14 @@ def main(args: argparse.Namespace) -> int:
     width, height = parse_size(args.size)
     if args.control is not None:
         args.control = find_file(args.control)
+    if args.adapter is not None:
+        args.adapter = find_file(args.adapter)
     if args.prompt not in (None, "-") and args.file is not None:
         raise Trouble(say("paint.prompt-and-file", "There is a prompt and a file of one. Give either the prompt or --file."))
     request = PictureRequest(
         read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, image=resolve(args.image),
-        mask=resolve(args.mask), guide=resolve(args.guide), loras=tuple(map(parse_lora, args.lora)), **read_settings(args, PICTURES),
+        mask=resolve(args.mask), guide=resolve(args.guide), reference=resolve(args.reference), loras=tuple(map(parse_lora, args.lora)),
+        **read_settings(args, PICTURES),
     )  # fmt: skip
     if args.output is not None:
         require_png(args.output)

@@ -10,11 +10,14 @@ import diffusers
 import pytest
 import torch
 import transformers
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from app.compat.planning.types import Dtype, Plan, Precision, Vae
 from app.engine.models.model import Model
 
+ENCODER_WIDTH, PROJECTED = 32, 16
+"""Of what the tiny IP-Adapters' encoder says: of each patch, and of the whole picture."""
 WORDS = [
     "a",
     "the",
@@ -237,6 +240,42 @@ def save_control(model: Path, folder: Path, seed: int = 8) -> Path:
     _fill(control)
     control.save_pretrained(folder)
     return folder
+
+
+def save_adapter(model: Path, folder: Path, plus: bool = False, seed: int = 9) -> Path:
+    """Save an IP-Adapter for the model in this folder, as its makers write them, and beside it the encoder that it was made with."""
+    torch.manual_seed(seed)
+    unet = diffusers.UNet2DConditionModel.from_pretrained(model / "unet")
+    cross, tensors = unet.config.cross_attention_dim, dict[str, torch.Tensor]()
+    layers = [name.removesuffix(".processor") for name in unet.attn_processors if name.endswith("attn2.processor")]
+    for place, name in enumerate(layers):
+        width = unet.get_submodule(name).to_k.out_features
+        tensors |= {f"ip_adapter.{2 * place + 1}.to_{each}_ip.weight": torch.randn(width, cross) for each in "kv"}
+    if plus:
+        projection = diffusers.models.embeddings.IPAdapterPlusImageProjection(ENCODER_WIDTH, cross, 64, 4, 64, 1, 4)
+        theirs = {"ln0": "0.norm1", "ln1": "0.norm2", "attn": "0", "ff.0": "1.0", "ff.1.net.0.proj": "1.1", "ff.1.net.2": "1.3"}
+        for name, tensor in projection.state_dict().items():
+            if ".attn.to_v." in name:
+                continue
+            if ".attn.to_k." in name:
+                tensor = torch.cat([tensor, projection.state_dict()[name.replace("to_k", "to_v")]])
+                name = name.replace("to_k", "to_kv")
+            name = name.replace("to_out.0", "to_out")
+            layer = next((each for each in theirs if f".{each}." in name), None)
+            tensors[f"image_proj.{name.replace(f'.{layer}.', f'.{theirs[layer]}.') if layer else name}"] = tensor
+    else:
+        tensors |= {"image_proj.proj.weight": torch.randn(4 * cross, PROJECTED), "image_proj.proj.bias": torch.zeros(4 * cross)}
+        tensors |= {"image_proj.norm.weight": torch.ones(cross), "image_proj.norm.bias": torch.zeros(cross)}
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / "like.safetensors")
+    config = transformers.CLIPVisionConfig(
+        hidden_size=ENCODER_WIDTH, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4, image_size=32, patch_size=8,
+        projection_dim=PROJECTED, hidden_act="gelu",
+    )  # fmt: skip
+    encoder = transformers.CLIPVisionModelWithProjection(config)
+    _fill(encoder)
+    encoder.save_pretrained(folder / "image_encoder")
+    return folder / "like.safetensors"
 
 
 def make_plan(model: Model, dtype: Dtype = "float32", **changes: Any) -> Plan:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PureWindowsPath
 from typing import Any, Final
 
-PATHS: Final = ("model", "image", "mask", "enlarger", "guide", "control")
+PATHS: Final = ("model", "image", "mask", "enlarger", "guide", "control", "reference", "adapter")
 CACHED: Final = "models--"
 
 

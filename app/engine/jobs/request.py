@@ -18,6 +18,7 @@ LATER: Final[Mapping[str, Any]] = {
     "cast": (), "pronunciations": (), "enlarger": "", "hires": False,
     "guide": None, "control": "", "guide_as": "", "guide_strength": 1.0, "guide_from": 0.0, "guide_to": 1.0,
     "masked_only": False, "masked_padding": 32, "mask_blur": 4,
+    "reference": None, "adapter": "", "reference_strength": 0.6,
 }  # fmt: skip
 """Settings that earlier versions did not store."""
 NAME_MOST, CAST_MOST = 40, 50
@@ -278,10 +279,15 @@ class PictureRequest:
     """How much of the picture around the mask belongs to that part, in its pixels."""
     mask_blur: int = 4
     """How wide the soft edge inside the mask is, in pixels of the finished picture."""
+    reference: str | None = None
+    """The picture that it is painted like."""
+    adapter: str = ""
+    """The IP-Adapter by which it is, by name or path."""
+    reference_strength: float = 0.6
 
     def __post_init__(self) -> None:
-        files = (self.scheduler, self.image, self.mask, self.guide)
-        _require_texts(self.model, self.enlarger, self.control, *(each for each in files if each is not None))
+        files = (self.scheduler, self.image, self.mask, self.guide, self.reference)
+        _require_texts(self.model, self.enlarger, self.control, self.adapter, *(each for each in files if each is not None))
         _require_text(PROMPT, self.prompt, PROMPT_MOST)
         _require_text(say_to_all("setting.negative", "negative prompt"), self.negative, PROMPT_MOST)
         if not self.prompt.strip():
@@ -297,6 +303,13 @@ class PictureRequest:
             raise Trouble(
                 say_to_all(
                     "request.guide-alone", "There is a guide but no control model to read it. Choose a control model, or remove the guide."
+                )
+            )
+        if self.reference and not self.adapter:
+            raise Trouble(
+                say_to_all(
+                    "request.reference-alone",
+                    "There is a reference picture but no IP-Adapter to read it. Choose an IP-Adapter, or remove the picture.",
                 )
             )
         if self.guide and self.guide_from >= self.guide_to:
@@ -317,7 +330,7 @@ class PictureRequest:
     @property
     def files(self) -> tuple[str, ...]:
         """The sounds or pictures that it starts from."""
-        return tuple(each for each in (self.image, self.mask, self.guide) if each)
+        return tuple(each for each in (self.image, self.mask, self.guide, self.reference) if each)
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -345,14 +358,18 @@ class PictureRequest:
 
     @property
     def stays_here(self) -> bool:
-        """Whether no other computer can do it: enlargers and control models of the owner's are here alone, and a picture that keeps its own size
+        """Whether no other computer can do it: enlargers, control models and IP-Adapters of the owner's are here alone, and a picture that keeps its own size
         may be larger than any that is taken from others."""
-        return bool(self.guide) or (self.masked_only and bool(self.mask)) or (self.upscale > 1 and self.enlarger not in ENLARGERS)
+        return (
+            bool(self.guide or self.reference)
+            or (self.masked_only and bool(self.mask))
+            or (self.upscale > 1 and self.enlarger not in ENLARGERS)
+        )
 
     def with_files(self, put: Callable[[str], str]) -> Self:
         """Return it with other paths of the same files."""
-        image, mask, guide = (path and put(path) for path in (self.image, self.mask, self.guide))
-        return dataclasses.replace(self, image=image, mask=mask, guide=guide)
+        image, mask, guide, reference = (path and put(path) for path in (self.image, self.mask, self.guide, self.reference))
+        return dataclasses.replace(self, image=image, mask=mask, guide=guide, reference=reference)
 
     def one_piece(self) -> PictureRequest:
         """Return what one machine gets at a time."""
@@ -362,12 +379,15 @@ class PictureRequest:
         return dataclasses.replace(self, width=width, height=height)
 
     def without_files(self) -> PictureRequest:
-        return dataclasses.replace(self, image="", mask="", loras=(), enlarger="", guide=None, control="")
+        return dataclasses.replace(self, image="", mask="", loras=(), enlarger="", guide=None, control="", reference=None, adapter="")
 
     def what_weighs(self) -> PictureRequest:
         """Return only what its memory hangs on."""
         guide, control = ("?", self.control) if self.guide else (None, "")
-        return dataclasses.replace(self.without_files(), prompt="?", negative="", seed=None, guide=guide, control=control)
+        reference, adapter = ("?", self.adapter) if self.reference else (None, "")
+        return dataclasses.replace(
+            self.without_files(), prompt="?", negative="", seed=None, guide=guide, control=control, reference=reference, adapter=adapter
+        )
 
     def choose_parts(self, total: int) -> tuple[int, ...]:
         """Return the indices of the pictures to paint, of so many."""

@@ -114,6 +114,7 @@ SPEECH: Final = _by_name(
 ENLARGERS: Final[Mapping[str, Sentence]] = {"": say("enlarger.lanczos", "Plain (Lanczos)")}
 """Those that are everywhere."""
 
+ADAPTERS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
 CONTROLS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
 GUIDES: Final[Mapping[str, Sentence]] = {"": say("guide.as-it-is", "Use it as it is"), "edges": say("guide.edges", "Find its edges")}
 """What is made of a picture before it guides another."""
@@ -166,6 +167,12 @@ PICTURES: Final = _by_name(
             range=(0.0, 1.0), slider=(0.0, 1.0, 0.05), kept="own presets", option="from which share of the steps on the guide counts, 0 to 1"),
     Setting("guide_to", say_to_all("setting.guide-to", "end of the guide"), say("guide.to", "Guides to (1 is the last step)"),
             range=(0.0, 1.0), slider=(0.0, 1.0, 0.05), kept="own presets", option="up to which share of the steps the guide counts, 0 to 1"),
+    Setting("adapter", say_to_all("setting.adapter", "IP-Adapter"), say("reference.adapter", "IP-Adapter"),
+            say("reference.adapter-how", "One for the chosen model's family."), choices=ADAPTERS, open=True, kept="nowhere",
+            option="the IP-Adapter by which --reference is followed: its file, or its name"),
+    Setting("reference_strength", say_to_all("setting.reference-strength", "strength of the reference"),
+            say("reference.strength", "How much alike"), range=(0.0, 1.5), slider=(0.0, 1.0, 0.05), kept="own presets",
+            option="how much the picture becomes like the reference, 0 to 1.5; 0.6 without it"),
     Setting("preview_every", say_to_all("setting.preview", "steps between previews"), range=(0, 100), whole=True),
 )  # fmt: skip
 

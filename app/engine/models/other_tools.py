@@ -17,15 +17,15 @@ from app.base.bounded_json import parse_json, read_json
 from app.base.path_checks import is_file, size_bytes
 from app.base.regular_file import open_regular
 
-Role = Literal["model", "lora", "part", "embedding", "control"]
-"""What a program keeps in a folder; a part is a VAE or a text encoder, a control a ControlNet."""
+Role = Literal["model", "lora", "part", "embedding", "control", "adapter"]
+"""What a program keeps in a folder; a part is a VAE or a text encoder, a control a ControlNet, an adapter an IP-Adapter."""
 Layout = Mapping[str, Role]
 """Folders below a program's own, with `/`."""
 
 _COMFY: Final[Layout] = {
     "models/checkpoints": "model", "models/diffusion_models": "model", "models/unet": "model", "models/diffusers": "model",
     "models/loras": "lora", "models/vae": "part", "models/text_encoders": "part", "models/clip": "part", "models/embeddings": "embedding",
-    "models/controlnet": "control",
+    "models/controlnet": "control", "models/ipadapter": "adapter",
 }  # fmt: skip
 _A1111: Final[Layout] = {
     "models/Stable-diffusion": "model", "models/Lora": "lora", "models/LyCORIS": "lora", "models/VAE": "part",

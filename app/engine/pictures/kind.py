@@ -22,7 +22,7 @@ from app.engine.jobs.parts import PAINTED
 from app.engine.jobs.request import KindName, PictureRequest, Request
 from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.jobs.settings import ENLARGERS
-from app.engine.models import catalog, safetensors
+from app.engine.models import adapters, catalog, safetensors
 from app.engine.models.controls import require_fit
 from app.engine.models.enlargers import read_enlarger
 from app.engine.models.model import Model
@@ -66,6 +66,8 @@ class PictureKind:
             read_enlarger(Path(request.enlarger))
         if request.guide:
             require_fit(Path(request.control), model)
+        if request.reference:
+            adapters.require_fit(home, Path(request.adapter), model)
 
     def plan_parts(self, home: Home, request: PictureRequest) -> tuple[Part, ...]:
         return (Part(request.prompt),) * request.batch
@@ -174,6 +176,8 @@ class PictureKind:
             raise Trouble(say_to_all("guest.enlarger", "Only the owner of this machine can use enlargers of their own."))
         if request.guide:
             raise Trouble(say_to_all("guest.guide", "Only the owner of this machine can have a picture guide another."))
+        if request.reference:
+            raise Trouble(say_to_all("guest.reference", "Only the owner of this machine can have a picture painted like another."))
         return replace(request, preview_every=max(2, request.preview_every))
 
     def read_made_from(self, path: Path) -> Request:

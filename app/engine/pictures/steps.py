@@ -135,8 +135,8 @@ def _guides(request: PictureRequest, model: Model) -> bool:
 
 def count_at_once(request: PictureRequest, model: Model, device: str, chunk_q: Chunk, free_bytes: float) -> int:
     """Return how many pictures one call may paint. A chunk set by hand bounds the memory of one picture; what `quicker` remembers
-    a start picture and a guide are of one."""
-    if request.batch == 1 or request.image or request.guide or request.quicker != "off" or chunk_q != AUTO:
+    a start picture, a guide and a reference are of one."""
+    if request.batch == 1 or request.image or request.guide or request.reference or request.quicker != "off" or chunk_q != AUTO:
         return 1
     small = sum(part.parameters for part in model.parts) < SMALL_PARAMETERS
     most = CARD_PIXELS if device != "cpu" else PROCESSOR_PIXELS if small else 0

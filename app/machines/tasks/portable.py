@@ -18,7 +18,7 @@ from app.engine.speech.text import voices
 PREFIX: Final = "sha256:"
 _NAMED: Final = re.compile(r"sha256:(?P<sha256>[0-9a-f]{64})(?P<suffix>\.[a-z0-9]{1,12})?")
 _SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,12}")
-_HERE: Final = ("image", "mask", "guide")
+_HERE: Final = ("image", "mask", "guide", "reference")
 
 
 @dataclass(frozen=True, slots=True)

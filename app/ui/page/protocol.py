@@ -13,7 +13,7 @@ Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 ElementId = Literal[
     "h-head", "h-under-head", "h-rooms", "h-strip",
     "h-greeting", "h-scripts", "h-script", "h-says", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
-    "h-samples", "h-prompts", "h-prompt", "h-loras", "h-sketch", "h-guide", "h-canvas", "h-tuning", "h-grid",
+    "h-samples", "h-prompts", "h-prompt", "h-loras", "h-sketch", "h-guide", "h-reference", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
 ]  # fmt: skip
@@ -25,11 +25,11 @@ Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave
 Field = Literal[
     "speak-text", "speak-voice", "speak-cast", "speak-says", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
     "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start",
-    "paint-dropped", "paint-loras", "paint-chosen", "paint-guided",
+    "paint-dropped", "paint-loras", "paint-chosen", "paint-guided", "paint-liked",
     "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
 """Gradio's fields that scripts or styles know. Hidden are paint-dropped, which takes a picture that is dropped anywhere,
-paint-chosen, the LoRAs in use, and paint-guided, the name of the picture that guides."""
+paint-chosen, the LoRAs in use, and paint-guided and paint-liked, the names of the pictures that guide and that it is to be like."""
 
 Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-test", "machine-tune"]
 """Gradio's buttons that scripts press, watch or disable; a person can press each as well."""
@@ -37,7 +37,7 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 Call = Literal[
     "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
     "speak.back", "speak.kept", "speak.noclip", "speak.novoice", "speak.noseed",
-    "paint.restore", "paint.alike", "paint.use", "paint.forecast", "paint.lines", "paint.unfold", "paint.guided",
+    "paint.restore", "paint.alike", "paint.use", "paint.forecast", "paint.lines", "paint.unfold", "paint.guided", "paint.liked",
     "paint.back", "paint.kept", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.keeper.state import EngineState, Sample
 from app.engine.pictures.files import picture_settings
-from app.engine.pictures.files.foreign_settings import ADD_GUIDE, ADD_IMAGE
+from app.engine.pictures.files.foreign_settings import ADD_GUIDE, ADD_IMAGE, ADD_REFERENCE
 from app.engine.speech.text.subtitles import read_cues
 from app.ui.page.translate import Language, join, text, translate
 
@@ -258,7 +258,7 @@ def trouble_html(trouble: Trouble, spoken: Language) -> str:
 
 def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
     """Word notes as HTML; the page hides the one that asks for a picture once that is there."""
-    adds = ((ADD_IMAGE, " data-adds=image"), (ADD_GUIDE, " data-adds=guide"))
+    adds = ((ADD_IMAGE, " data-adds=image"), (ADD_GUIDE, " data-adds=guide"), (ADD_REFERENCE, " data-adds=reference"))
     marks = ["".join(mark for asks, mark in adds if each == asks) for each in sentences]
     lines = "".join(f"<li{mark}>{html.escape(translate(each, spoken))}</li>" for each, mark in zip(sentences, marks, strict=True))
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""

@@ -21,7 +21,7 @@ from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.lora_desk import Chosen, read_chosen, write_chosen
 from app.ui.state.person import Person, who
-from app.ui.tabs import guide, paint_form, paint_view
+from app.ui.tabs import guide, paint_form, paint_view, reference
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
 from app.ui.tabs.script_calls import hear, join_event, read_number, script_event
@@ -56,8 +56,8 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     filled = [tab.fields.rows["seed"], *tab.fields.saved.values()]
     if guest:
         return Refresh(tab.fill, filled, shared.offer_models, [tab.fields.model.model])
-    control = tab.fields.rows["control"]
-    return Refresh(tab.fill, [*filled, control], tab.offer_all, [tab.fields.model.model, control])
+    beside = [tab.fields.rows[name] for name in ("control", "adapter")]
+    return Refresh(tab.fill, [*filled, *beside], tab.offer_all, [tab.fields.model.model, *beside])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,8 @@ class PaintTab:
         )  # fmt: skip
         image, mask = save_pictures(self.desk, values[chosen.start.image], person)  # last: nothing is written for what is refused
         guide, _ = save_pictures(self.desk, values[chosen.guide.image], person, "guide")
-        return dataclasses.replace(request, image=image, mask=mask, guide=guide)
+        like, _ = save_pictures(self.desk, values[chosen.reference.image], person, "reference")
+        return dataclasses.replace(request, image=image, mask=mask, guide=guide, reference=like)
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         def run() -> None:
@@ -116,11 +117,14 @@ class PaintTab:
     def forecast(self, values: dict[Any, Any], request: gr.Request) -> str:
         """Say whether it will fit, how long it will take, and what would make it fit."""
         prompt = self.fields.prompt.prompt
-        asked = {**values, self.fields.start.image: None, self.fields.guide.image: None, prompt: values[prompt] or "?"}
+        sent = dict.fromkeys((self.fields.start.image, self.fields.guide.image, self.fields.reference.image))
+        asked = {**values, **sent, prompt: values[prompt] or "?"}
         try:
             wanted = self.request_from(asked, who(request))
             if values[self.fields.guide.name] and wanted.control:
                 wanted = dataclasses.replace(wanted, guide=values[self.fields.guide.name])
+            if values[self.fields.reference.name] and wanted.adapter:
+                wanted = dataclasses.replace(wanted, reference=values[self.fields.reference.name])
             return paint_view.forecast_html(self.desk, wanted, who(request), language(request))
         except Trouble as trouble:
             return explain(trouble, request)
@@ -172,7 +176,17 @@ class PaintTab:
                 *notes,
                 say("owner.control", "The control model {name} is not here; choose another one.", name=public_name(found.control)),
             ]
-        found = dataclasses.replace(found, enlarger=enlarger if enlarger in known else "", control=control)
+        adapter = (
+            ""
+            if self.shared.guest or not found.adapter
+            else reference.find_again(self.desk, paint_form.find_model(self.desk, model), found.adapter)
+        )
+        if found.adapter and not adapter:
+            notes = [
+                *notes,
+                say("owner.adapter", "The IP-Adapter {name} is not here; choose another one.", name=public_name(found.adapter)),
+            ]
+        found = dataclasses.replace(found, enlarger=enlarger if enlarger in known else "", control=control, adapter=adapter)
         settings = self.fields.rows.restore(found).values()
         said = explain_restored([*missing, *notes], request)
         return [found.prompt, found.negative, model, *settings, loras, said]
@@ -197,17 +211,18 @@ class PaintTab:
         chosen = paint_form.find_model(self.desk, model)
         return gr.update(choices=paint_form.list_sizes(chosen), value=paint_form.default_size(chosen))
 
-    def offer_controls(self, model: str, chosen: str | None) -> Any:
-        return guide.offer(self.desk, model, chosen)
+    def offer_beside(self, model: str, control: str | None, adapter: str | None) -> list[Any]:
+        """Offer the control models and the adapters that fit a model."""
+        return [guide.offer(self.desk, model, control), reference.offer(self.desk, model, adapter)]
 
     def offer_all(self) -> list[Any]:
         """Offer what came or went meanwhile; what is chosen stays."""
-        offered = self.offer_controls(self.desk.settings.get("paint", {}).get("model", ""), None)
-        return [self.shared.offer_models(), {name: each for name, each in offered.items() if name != "value"}]
+        offered = self.offer_beside(self.desk.settings.get("paint", {}).get("model", ""), None, None)
+        return [self.shared.offer_models(), *({name: each for name, each in row.items() if name != "value"} for row in offered)]
 
     def fill(self) -> list[Any]:
-        """Empty the seed, fill in the saved settings, and choose a control model that fits."""
-        own = [] if self.shared.guest else [self.offer_controls(self.desk.settings.get("paint", {}).get("model", ""), None)]
+        """Empty the seed, fill in the saved settings, and choose a control model and an adapter that fit."""
+        own = [] if self.shared.guest else self.offer_beside(self.desk.settings.get("paint", {}).get("model", ""), None, None)
         return [None, *self.shared.saved_values(self.fields.saved), *own]
 
 
@@ -234,9 +249,11 @@ def send_start(fields: PaintFields) -> str:
     """Return the script that sends the pictures to start from and to be guided by, before Paint does: their files are put among the values of
     `asked`, and a picture in a frame of its own leaves no size chosen."""
     asked = sorted(fields.asked, key=lambda each: each._id)  # as Gradio hands them over
-    size, image, guiding = (asked.index(each) for each in (fields.model.size, fields.start.image, fields.guide.image))
+    sent = fields.model.size, fields.start.image, fields.guide.image, fields.reference.image
+    size, image, guiding, liked = map(asked.index, sent)
     return (
         f"async (...values) => {{ values[{image}] = await Hearth.startFiles(); values[{guiding}] = await Hearth.guideFiles();"
+        f" values[{liked}] = await Hearth.referenceFiles();"
         f" if (Hearth.isFramed()) values[{size}] = null; return values.slice(0, {len(asked)}); }}"
     )
 
@@ -261,17 +278,33 @@ def connect_owner(tab: PaintTab) -> None:
     hear(fields.calls, "paint.lines", tab.begin_lines, fields.asked, message, js=send_start(fields), **QUICK)
     fields.loras.files.upload(tab.add_loras, [fields.loras.files, fields.loras.chosen], [fields.loras.files, fields.loras.chosen], **EACH)
     model.change(tab.offer_sizes, model, size, **LATEST)
-    control = fields.rows["control"]
-    model.change(tab.offer_controls, [model, control], control, **LATEST)
+    beside = [fields.rows[name] for name in ("control", "adapter")]
+    model.change(tab.offer_beside, [model, *beside], beside, **LATEST)
     hear(fields.calls, "paint.guided", None, None, fields.guide.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
+    hear(fields.calls, "paint.liked", None, None, fields.reference.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); Hearth.lorasFor(model); }")
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
     weighing = (
         fields.rows[name]
-        for name in ("width", "height", "steps", "guidance", "batch", "quicker", "upscale", "hires", "control", "guide_from", "guide_to")
+        for name in (
+            "width",
+            "height",
+            "steps",
+            "guidance",
+            "batch",
+            "quicker",
+            "upscale",
+            "hires",
+            "control",
+            "guide_from",
+            "guide_to",
+            "adapter",
+        )
     )
-    changes = [each.change for each in (model, size, fields.guide.name, *weighing)]
+    changes = [each.change for each in (model, size, fields.guide.name, fields.reference.name, *weighing)]
     # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
     asks = [*changes, join_event(fields.calls, "paint.forecast")]
-    gr.on(asks, tab.forecast, fields.asked - {fields.start.image, fields.guide.image}, fields.model.forecast, **LATEST)
+    gr.on(
+        asks, tab.forecast, fields.asked - {fields.start.image, fields.guide.image, fields.reference.image}, fields.model.forecast, **LATEST
+    )
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

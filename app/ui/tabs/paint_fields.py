@@ -16,9 +16,10 @@ from app.engine.models.enlargers import list_enlargers
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
-from app.ui.tabs import guide, loras, paint_form
+from app.ui.tabs import guide, loras, paint_form, reference
 from app.ui.tabs.guide import GuideCard
 from app.ui.tabs.loras import LoraCard
+from app.ui.tabs.reference import ReferenceCard
 from app.ui.tabs.script_calls import build_calls
 from app.ui.tabs.setting_fields import SettingFields
 from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, model_choices
@@ -69,6 +70,7 @@ class PaintFields:
     model: ModelCard
     start: StartCard
     guide: GuideCard
+    reference: ReferenceCard
     loras: LoraCard
     rows: SettingFields
     settings: SettingsCard
@@ -92,7 +94,16 @@ class PaintFields:
     def asked(self) -> set[Block]:
         """The fields that a request is made from."""
         grid = (self.grid.across, self.grid.across_values, self.grid.down, self.grid.down_values)
-        return {*self.restored, self.model.size, self.start.image, self.guide.image, self.guide.name, *grid}
+        return {
+            *self.restored,
+            self.model.size,
+            self.start.image,
+            self.guide.image,
+            self.guide.name,
+            self.reference.image,
+            self.reference.name,
+            *grid,
+        }
 
 
 def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
@@ -102,7 +113,9 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
             prompt = _build_prompt()
             model = _build_model(desk, saved, guest)
             start = _build_start(rows)
-            guide_card = guide.build(desk, rows, paint_form.find_model(desk, saved.get("model", "")), guest)
+            chosen = paint_form.find_model(desk, saved.get("model", ""))
+            guide_card = guide.build(desk, rows, chosen, guest)
+            reference_card = reference.build(desk, rows, chosen, guest)
             lora_card = loras.build(guest)
             settings = _build_settings(desk, rows, guest)
             grid = _build_grid(guest)
@@ -113,12 +126,13 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
                 gr.HTML('<section id="h-tuning" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
-    own: tuple[Call, ...] = () if guest else ("paint.use", "paint.forecast", "paint.lines", "paint.guided")
+    own: tuple[Call, ...] = () if guest else ("paint.use", "paint.forecast", "paint.lines", "paint.guided", "paint.liked")
     return PaintFields(
         prompt,
         model,
         start,
         guide_card,
+        reference_card,
         lora_card,
         rows,
         settings,

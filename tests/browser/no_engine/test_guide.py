@@ -1,4 +1,4 @@
-"""The picture that guides another, on Paint: chosen, told beside the button, kept over a reload, sent with Paint, removed."""
+"""The pictures beside the prompt on Paint, one that guides and one to be like: chosen, told beside the button, kept over a reload, sent with Paint, removed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
-from app.ui.tabs import guide
+from app.ui.tabs import guide, reference
 from tests.support.window import asked_by, go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 CONTROL = ("canny", "/controls/canny.safetensors")
+ADAPTER = ("style", "/ipadapter/style.safetensors")
 
 
 def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -41,3 +42,23 @@ def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkey
     expect(chip).to_have_count(0)
     unguided = asked_by(page, "#paint-go", opened[0], monkeypatch)
     assert unguided.guide is None
+
+
+def test_a_reference_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(reference, "list_fitting", lambda *_: [ADAPTER])
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    unfold(page, "Paint like a picture")
+    Image.new("RGB", (40, 60), "gold").save(tmp_path / "style.png")
+    page.set_input_files("#h-reference input[type=file]", tmp_path / "style.png")
+    chip = page.locator(".h-force").locator("visible=true").locator("li")
+    expect(chip).to_have_text(re.compile("^like style.png"))
+    page.reload()
+    go(page, "paint")
+    expect(chip).to_have_text(re.compile("^like style.png"))
+    request = asked_by(page, "#paint-go", opened[0], monkeypatch)
+    assert isinstance(request, PictureRequest) and request.reference and request.adapter == ADAPTER[1] and request.guide is None
+    assert Path(request.reference).name == "reference.png" and request.reference_strength == 0.6
+    chip.get_by_role("button").click()
+    expect(chip).to_have_count(0)
+    assert asked_by(page, "#paint-go", opened[0], monkeypatch).reference is None

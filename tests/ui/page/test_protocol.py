@@ -196,9 +196,12 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
         "app/ui/tabs/loras.py",
         fields,
         fields,
+        *["app/ui/tabs/reference.py"] * 2,
         "app/ui/tabs/script_calls.py",
         *["app/ui/tabs/speak_fields.py"] * 2,
-    ], "the picture that guides and its name, LoRAs, the picture to start from, a dropped one, calls, the cast, the words said differently"
+    ], (
+        "the pictures that guide and to be like and their names, LoRAs, the one to start from, a dropped one, calls, the cast, the words said differently"
+    )
     scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
     assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE
     assert set(re.findall(r'data-h-act="(\w+)"', window)) == set(SWITCHES) and all(f'"{each}"' in scripts for each in SWITCHES)

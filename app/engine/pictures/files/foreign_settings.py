@@ -18,6 +18,7 @@ from app.engine.pictures.files.lora_tags import split_tags
 
 ADD_IMAGE: Final = say_to_all("restore.image", "This picture was made from another picture. Add that one yourself.")
 ADD_GUIDE: Final = say_to_all("restore.guide", "This picture was guided by another picture. Add that one yourself.")
+ADD_REFERENCE: Final = say_to_all("restore.reference", "This picture was painted like another picture. Add that one yourself.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class Found:
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     """List what the settings of a picture cannot restore."""
-    return tuple(note for note, given in ((ADD_IMAGE, request.image), (ADD_GUIDE, request.guide)) if given)
+    by_hand = ((ADD_IMAGE, request.image), (ADD_GUIDE, request.guide), (ADD_REFERENCE, request.reference))
+    return tuple(note for note, given in by_hand if given)
 
 
 TEXT_MOST: Final = 200_000

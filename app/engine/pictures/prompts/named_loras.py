@@ -14,6 +14,7 @@ from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models.adapters import find_adapter
 from app.engine.models.controls import find_control
 from app.engine.models.enlargers import find_enlarger
 from app.engine.models.lora_facts import explain_misfit, read_facts
@@ -43,6 +44,7 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
     return replace(
         request, prompt=prompt, loras=tuple(loras.values()), enlarger=find_enlarger(home, request.enlarger),
         control=find_control(home, request.control) if request.guide else "",
+        adapter=find_adapter(home, request.adapter) if request.reference else "",
     )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def _read_as(settings: PictureSettings, index: int) -> dict[str, str]:
 def _name_by_content(settings: PictureSettings, model: Model) -> dict[str, Any]:
     """Return what the pictures are made from, with files by their content: another machine has them elsewhere."""
     values = to_json(settings.request_for(0))
-    for name in ("image", "mask", "guide", "control"):
+    for name in ("image", "mask", "guide", "control", "reference", "adapter"):
         if values.get(name):
             values[name] = fingerprint(Path(values[name]))
     values["loras"] = [{**each, "path": fingerprint(Path(each["path"]))} for each in values.get("loras", ())]

@@ -51,6 +51,8 @@ class PictureSettings:
     notes: tuple[Sentence, ...]
     around: Surroundings | None = None
     """The picture that `image` is cut out of and put back into, if only the masked part is painted."""
+    reference: Image.Image | None = None
+    """The picture that it is painted like."""
 
     def read_as(self, index: int) -> str | None:
         """The caption that the prompt was read as for this picture, if it is another."""
@@ -132,6 +134,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         enlarger=request.enlarger if request.upscale > 1 and not around else "",
         masked_only=masked_only,
         control=request.control if request.guide else "",
+        adapter=request.adapter if request.reference else "",
         hires=request.larger > 1 and can_paint_over(family),
     )
     if resolved.quicker == "much" and tiny_vae is not None:
@@ -160,6 +163,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         choose_rescale(settings, guidance) if image is None else 0.0,
         tuple(notes),
         around,
+        input_images.open_image(request.reference) if request.reference else None,
     )
 
 

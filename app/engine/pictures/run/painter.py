@@ -32,6 +32,7 @@ from app.engine.pictures.families.kept_layers import keep_layers
 from app.engine.pictures.families.packed_convolutions import is_plain
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import batch, checkpoint, per_request, preview, steps, tiled_denoiser, tiny_vae
+from app.engine.pictures.run.active_adapter import ActiveAdapter
 from app.engine.pictures.run.active_control import ActiveControl
 from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
 from app.engine.pictures.run.active_loras import ActiveLoras
@@ -51,13 +52,16 @@ if TYPE_CHECKING:
 
 
 def load_found(found: Located, model: Model, plan: Plan, home: Home) -> Painter:
-    return load(found.folder, model, plan, found.companions, home.scratch)
+    return load(found.folder, model, plan, found.companions, home.scratch, home)
 
 
-def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None) -> Painter:
-    """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it."""
+def load(
+    folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None, home: Home | None = None
+) -> Painter:
+    """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it; `home`: where image
+    encoders are looked for."""
     pipeline = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
-    return Painter(pipeline, model, plan, companions.get("tiny-vae") or tiny_vae.find(folder))
+    return Painter(pipeline, model, plan, companions.get("tiny-vae") or tiny_vae.find(folder), home)
 
 
 Tell = Callable[[Event], None]
@@ -79,7 +83,7 @@ class _Run:
 
 
 class Painter:
-    def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan, tiny: Path | None = None) -> None:
+    def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan, tiny: Path | None = None, home: Home | None = None) -> None:
         self.notes = pipeline.notes
         self._pipe, self._disk_parts = pipeline.pipe, pipeline.disk_parts
         self._tiny_vae = tiny_vae.TinyVae(tiny) if tiny is not None else None
@@ -93,6 +97,7 @@ class Painter:
         self._words = ActiveEmbeddings()
         self._enlargers = Enlargers()
         self._control = ActiveControl(self._family.denoiser, plan, pipeline.disk_parts)
+        self._adapter = ActiveAdapter(self._family.denoiser, plan, home)
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
@@ -119,6 +124,7 @@ class Painter:
         for sentence in run.settings.notes:
             tell(Note(sentence))
         self._control.activate(self._pipe, run.settings)
+        self._adapter.activate(self._pipe, run.settings)
         if run.settings.guide is not None:
             save_guide(run.settings.guide, job)
         changed = self._loras.activate(self._pipe, run.settings), self._words.activate(self._pipe, run.settings.request.loras)
@@ -186,13 +192,14 @@ class Painter:
         if plan != self._plan:  # the other plan may be there because the text encoder broke under this one
             self._embeddings.forget()
         placement.configure_vae(self._pipe.vae, plan)
-        self._plan = self._control.plan = plan
+        self._plan = self._control.plan = self._adapter.plan = plan
         return True
 
     def close(self) -> None:
         """Release the weights; the memory is free once nothing else refers to them."""
         self._pipe.remove_all_hooks()
         self._control.close()
+        self._adapter.close()
         if self._disk_parts is not None:
             self._disk_parts.close()
         self._pipe = self._disk_parts = None
@@ -305,6 +312,7 @@ class Painter:
         try:
             with (
                 keep_layers(denoiser, placement.find_precision(self._plan, self._family.denoiser).kept_bytes),
+                self._adapter.reading(run.settings, denoiser),  # innermost: a control model reads the prompt alone
                 self._control.guide(run.settings, denoiser, window, tell_place),
                 self._tiles(run, denoiser, pipe.vae_scale_factor, window),
                 steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher,

@@ -1,7 +1,7 @@
 // What is in force for the next start and may lie in a closed drawer: a chip each beside Speak and Paint, with a button that removes it.
 import { el, list, text } from "./elements.js";
 import { area, call, soon } from "./hearth.js";
-import { closeGuide, guide, openGuide } from "./guide.js";
+import { guide, reference } from "./guide.js";
 import { readLoras } from "./loras.js";
 import { start } from "./picture.js";
 import { offerWords, rememberWords } from "./rewrite.js";
@@ -41,8 +41,15 @@ export const startFrom = async (creation) => {
 /** @param {View} creation */
 export const guideBy = async (creation) => {
   const answer = await fetch(creation.url);
-  if (answer.ok) openGuide(await answer.blob(), creation.name);
+  if (answer.ok) guide.open(await answer.blob(), creation.name);
   call("paint.guided");
+};
+
+/** @param {View} creation */
+export const likeIt = async (creation) => {
+  const answer = await fetch(creation.url);
+  if (answer.ok) reference.open(await answer.blob(), creation.name);
+  call("paint.liked");
 };
 
 const bare = (lora) => lora.name.split(/[/\\]/).pop();
@@ -50,7 +57,8 @@ const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/
 
 const CHIPS = {
   start: () => start.now && { words: startWords(), picture: start.seen, run: closeStart },
-  guide: () => guide.now && { words: t("force.guide", "guided by {name}", { name: guide.now.name }), picture: guide.seen, run: closeGuide },
+  guide: () => guide.now && { words: t("force.guide", "guided by {name}", { name: guide.now.name }), picture: guide.seen, run: guide.close },
+  reference: () => reference.now && { words: t("force.reference", "like {name}", { name: reference.now.name }), picture: reference.seen, run: reference.close },
   loras: (chosen) => {
     const rows = readLoras(chosen), named = rows.map((each) => (each.weight === 1 ? bare(each) : `${bare(each)} ${each.weight}`));
     return rows.length && { words: t("force.loras", "with {n:LoRA|LoRAs} {names}", { n: rows.length, names: named.join(t("word.comma", ", ")) }), call: "paint.noloras" };
@@ -73,7 +81,7 @@ const keepClear = (bar) => document.documentElement.style.setProperty("--h-going
 
 area(".h-force", (element) => {
   const tab = element.closest(".h-going")?.querySelector("#paint-go") ? "paint" : "speak";
-  const shown = Object.entries(CHIPS).map(([what, chip]) => (!["start", "guide"].includes(what) || tab === "paint") && chip(told[tab][what], tab)).filter(Boolean);
+  const shown = Object.entries(CHIPS).map(([what, chip]) => (!["start", "guide", "reference"].includes(what) || tab === "paint") && chip(told[tab][what], tab)).filter(Boolean);
   element.hidden = !shown.length;
   element.setAttribute("aria-label", t("force.title", "In force for the next start"));
   list(element, shown, (each) => `${each.call} ${each.words}`, (each) => {
@@ -97,6 +105,7 @@ area(".h-force", (element) => {
 // What a note asks for is there.
 area('[data-adds="image"]', (note) => (note.hidden = Boolean(start.now)));
 area('[data-adds="guide"]', (note) => (note.hidden = Boolean(guide.now)));
+area('[data-adds="reference"]', (note) => (note.hidden = Boolean(reference.now)));
 
 // Gradio's own note of it comes a moment later, with "Error" and the status, over the switches: it is closed unseen.
 const NOTE_MS = 15_000;

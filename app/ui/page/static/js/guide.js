@@ -1,74 +1,108 @@
-// The picture that guides another on Paint: chosen, dropped or an earlier result; kept over a reload, sent with Paint.
+// The pictures beside the prompt on Paint, one that guides and one to be like: chosen, dropped or an earlier result; kept over a reload, sent with Paint.
 import { el, makeButton, text } from "./elements.js";
 import { area, fill, live, redraw } from "./hearth.js";
 import { keepPicture, readPicture, send } from "./picture.js";
 import { inForce } from "./told.js";
 import { t } from "./words.js";
 
-const KEY = "guide";
-/** @typedef {{ name: string, picture: Blob }} Guide */
-export const guide = { now: /** @type {Guide | null} */ (null), seen: "" }; // seen: the picture's address on this page
+/** @typedef {{ name: string, picture: Blob }} Beside */
 
-/** @param {Guide | null} now */
-function change(now) {
-  if (guide.seen) URL.revokeObjectURL(guide.seen);
-  [guide.now, guide.seen] = [now, now ? URL.createObjectURL(now.picture) : ""];
-  fill("paint-guided", now?.name ?? "");
-  keepPicture(KEY, now && { name: now.name, background: now.picture });
-  show();
-  if (live.state) redraw();
-}
+class BesidePicture {
+  now = /** @type {Beside | null} */ (null);
+  seen = ""; // its address on this page
 
-/** @param {Blob | undefined} picture @param {string} name */
-export async function openGuide(picture, name) {
-  if (!picture) return;
-  try {
-    (await createImageBitmap(picture)).close();
-  } catch {
-    inForce("paint", "refused", t("sketch.not-a-picture", "{name} cannot be opened as a picture. Save it as PNG or JPEG and choose that.", { name }));
-    return;
+  /**
+   * @param {string} key by which it is kept
+   * @param {(name: string) => void} tell puts its name into a field of Gradio's
+   * @param {(name: string) => string} word @param {() => string} ask
+   */
+  constructor(key, tell, word, ask) {
+    this.key = key;
+    this.tell = tell;
+    this.word = word;
+    this.ask = ask;
+    this.card = /** @type {any} */ (null);
   }
-  inForce("paint", "refused", "");
-  change({ name, picture });
+
+  /** @param {Beside | null} now */
+  change(now) {
+    if (this.seen) URL.revokeObjectURL(this.seen);
+    [this.now, this.seen] = [now, now ? URL.createObjectURL(now.picture) : ""];
+    this.tell(now?.name ?? "");
+    keepPicture(this.key, now && { name: now.name, background: now.picture });
+    this.show();
+    if (live.state) redraw();
+  }
+
+  /** @param {Blob | undefined} picture @param {string} name */
+  async open(picture, name) {
+    if (!picture) return;
+    try {
+      (await createImageBitmap(picture)).close();
+    } catch {
+      inForce("paint", "refused", t("sketch.not-a-picture", "{name} cannot be opened as a picture. Save it as PNG or JPEG and choose that.", { name }));
+      return;
+    }
+    inForce("paint", "refused", "");
+    this.change({ name, picture });
+  }
+
+  /** What was there before a reload. */
+  async read() {
+    const kept = await readPicture(this.key);
+    if (kept) await this.open(kept.background, kept.name);
+  }
+
+  close = () => this.change(null);
+
+  /** The file that Paint sends. */
+  files = async () => this.now && [await send(this.now.picture, this.now.name)];
+
+  show() {
+    if (!this.card?.firstElementChild) return;
+    this.card.querySelector(".h-empty").hidden = Boolean(this.now);
+    this.card.querySelector(".h-guide").hidden = !this.now;
+    if (this.now) Object.assign(this.card.querySelector("img"), { src: this.seen, alt: this.word(this.now.name) });
+  }
+
+  build(card) {
+    if (card.firstElementChild) return;
+    this.card = card;
+    card.append(...el(`<div><button type="button" class="h-empty"></button><input type="file" accept="image/*" hidden>
+      <div class="h-guide" hidden><img alt=""><div class="h-chips"></div></div></div>`).children);
+    const choose = card.querySelector(".h-empty"), file = card.querySelector("input");
+    text(choose, matchMedia("(hover: none)").matches ? t("file.tap", "Tap to choose a file") : this.ask());
+    choose.addEventListener("click", () => file.click());
+    file.addEventListener("change", () => (this.open(file.files[0], file.files[0]?.name), (file.value = "")));
+    card.querySelector(".h-chips").append(
+      makeButton(t("sketch.other", "Another picture"), () => file.click(), "h-chip"),
+      makeButton(t("force.remove", "Remove"), this.close, "h-chip"),
+    );
+    card.addEventListener("dragover", (event) => event.preventDefault());
+    card.addEventListener("drop", (event) => {
+      event.preventDefault();
+      const [dropped] = event.dataTransfer?.files ?? [];
+      this.open(dropped, dropped?.name);
+    });
+    this.show();
+  }
 }
 
-/** What was there before a reload. */
-export async function readGuide() {
-  const kept = await readPicture(KEY);
-  if (kept) await openGuide(kept.background, kept.name);
-}
+export const guide = new BesidePicture(
+  "guide",
+  (name) => fill("paint-guided", name),
+  (name) => t("guide.alt", "Guide: {name}", { name }),
+  () => t("guide.choose", "Drop the picture here that shows where things are, or press to choose one"),
+);
+export const reference = new BesidePicture(
+  "reference",
+  (name) => fill("paint-liked", name),
+  (name) => t("reference.alt", "Reference: {name}", { name }),
+  () => t("reference.choose", "Drop the picture here that it is to be like, or press to choose one"),
+);
+/** What Paint sends. */
+export const guideFiles = () => guide.files();
+export const referenceFiles = () => reference.files();
 
-export const closeGuide = () => change(null);
-
-/** The file that Paint sends. */
-export const guideFiles = async () => guide.now && [await send(guide.now.picture, guide.now.name)];
-
-function show() {
-  const card = document.querySelector("#h-guide");
-  if (!card?.firstElementChild) return;
-  card.querySelector(".h-empty").hidden = Boolean(guide.now);
-  card.querySelector(".h-guide").hidden = !guide.now;
-  const image = card.querySelector("img");
-  if (guide.now) Object.assign(image, { src: guide.seen, alt: t("guide.alt", "Guide: {name}", { name: guide.now.name }) });
-}
-
-area("#h-guide", (card) => {
-  if (card.firstElementChild) return;
-  card.append(...el(`<div><button type="button" class="h-empty"></button><input type="file" accept="image/*" hidden>
-    <div class="h-guide" hidden><img alt=""><div class="h-chips"></div></div></div>`).children);
-  const choose = card.querySelector(".h-empty"), file = card.querySelector("input");
-  text(choose, matchMedia("(hover: none)").matches ? t("file.tap", "Tap to choose a file") : t("guide.choose", "Drop the picture here that shows where things are, or press to choose one"));
-  choose.addEventListener("click", () => file.click());
-  file.addEventListener("change", () => (openGuide(file.files[0], file.files[0]?.name), (file.value = "")));
-  card.querySelector(".h-chips").append(
-    makeButton(t("sketch.other", "Another picture"), () => file.click(), "h-chip"),
-    makeButton(t("force.remove", "Remove"), closeGuide, "h-chip"),
-  );
-  card.addEventListener("dragover", (event) => event.preventDefault());
-  card.addEventListener("drop", (event) => {
-    event.preventDefault();
-    const [dropped] = event.dataTransfer?.files ?? [];
-    openGuide(dropped, dropped?.name);
-  });
-  show();
-});
+area("#h-guide", (card) => guide.build(card));
+area("#h-reference", (card) => reference.build(card));

@@ -5,7 +5,7 @@ import "./drop.js";
 import { before, reused, reusing, startFrom } from "./force.js";
 import "./gradio.js";
 import "./greeting.js";
-import { guideFiles } from "./guide.js";
+import { guideFiles, referenceFiles } from "./guide.js";
 import { askToLeave } from "./leave.js";
 import { lorasFor } from "./loras.js";
 import { copyReport, keepLooking, lookAt } from "./machine.js";
@@ -29,7 +29,7 @@ import "./voices.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, guideFiles, inForce, isFramed, keepLooking, kept, keptClip, lookAt, lorasFor, paintedBy, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, guideFiles, inForce, isFramed, keepLooking, kept, keptClip, lookAt, lorasFor, paintedBy, referenceFiles, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
   askToLeave,
   call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

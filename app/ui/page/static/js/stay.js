@@ -1,7 +1,7 @@
 // What a reload, as by a switch of the language, does not take away: the tab in view, open folds, and what is in force for the next start.
 import { onPage } from "./elements.js";
 import { area, call, tabInView } from "./hearth.js";
-import { readGuide } from "./guide.js";
+import { guide, reference } from "./guide.js";
 import { readStart } from "./picture.js";
 import { openStart } from "./sketch.js";
 import { openTab } from "./tabs.js";
@@ -48,7 +48,7 @@ export const stay = async (tab) => {
   if (before[tab]) call(CALLS[tab]);
   const picture = tab === "paint" && (await readStart());
   if (picture) openStart(picture.background, picture.name, { mask: picture.layers[0], frame: picture.frame });
-  if (tab === "paint") await readGuide();
+  if (tab === "paint") await Promise.all([guide.read(), reference.read()]);
 };
 const isEmpty = (value) => value == null || value === "" || value.length === 0;
 /** @param {StartTab} tab @param {string[]} names */
