@@ -98,8 +98,12 @@ class PictureFamily:
     """Parts of a tensor's name that LoRAs of no family before this one have."""
     lora_width: int = 0
     """Numbers that a UNet's attention reads of each token."""
-    guided: bool = False
-    """Whether a control model (ControlNet) can guide its denoiser."""
+    guide_share: float = 0.0
+    """What a control model (ControlNet) adds to a step's work; 0: none can guide its denoiser."""
+
+    @property
+    def guided(self) -> bool:
+        return self.guide_share > 0
 
     @property
     def paints_in_tiles(self) -> bool:
@@ -197,7 +201,8 @@ _ROWS: Final = (
         flow_matching=False, prompt_weights=True,
         outer_share=0.4,  # timed (docs/speed-pictures.md)
         load_arguments={"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False},
-        encoders=(Encoder("text_encoder"),), written_as=("stable-diffusion-v1", "sd_v1"), lora_width=768, guided=True,
+        encoders=(Encoder("text_encoder"),), written_as=("stable-diffusion-v1", "sd_v1"), lora_width=768,
+        guide_share=0.36,  # of its multiplications, counted from 512 to 1024 pixels
     ),
     PictureFamily(
         "sdxl", "Stable Diffusion XL", "SDXL", "sdxl", "StableDiffusionXLPipeline",
@@ -212,7 +217,7 @@ _ROWS: Final = (
         outer_share=0.2,  # estimated
         few_steps_folders=True, load_arguments={"add_watermarker": False}, encoders=(Encoder("text_encoder"), Encoder("text_encoder_2")),
         unsafe_in_half=("vae",), written_as=("stable-diffusion-xl", "sdxl"), lora_marks=("lora_te2_", "text_encoder_2."), lora_width=2048,
-        guided=True,
+        guide_share=0.45,
     ),
     PictureFamily(
         "pixart-sigma", "PixArt-Sigma", "PixArt", "pixart-sigma", "PixArtSigmaPipeline",

@@ -27,8 +27,6 @@ PROCESSOR_PIXELS: Final = 256 * 256
 """How many pixels a small model's picture has on the processor, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
 ALL_SHARE: Final = 0.72
 """Time of as many at once on the processor, decoded, as a share of one by one (docs/speed-pictures.md)."""
-GUIDE_SHARE: Final = 0.4
-"""What a control model adds to a step: it is a copy of a UNet's first half. Estimated."""
 _WEIGHED: Final = (
     "width",
     "height",
@@ -103,7 +101,7 @@ def weigh_step(request: PictureRequest, model: Model) -> float:
     """Weigh an average step of a request by its pixels; guidance doubles it, "quicker" spares some."""
     settings = model.recommended(request.scheduler)
     pixels = (request.width or settings.width or 1) * (request.height or settings.height or 1)
-    guide = 1 + GUIDE_SHARE * (request.guide_to - request.guide_from) if request.guide else 1
+    guide = 1 + FAMILIES[model.family].guide_share * (request.guide_to - request.guide_from) if request.guide else 1
     return pixels * (2 if _guides(request, model) else 1) * guide * estimate_share(request, model)
 
 

@@ -38,8 +38,7 @@ def build(desk: Desk, rows: SettingFields, model: Model, guest: bool) -> Referen
         word("paint.reference", "Paint like a picture"), open=False, elem_classes="h-card", elem_id="paint-reference", visible=not guest
     ) as drawer:
         gr.HTML('<section id="h-reference"></section>', apply_default_css=False)
-        with gr.Row(elem_classes="h-pair"):
-            rows.build("adapter", "reference_strength")
+        rows.build("adapter", "reference_strength")
         if not guest:  # a guest hears of no folder
             offered = list_fitting(desk, model)
             rows["adapter"].choices += offered

@@ -232,6 +232,12 @@ def test_those_of_the_own_folder_are_found_by_name_with_an_encoder_of_one_file(a
     found = find_encoder(home, read_adapter(Path(find_adapter(home, "Style"))))
     assert found.path.name == "CLIP-ViT-H.safetensors" and found.halves
     assert (found.settings["image_size"], found.settings["hidden_act"], found.settings["num_attention_heads"]) == (224, "gelu", 16)
+    comfy = tmp_path / "ComfyUI" / "models"
+    shutil.copytree(adapters["sd15"].parent / "image_encoder", comfy / "clip_vision" / "small")
+    (comfy / "ipadapter").mkdir()
+    shutil.copy(adapters["sd15"], comfy / "ipadapter" / "like.safetensors")
+    (home.adapters / "CLIP-ViT-H.safetensors").unlink()
+    assert find_encoder(home, read_adapter(comfy / "ipadapter" / "like.safetensors")).path == comfy / "clip_vision" / "small"
     with pytest.raises(Trouble, match="no IP-Adapter Other"):
         find_adapter(home, "Other")
 

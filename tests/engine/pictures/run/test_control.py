@@ -37,6 +37,7 @@ from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run.active_control import ActiveControl
 from app.engine.pictures.run.guide import find_edges, make_guide, note_cut
 from app.engine.pictures.run.tiled_denoiser import Window, list_spans, tiles
+from app.engine.pictures.steps import weigh_step
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, assert_same, list_parts, load_painter, read_pixels
@@ -357,6 +358,10 @@ def test_its_weights_count_with_the_denoisers(folders: dict[str, Path], controls
     assert [a.parameters - b.parameters for a, b in zip(with_it.parts, plain.parts, strict=True)] == [
         control.parameters if each.role == "denoiser" else 0 for each in plain.parts
     ]
+    asked = guided(folders["sd15"], controls["sd15"], folders["sd15"], guide_from=0.5)
+    assert weigh_step(asked, model) == pytest.approx(1.18 * weigh_step(replace(asked, guide=None), model)), (
+        "and their work in half of the steps"
+    )
     quantised = next(each for each in with_it.parts if each.role == "denoiser")
     assert quantised.linear == next(each.linear for each in plain.parts if each.role == "denoiser"), "it is never quantised"
     assert placement.find_precision(tiny.make_plan(model), placement.CONTROL).role == "denoiser"
