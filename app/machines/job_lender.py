@@ -122,7 +122,7 @@ class JobLender:
             self._models.want([each for each in machines if is_at_work(each)], model)
             if name and (able := [each for each in machines if is_able(each, name) and each.id not in unable]):
                 wanted, busy = True, {*self.busy, *taken, *awaited}
-                chosen = self._asking.choose(job.id, replace(job.request.one_piece(), model=name), able)
+                chosen = self._asking.choose(job.id, job.request.one_piece().with_model(name), able)
                 if idle := [each for each in chosen if not each.tasks and each.id not in busy]:
                     self._send(job, model, idle, too_large)
                 awaited |= {each.id for each in able if each not in chosen and self._asking.find(job.id, each.id) is None}
@@ -189,7 +189,7 @@ class JobLender:
         try:
             so_far = {file.name: file for file in begun.list_begun(request, folder)}
             aside = begun.set_aside(so_far, self._keeper.home.scratch / "machines" / "begun")
-            portable = pack(replace(request, model=self._models.name(request.model)), aside)
+            portable = pack(request.with_model(self._models.name(request.model)), aside)
         except OSError:  # a file that it needs is gone; the engine says so
             self.failures.keep_here(job.id)
             return

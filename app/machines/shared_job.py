@@ -152,7 +152,7 @@ class SharedJob:
         return self.pieces.parts.files.is_made(self._folder, place)
 
     def _ask_for(self, place: int) -> Request:
-        return replace(self.pieces.ask_for(place), model=self.model)
+        return self.pieces.ask_for(place).with_model(self.model)
 
     def _send(self, place: int, machine: str) -> None:
         there, here = self.pieces.name_begun(place)

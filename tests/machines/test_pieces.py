@@ -12,7 +12,7 @@ from PIL import Image
 
 from app.base.paths import home
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import Actor, PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.jobs.seed import is_drawn
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.models.voice_limits import DIA, VoiceLimits
@@ -54,6 +54,10 @@ def test_parts_whose_voice_hangs_on_none_before(tmp_path: Path, monkeypatch: pyt
     assert find_free(replace(request, carry_voice=False)) == every
     assert find_free(request, replace(DIA, carries=False)) == every
     assert find_free(replace(request, voice=both)) == every
+    told = replace(request, text=SCRIPT.replace("S1", "Anna").replace("S2", "Ben"))
+    clips = tuple(Actor(name, VoicePrompt("clip.wav", "[S1] Hello there.")) for name in ("Anna", "Ben"))
+    assert find_free(told) == () and find_free(replace(told, cast=clips)) == every
+    assert 0 < len(find_free(replace(told, cast=clips[:1]))) < len(parts), "those of the one who has a recording"
     one = find_free(replace(request, voice=VoicePrompt("clip.wav", "[S1] Hello there.")))
     assert one == tuple(place for place, part in enumerate(parts) if part.speakers == {1}) and 0 < len(one) < len(parts)
     assert find_free(replace(request, voice=VoicePrompt("clip.wav", ""))) == (), "a clip without words is refused here"
@@ -75,6 +79,9 @@ def test_what_has_pieces(tmp_path: Path) -> None:
     assert parts.ask_for(1) == replace(spoken, only_parts=(1,))
     assert find_pieces(place, replace(spoken, text="[S1] hello."), tmp_path) is None
     assert find_pieces(place, replace(spoken, only_parts=(0,)), tmp_path) is None
+    play = replace(spoken, text="[Anna] hello. (pause 1s) [Ben] hi. " * 8, cast=(Actor("Ben", None, "starter-voice", pace=1.1),))
+    assert pieces_of(tmp_path, play).complete, "a cast whose voices one model has"
+    assert find_pieces(place, replace(play, cast=(Actor("Ben", None, "dia-1.6b"),)), tmp_path) is None
     own = pieces_of(tmp_path, replace(spoken, text=spoken.text * 5, model="/some/folder", carry_voice=False))
     assert own.request.model == "/some/folder", "a voice of the user's own"
     assert pieces_of(tmp_path, replace(batch, model="/some/folder")).request.model == "/some/folder"

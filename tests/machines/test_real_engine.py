@@ -7,6 +7,7 @@ import json
 import queue
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.base.paths import home
 from app.engine.jobs.events import END, Event, Finished, Step
 from app.engine.jobs.parts import MACHINES
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import Actor, PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
@@ -91,15 +92,18 @@ def test_another_processor_paints_and_speaks_the_same_but_for_rounding(tmp_path:
     assert painted[0] != painted[1] or spoken[0] != spoken[1], "the other processor is the same one"
 
 
-@pytest.mark.parametrize("kind", ["its own", "ready", "saved"])
+@pytest.mark.parametrize("kind", ["its own", "ready", "saved", "cast"])
 def test_a_script_is_spoken_by_two_machines_as_by_one(kind: str, tmp_path: Path) -> None:
     voice = voices.list_ready_voices()[0].prompt if kind != "its own" else None
-    if voice is not None and kind == "saved":
+    if voice is not None and kind in ("saved", "cast"):
         saved = tmp_path / "mine.ogg"
         saved.write_bytes(Path(voice.path).read_bytes() + b" ")  # another file, with a note of its own
         saved.with_suffix(".json").write_bytes(Path(voice.path).with_suffix(".json").read_bytes())
         voice = VoicePrompt(str(saved), voice.transcript)
     request = SpeechRequest("[S1] hello. good morning. " * 24, model="starter-voice", seed=5, voice=voice)
+    if kind == "cast":
+        text = "[Anna] hello. good morning. (pause 0.2s) [Ben] hello. good night. (pause 0.2s) " * 8
+        request = replace(request, text=text, voice=None, cast=(Actor("Ben", voice, "starter-voice"),))
     spoken, made_by = list[sound.Samples](), dict[str, str]()
     for helped in (True, False):
         keeper = Keeper(home(tmp_path / f"helped-{helped}"))

@@ -182,8 +182,13 @@ class SpeechRequest:
 
     @property
     def stays_here(self) -> bool:
-        """Whether no other computer can do it: the other parts, which it goes with, are here, or the models of its cast."""
-        return bool(self.keep or self.only_parts or self.cast)
+        """Whether no other computer can do it: the other parts, which it goes with, are here, or its cast has several models."""
+        return bool(self.keep or self.only_parts or {each.model for each in self.cast} - {"", self.model})
+
+    def with_model(self, name: str) -> Self:
+        """Return it with another name of its model."""
+        cast = tuple(dataclasses.replace(each, model=name if each.model == self.model else each.model) for each in self.cast)
+        return dataclasses.replace(self, model=name, cast=cast)
 
     def with_files(self, put: Callable[[str], str]) -> Self:
         """Return it with other paths of the same files."""
@@ -365,6 +370,10 @@ class PictureRequest:
             or (self.masked_only and bool(self.mask))
             or (self.upscale > 1 and self.enlarger not in ENLARGERS)
         )
+
+    def with_model(self, name: str) -> Self:
+        """Return it with another name of its model."""
+        return dataclasses.replace(self, model=name)
 
     def with_files(self, put: Callable[[str], str]) -> Self:
         """Return it with other paths of the same files."""

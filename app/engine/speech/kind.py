@@ -18,7 +18,7 @@ from app.engine.jobs.events import PartDone
 from app.engine.jobs.kind import MORE_ROOM, Part
 from app.engine.jobs.owners import Allowance
 from app.engine.jobs.parts import SPOKEN
-from app.engine.jobs.request import KindName, Request, SpeechRequest, VoicePrompt, from_json, to_json
+from app.engine.jobs.request import Actor, KindName, Request, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
 from app.engine.models.forecast import list_measured, take_median
@@ -89,8 +89,13 @@ class SpeechKind:
         return tuple(dict.fromkeys(left)) or (last or request.model,)
 
     def plan_parts(self, home: Home, request: SpeechRequest) -> tuple[Part, ...]:
-        limits = find_limits(home, request.model)
-        parts, apart = self.parse(home, request).parts, _find_apart(request, limits)
+        limits, parsed = find_limits(home, request.model), self.parse(home, request)
+        parts = parsed.parts
+        apart = (
+            _find_cast_apart(parsed.actors, request, lambda model: find_limits(home, model))
+            if parsed.actors
+            else _find_apart(request, limits)
+        )
         return tuple(Part(part.text, part.seconds, chained=apart is not None and not part.speakers <= apart) for part in parts)
 
     def read_part(self, request: SpeechRequest, path: Path, place: int, total: int) -> PartDone | None:
@@ -261,6 +266,14 @@ def match_takes(parts: Sequence[PartDone], before: Sequence[Take], wanted: Seque
         elif left[words]:
             keep[index] = left[words].popleft()
     return tuple(keep)
+
+
+def _find_cast_apart(actors: Sequence[Actor], request: SpeechRequest, find: FindLimits) -> frozenset[int] | None:
+    """Return the same of a cast: who has a recording, or a voice that the model knows."""
+    if not (request.carry_voice and any(find(each.model).carries for each in actors)):
+        return None
+    signs = voices.name_cast(actors, find)
+    return frozenset(number for number, (each, sign) in enumerate(zip(actors, signs, strict=True), 1) if sign or each.voice is not None)
 
 
 def _find_apart(request: SpeechRequest, limits: VoiceLimits) -> frozenset[int] | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import Request, from_json, to_json
+from app.engine.jobs.request import Request, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.speech.text import voices
 
 PREFIX: Final = "sha256:"
@@ -27,8 +27,8 @@ class Portable:
 
     body: str
     """As JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, `spoken_by`, the model that spoke its voice's
-    clip, `known`, the ready voices heard in that, and `begun`, the hash of what is made of it so far, by name. Its model has a name of
-    model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
+    clip, `known`, the ready voices heard in that, `cast`, both of each voice of its cast, and `begun`, the hash of what is made of it so far, by
+    name. Its model has a name of model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
     """Where those files are here, by hash."""
     words: str
@@ -51,9 +51,15 @@ def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
     sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
     body: dict[str, Any] = {"request": values, "files": sizes, "begun": hashes}
     if request.voice is not None:
-        clip = Path(request.voice.path)
-        body |= {"spoken_by": voices.find_speaker(clip), "known": voices.find_known(clip)}
+        body |= _tell_speaker(request.voice)
+    if isinstance(request, SpeechRequest) and request.cast:
+        body["cast"] = [_tell_speaker(each.voice) if each.voice is not None else {} for each in request.cast]
     return Portable(json.dumps(body), files, request.words)
+
+
+def _tell_speaker(voice: VoicePrompt) -> dict[str, Any]:
+    clip = Path(voice.path)
+    return {"spoken_by": voices.find_speaker(clip), "known": voices.find_known(clip)}
 
 
 def unpack(body: str, locate: Callable[[str, str], Path], find_model: Callable[[str], str]) -> Request:
@@ -73,16 +79,21 @@ def unpack(body: str, locate: Callable[[str, str], Path], find_model: Callable[[
         return str(locate(found["sha256"], found["suffix"] or ""))
 
     values = json.loads(body)["request"]
-    return from_json(_map_paths({**values, "model": find_model(str(values["model"]))}, to_path))
+    named: dict[str, Any] = {"model": find_model(str(values["model"]))}
+    if values.get("cast"):
+        named["cast"] = [{**each, "model": each["model"] and find_model(str(each["model"]))} for each in values["cast"]]
+    return from_json(_map_paths({**values, **named}, to_path))
 
 
 def note_speaker(body: str, request: Request, folder: Path) -> None:
-    """Note beside a voice's clip that came into this folder which model spoke it, and in which voices, as the machine that has the voice
+    """Note beside each voice's clip that came into this folder which model spoke it, and in which voices, as the machine that has the voice
     knows; raise ValueError or TypeError if that is odd."""
-    voice = request.voice
-    if voice is not None and Path(voice.path).parent == folder:
-        told = json.loads(body)
-        voices.note_speaker(Path(voice.path), voice.transcript, told.get("spoken_by", ""), told.get("known", ()))
+    if not isinstance(request, SpeechRequest):
+        return
+    told = json.loads(body)
+    for voice, of_it in [(request.voice, told), *zip((each.voice for each in request.cast), told.get("cast", ()), strict=False)]:
+        if voice is not None and Path(voice.path).parent == folder:
+            voices.note_speaker(Path(voice.path), voice.transcript, of_it.get("spoken_by", ""), of_it.get("known", ()))
 
 
 def _map_paths(values: Mapping[str, Any], how: Callable[[str], str]) -> dict[str, Any]:
@@ -93,6 +104,10 @@ def _map_paths(values: Mapping[str, Any], how: Callable[[str], str]) -> dict[str
             mapped[name] = how(mapped[name])
     if mapped.get("voice"):
         mapped["voice"] = {**mapped["voice"], "path": how(mapped["voice"]["path"])}
+    if mapped.get("cast"):
+        mapped["cast"] = [
+            {**each, "voice": each.get("voice") and {**each["voice"], "path": how(each["voice"]["path"])}} for each in mapped["cast"]
+        ]
     if mapped.get("keep"):
         mapped["keep"] = [how(each) for each in mapped["keep"]]
     if mapped.get("loras"):

@@ -19,8 +19,9 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Step, Stopped, Unloaded
-from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import Actor, Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.models.on_disk import find_limits
+from app.engine.models.voice_limits import clip_key
 from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
 from app.machines.lent_tasks import LentTasks
@@ -48,6 +49,7 @@ def test_a_request_comes_back_with_its_files(files: list[Path], tmp_path: Path) 
     for request in (
         PictureRequest("p", model="starter-painter", image=image, mask=mask, loras=(Lora(lora, 0.5), Lora(image)), seed=3),
         SpeechRequest("s", model="starter-voice", voice=VoicePrompt(voice, "words"), keep=(voice,)),
+        SpeechRequest("s", model="m", cast=(Actor("Anna", VoicePrompt(voice, "words")), Actor("Ben", None, "m", pace=1.1))),
     ):
         packed = pack(request)
         assert not any(str(tmp_path) in text or "a.PNG" in text for text in (packed.body,)), "it names a path of this machine"
@@ -56,6 +58,34 @@ def test_a_request_comes_back_with_its_files(files: list[Path], tmp_path: Path) 
         assert {sha256: path.stat().st_size for sha256, path in packed.files.items()} == json.loads(packed.body)["files"]
     with pytest.raises(OSError):
         pack(PictureRequest("p", image=str(tmp_path / "gone.png")))
+
+
+def test_the_voices_of_a_cast_are_known_elsewhere_too(tmp_path: Path) -> None:
+    first, mine = voices.list_ready_voices()[0].prompt, tmp_path / "voices" / "mine.wav"
+    sound.write(mine, np.zeros(44100, np.float32), 44100)
+    voices.note_speaker(mine, "[S1] hello.", "starter-voice", ("voice/voices/daisy.ogg",))
+    cast = (Actor("Anna", first), Actor("Ben"), Actor("Carl", VoicePrompt(str(mine), "[S1] hello."), "here"))
+    request = SpeechRequest("[Anna] Hi. [Ben] Ho. [Carl] Ha.", model="here", cast=cast)
+    assert not request.stays_here and SpeechRequest("s", model="other", cast=cast).stays_here, "several models"
+    packed = pack(request.with_model("there"))
+    files = tmp_path / "files"
+    files.mkdir()
+    found = unpack(
+        packed.body,
+        lambda sha256, suffix: Path(shutil.copy(packed.files[sha256], files / f"{sha256}{suffix}")),
+        {"there": "mine"}.__getitem__,
+    )
+    note_speaker(packed.body, found, files)
+    assert isinstance(found, SpeechRequest) and found.model == found.cast[2].model == "mine" and not found.cast[0].model
+    assert [voices.find_known(Path(each.path)) for each in found.prompts] == [(clip_key(first.path),), ("voice/voices/daisy.ogg",)]
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "sha256:../x"])
+def test_a_cast_names_no_file_of_the_helper(path: str) -> None:
+    body = json.loads(pack(SpeechRequest("s", model="m", cast=(Actor("Anna"),))).body)
+    body["request"]["cast"][0]["voice"] = {"path": path, "transcript": ""}
+    with pytest.raises(Trouble, match="asked for a file of this one"):
+        unpack(json.dumps(body), lambda sha256, suffix: Path(sha256), str)
 
 
 @pytest.mark.parametrize("spoken_by", ["starter-voice", "", None])
