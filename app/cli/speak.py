@@ -40,7 +40,7 @@ from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
 from app.engine.speech.text import cast_table, subtitles
 from app.engine.speech.text.pronunciations import Rows, keep_used, read_csv_file
-from app.engine.speech.text.voices import list_offered_voices
+from app.engine.speech.text.voices import find_named, list_offered_voices
 from app.ui.state.hearing_desk import HearingDesk, name_store, require_recogniser
 
 BOOKS: Final = (".epub", ".docx", ".pdf", ".md", ".markdown", ".txt", ".srt", ".vtt")
@@ -186,15 +186,15 @@ def find_voice(given: str | None, transcript: str | None, home: Home, limits: Vo
         if not is_file(Path(given)):
             raise Trouble(say("speak.no-recording", "There is no recording at {path}. Check its name.", path=given))
         return VoicePrompt(str(Path(given).resolve()), transcript)
-    offered = {each.name.lower(): each for each in list_offered_voices(home, limits)}
-    if given is not None and given.lower() in offered:
-        return offered[given.lower()].prompt
+    known = list_offered_voices(home, limits)
+    if given is not None and (found := find_named(given, known)) is not None:
+        return found.prompt
     if given is not None and not limits.needs_transcript and is_file(Path(given)):
         return VoicePrompt(str(Path(given).resolve()), "")
     raise Trouble(
         say(
             "speak.voice-alone",
             "--voice takes the name of a voice ({names}), or a recording together with --transcript, its exact words.",
-            names=tuple(each.name for each in offered.values()),
+            names=tuple(each.name for each in known),
         )
     )

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Final, cast
+from typing import Any, Final
+from typing import cast as typed
 
 import gradio as gr
 from gradio.events import api
@@ -25,7 +26,7 @@ from app.engine.jobs.request import REQUESTS, PictureRequest, Request, SpeechReq
 from app.engine.models.catalog import name_model
 from app.ui.access.request_guard import is_loopback
 from app.ui.api.following import follow, news, work
-from app.ui.api.openai import add_speaker_tag, find_voice
+from app.ui.api.openai import add_speaker_tag, find_voice, read_cast
 from app.ui.api.shared import RETRY, find_model
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
@@ -71,7 +72,8 @@ class Endpoints:
     desk: Desk
 
     async def speak(
-        self, text: str, voice: str = "", model: str = "", seed: int | None = None, speed: float = 1.0, format: str = "wav", request: gr.Request | None = None
+        self, text: str, voice: str = "", model: str = "", seed: int | None = None, speed: float = 1.0, format: str = "wav",
+        cast: dict[str, Any] | None = None, request: gr.Request | None = None,
     ) -> AsyncIterator[dict[str, Any]]:  # fmt: skip
         """
         Speak a script.
@@ -82,13 +84,16 @@ class Endpoints:
             seed: the same seed gives the same result; omit it for a random one
             speed: 0.5 to 2.0; the pitch stays
             format: wav, flac, mp3, ogg or opus
+            cast: the voice of each name in the script, where it has several. Example: {"Anna": "Daisy", "Ben": {"voice": "Brian", "pace": 1.1}}
         Returns:
             events: {"event": "step" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
         """
 
         def make_request() -> SpeechRequest:
             found = find_model(self.desk, model, "speech")
-            return SpeechRequest(add_speaker_tag(text), found, find_voice(self.desk, voice, found), seed, speed=speed, format=format)
+            actors = read_cast(self.desk, cast, found) if cast else ()
+            words = text if actors else add_speaker_tag(text)
+            return SpeechRequest(words, found, find_voice(self.desk, voice, found), seed, speed=speed, format=format, cast=actors)
 
         async for seen in run(self.desk, make_request, request):
             yield seen
@@ -115,7 +120,7 @@ class Endpoints:
 
         def make_request() -> PictureRequest:
             found = find_model(self.desk, model, "picture")
-            return PictureRequest(prompt, found, negative, width, height, steps, seed=seed, batch=batch, quicker=cast(Quicker, quicker))
+            return PictureRequest(prompt, found, negative, width, height, steps, seed=seed, batch=batch, quicker=typed(Quicker, quicker))
 
         async for seen in run(self.desk, make_request, request):
             yield seen

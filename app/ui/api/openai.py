@@ -139,7 +139,8 @@ def find_voice(desk: Desk, wanted: Any, model: str) -> VoicePrompt | None:
     if name is None or name == "":
         return None
     offered = desk.models.list_voices(model, OWNER)
-    named = {each.name.lower(): each.prompt for each in reversed(offered)}
+    named = {called.lower(): each.prompt for each in reversed(offered) for called in each.formerly}
+    named |= {each.name.lower(): each.prompt for each in reversed(offered)}
     if not isinstance(name, str) or (name.lower() not in named and name.lower() not in STAND_INS):
         words = say(
             "api.no-voice", "There is no voice {voice} here. GET /v1/audio/voices lists those that there are.", voice=str(name)[:60]

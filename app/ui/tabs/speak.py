@@ -77,9 +77,9 @@ class SpeakTab:
     def _prompt_from(self, values: dict[Any, Any]) -> VoicePrompt | None:
         """Return the saved voice that was chosen, else the recording, else nothing."""
         voice = self.fields.voice
-        for each in self._list_voices(values[self.fields.settings.model]):
-            if each.name == values[voice.voice]:
-                return each.prompt
+        chosen = voices.find_named(values[voice.voice] or "", self._list_voices(values[self.fields.settings.model]))
+        if chosen is not None:
+            return chosen.prompt
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
     def _list_voices(self, model: str | None) -> tuple[voices.Voice, ...]:
@@ -187,9 +187,9 @@ class SpeakTab:
         return gr.update(visible=by_hand)
 
     def offer_voices(self, model: str, chosen: str | None) -> Any:
-        """Offer the voices that the model can speak with; one that it cannot makes way for a random one."""
-        choices = voice_choices(self.desk, model)
-        return gr.update(choices=choices, value=chosen if chosen in [name for _, name in choices] else FRESH)
+        """Offer the voices that the model can speak with; one that it cannot makes way for a random one, and a name that a voice had for its new one."""
+        found = voices.find_named(chosen or "", self._list_voices(model))
+        return gr.update(choices=voice_choices(self.desk, model), value=found.name if found is not None else FRESH)
 
     def offer(self) -> list[Any]:
         return [self.shared.offer_models(), gr.update(choices=voice_choices(self.desk, None))]
@@ -197,9 +197,8 @@ class SpeakTab:
     def fill(self) -> list[Any]:
         """Fill in the saved settings, and the voices: one that is gone makes way for a random one."""
         values = dict(zip(self.fields.saved, self.shared.saved_values(self.fields.saved), strict=True))
-        choices = voice_choices(self.desk, values["model"]["value"])
-        chosen = values["voice"] if values["voice"] in [name for _, name in choices] else FRESH
-        return [gr.update(choices=choices, value=chosen) if name == "voice" else value for name, value in values.items()]
+        offered = self.offer_voices(values["model"]["value"], values["voice"])
+        return [offered if name == "voice" else value for name, value in values.items()]
 
 
 def connect(tab: SpeakTab) -> None:

@@ -78,7 +78,7 @@ def list_groups(desk: Desk, model: str | None, person: Person, spoken: Language,
 def voice_view(home: Home, voice: Voice, spoken: Language, measured: bool) -> View:
     clip = Path(voice.prompt.path)
     if not measured:
-        return {"name": voice.name}
+        return {"name": voice.name, **({"formerly": voice.formerly} if voice.formerly else {})}
     words = [translate(each, spoken) for each in describe(voice)]
     return {"name": voice.name, "kept": clip.parent == home.voices, "words": words, "about": voice.about, "heard": clip.suffix in HEARD}
 

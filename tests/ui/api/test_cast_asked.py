@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
+from unittest.mock import patch
 
+import gradio as gr
 import pytest
 
 from app.base.trouble import Trouble
-from app.cli.speak import read_cast
+from app.cli.speak import find_voice, read_cast
+from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
+from app.engine.models.on_disk import find_limits
+from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
+from app.ui.api import gradio_endpoints
+from app.ui.api.gradio_endpoints import Endpoints
 from app.ui.api.openai import SpeechAsked, list_voices, speech_request
+from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import grant_request, read_allowance
+from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER, Person
+from app.ui.tabs import speak
 from app.ui.tabs.speak_view import script_view
 from tests.support.cached_pockets import put_phonon
 from tests.support.guests import desk_at
@@ -88,3 +99,55 @@ def test_programs_are_told_the_voices_with_their_models(tmp_path: Path) -> None:
         assert {"id": "Max", "name": "Max", "object": "voice", "model": "phonon-31m"} in data
         first = voices.list_ready_voices()[0].name
         assert {"id": first, "name": first, "object": "voice", "model": "starter-voice"} in data
+
+
+def test_a_renamed_voice_keeps_its_places(tmp_path: Path) -> None:
+    ready = voices.list_ready_voices()[0]
+    with desk_at(tmp_path) as desk:
+        home = desk.keeper.home
+        kept = voices.keep_voice(home, "Old Tom", Path(ready.prompt.path), ready.prompt.transcript, DIA, "starter-voice")
+        table = '{"Anna": {"voice": "Old Tom"}}'
+        before = desk.models.read_cast(table, "starter-voice", OWNER)
+        assert before[0].voice == kept.prompt
+        for name in ("Tom", "Thomas"):
+            voices.rename_voice(home, voices.list_voices(home)[0].name, name)
+        assert desk.models.read_cast(table, "starter-voice", OWNER) == before
+        assert desk.models.write_cast(SpeechRequest("[Anna] Hi.", "starter-voice", cast=before), OWNER)[0] == table.replace(
+            "Old Tom", "Thomas"
+        )
+        assert speech_request(desk, SpeechAsked(input="Hi.", model="starter-voice", voice="old tom"), "wav").voice == kept.prompt
+        assert find_voice("Tom", None, home, find_limits(home, "starter-voice")) == kept.prompt
+        desk.settings.put({"speak": {"voice": "Old Tom", "model": "starter-voice"}})
+        with gr.Blocks():
+            filled = speak.build(desk).fill()
+        assert "Thomas" in [each["value"] for each in filled if isinstance(each, dict)]
+        voices.rename_voice(home, "Thomas", "Old Tom")
+        assert voices.list_voices(home)[0].formerly == ("Thomas", "Tom"), "a name that it has is no former one"
+
+
+def test_gradios_api_takes_several_voices(tmp_path: Path) -> None:
+    names = [each.name for each in voices.list_ready_voices()[:2]]
+    begun: list[SpeechRequest] = []
+
+    async def ask(desk: Desk) -> None:
+        endpoints = Endpoints(desk)
+        with pytest.raises(gr.Error):
+            async for _ in endpoints.speak("[Anna] Hi.", cast={"Anna": "Nobody"}):
+                pass
+        async for _ in endpoints.speak(
+            "[Anna] Hi. [Ben] Ho.", model="starter-voice", cast={"Anna": names[1], "Ben": {"voice": names[0], "pace": 1.2}}
+        ):
+            pass
+
+    def begin(self: JobsDesk, request: SpeechRequest, person: Person, by_program: bool) -> str:
+        begun.append(request)
+        return "none"
+
+    with desk_at(tmp_path) as desk, patch.object(JobsDesk, "begin", begin), patch.object(gradio_endpoints, "follow", nothing):
+        asyncio.run(ask(desk))
+    assert [each.cast for each in begun] == [(Actor("Anna", SECOND), Actor("Ben", FIRST, pace=1.2))] and begun[0].text.startswith("[Anna]")
+
+
+async def nothing(keeper: object, job: str) -> AsyncIterator[Progress]:
+    for _ in range(0):
+        yield Progress()

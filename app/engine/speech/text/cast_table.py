@@ -16,7 +16,7 @@ from app.base.regular_file import open_regular
 from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
-from app.engine.speech.text.voices import Voice, is_same
+from app.engine.speech.text.voices import Voice, find_named, is_same
 
 FILE_BYTES: Final = 1 << 20
 ListVoices = Callable[[str], Sequence[Voice]]
@@ -78,9 +78,9 @@ def _find_voice(name: str, row: Row, offered: Sequence[Voice], folder: Path | No
     if not wanted:
         return None
     if "transcript" not in row:
-        found = next((each.prompt for each in offered if each.name.casefold() == wanted.casefold()), None)
+        found = find_named(wanted, offered)
         if found is not None or lenient:
-            return found
+            return found.prompt if found is not None else None
     if folder is not None and is_file(folder / wanted):
         return VoicePrompt(str((folder / wanted).resolve()), row.get("transcript", ""))
     raise Trouble(

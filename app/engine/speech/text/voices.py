@@ -39,6 +39,8 @@ from app.engine.speech.text.turns import Turn
 GOOD_S = (5.0, 10.0)
 NAME_MOST, ABOUT_MOST = 60, 400
 """Letters of a voice's name, and of what is said of it."""
+FORMER_MOST: Final = 8
+"""Earlier names of a voice that are kept."""
 REMOVED: Final = "removed-voices"
 """A folder of the scratch's: voices that were removed, so that it can be undone."""
 REMOVED_S: Final = 86_400
@@ -66,6 +68,15 @@ class Voice:
     """The model that spoke it, "" for any other recording; None: saved before Hearth recorded this."""
     about: str = ""
     """What its owner says of it."""
+    formerly: tuple[str, ...] = ()
+    """Names that it had; casts, presets and programs may still call it so."""
+
+
+def find_named(name: str, offered: Sequence[Voice]) -> Voice | None:
+    """Find a voice by its name, whatever its capitals, else by one that it had."""
+    wanted = name.casefold()
+    found = next((each for each in offered if each.name.casefold() == wanted), None)
+    return found or next((each for each in offered if wanted in (former.casefold() for former in each.formerly)), None)
 
 
 def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
@@ -162,6 +173,7 @@ class StoredVoice(TypedDict, total=False):
     spoken_by: str | None
     known: list[str]
     about: str
+    formerly: list[str]
 
 
 STORED: Final = TypeAdapter(StoredVoice)
@@ -292,7 +304,8 @@ def rename_voice(home: Home, name: str, wanted: str) -> None:
             say_to_all("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=named)
         )
     clip = Path(voice.prompt.path)
-    _write_note(clip, StoredVoice(**{**read_note(clip), "name": named}))
+    formerly = [each for each in dict.fromkeys((voice.name, *voice.formerly)) if each != named][:FORMER_MOST]
+    _write_note(clip, StoredVoice(**{**read_note(clip), "name": named, "formerly": formerly}))
 
 
 def describe_voice(home: Home, name: str, about: str) -> None:
@@ -371,7 +384,8 @@ def _list_folder(folder: Path, suffix: str) -> tuple[Voice, ...]:
         try:
             values = read_stored(about, STORED)
             prompt = VoicePrompt(str(path), str(values["transcript"]))
-            found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path), str(values.get("about", ""))))
+            about_it = str(values.get("about", "")), tuple(values.get("formerly", ()))
+            found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path), *about_it))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
             continue
     return tuple(found)

@@ -81,7 +81,7 @@ function drawRow(line, row, own, first) {
   const [voice, volume, pace] = line.querySelectorAll("select");
   const chosen = first && told.speak.voice ? told.speak.voice : "", recording = first && !chosen && told.speak.clip;
   const alone = recording ? t("cast.recording", "The recording below") : row.voice && !own.voice ? t("cast.auto-named", "Automatic: {voice}", { voice: row.voice }) : t("cast.auto", "Automatic");
-  const wanted = JSON.stringify([own.model ?? "", own.voice ?? chosen]);
+  const wanted = JSON.stringify([own.model ?? "", nowCalled(own.voice ?? chosen, own.model || seen.model)]);
   const drawn = JSON.stringify([groups, seen.model, alone, wanted]);
   if (voice.dataset.drawn !== drawn) {
     voice.dataset.drawn = drawn;
@@ -91,6 +91,12 @@ function drawRow(line, row, own, first) {
   }
   drawSteps(volume, VOLUMES(), own.volume ?? 0, (value) => `${value} dB`);
   drawSteps(pace, PACES(), own.pace ?? 1, (value) => `${value} ×`);
+}
+
+// The name that a voice has by now, as it may have been renamed since it was chosen.
+function nowCalled(name, model) {
+  const voices = groups.find((group) => group.id === model)?.voices ?? [];
+  return voices.some((each) => each.name === name) ? name : (voices.find((each) => each.formerly?.includes(name))?.name ?? name);
 }
 
 function makeGroup(group) {
