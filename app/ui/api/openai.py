@@ -88,8 +88,7 @@ async def answer_speech(desk: Desk, asked: Request, person: Person, given: Speec
             say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming), field="stream_format"
         )
     request = await work(speech_request, desk, given, wanted)
-    in_parts = request.speed == 1.0 and not request.cast  # another speed is made from the finished sound, and so are volume and pace
-    if in_parts and given.streams is not False:
+    if request.speed == 1.0 and given.streams is not False:  # another speed is made from the finished sound
         return await stream_speech(desk, asked, request, person, wanted, events=streaming == "sse")
     _, (file, *_) = await run_job(desk, asked, request, person)
     if streaming != "sse" and wanted in FORMATS:
@@ -191,7 +190,8 @@ async def stream_speech(desk: Desk, asked: Request, request: SpeechRequest, pers
 
 
 async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str) -> AsyncGenerator[bytes]:
-    """Encode each spoken part once, as it arrives, after the pause that the script has there."""
+    """Encode each spoken part once, in the script's order, after the pause that the script has there: several models, and other computers, finish
+    them in another one."""
     split = await work(desk.jobs.split_script, job, request)
     coder: stream_encoding.Encoder | None = None
     sent: set[int] = set()
@@ -199,13 +199,17 @@ async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str
         async for progress in following:
             if isinstance(progress.end, Failed):
                 raise SpeechBrokeOff(redact_for(OWNER, progress.end.trouble))
-            for part in progress.parts:
+            for part in sorted(progress.parts, key=lambda each: each.index):
                 if part.index in sent:
                     continue
+                if part.index != len(sent) and progress.end is None:
+                    break
                 if coder is None:
                     coder = await work(stream_encoding.open_encoder, wanted, sound.measure(Path(part.path)).rate)
-                pause_s = split[part.index].pause_before_s if sent and part.index < len(split) else 0.0
-                yield await work(stream_encoding.encode_part, coder, Path(part.path), pause_s)
+                known = split[part.index] if part.index < len(split) else None
+                pause_s = known.pause_before_s if sent and known is not None else 0.0
+                way = (known.volume_db, known.pace) if known is not None else ()
+                yield await work(stream_encoding.encode_part, coder, Path(part.path), pause_s, *way)
                 sent.add(part.index)
     if coder is not None:
         yield await work(coder.end)

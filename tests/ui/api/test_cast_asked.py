@@ -9,16 +9,19 @@ from pathlib import Path
 from unittest.mock import patch
 
 import gradio as gr
+import numpy as np
 import pytest
 
 from app.base.trouble import Trouble
 from app.cli.speak import find_voice, read_cast
+from app.engine.jobs.events import PartDone, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import DIA
+from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
-from app.ui.api import gradio_endpoints
+from app.ui.api import gradio_endpoints, openai
 from app.ui.api.gradio_endpoints import Endpoints
 from app.ui.api.openai import SpeechAsked, list_voices, speech_request
 from app.ui.state.desk import Desk
@@ -151,3 +154,27 @@ def test_gradios_api_takes_several_voices(tmp_path: Path) -> None:
 async def nothing(keeper: object, job: str) -> AsyncIterator[Progress]:
     for _ in range(0):
         yield Progress()
+
+
+def test_a_cast_streams_in_the_scripts_order_as_loud_and_quick_as_asked(tmp_path: Path) -> None:
+    """Several models finish parts in another order."""
+    request = SpeechRequest("[Anna] One. [Ben] Two. [Carl] Three.", "starter-voice",
+                            cast=(Actor("Anna", FIRST), Actor("Ben", SECOND, volume_db=-20.0), Actor("Carl", FIRST, pace=2.0)))  # fmt: skip
+    done = list[PartDone]()
+    for index, level in enumerate((0.5, 0.5, 0.25)):
+        sound.write(file := tmp_path / f"part-{index}.wav", np.full(24_000, level, np.float32), 24_000)
+        done.append(PartDone(index, 3, str(file), "", 1, 1.0, True))
+    seen = [Progress(parts=(done[2],)), Progress(parts=(done[0], done[2])), Progress(parts=tuple(done), end=Stopped((), 1.0))]
+
+    async def follow(keeper: object, job: str) -> AsyncIterator[Progress]:
+        for each in seen:
+            yield each
+
+    async def listen(desk: Desk) -> list[bytes]:
+        return [piece async for piece in openai.encode_parts(desk, "job", request, "pcm")]
+
+    with desk_at(tmp_path / "home") as desk, patch.object(openai, "follow", follow):
+        pieces = [np.frombuffer(each, np.int16) for each in asyncio.run(listen(desk)) if each]
+    assert len(pieces) == 3
+    assert [round(float(np.abs(each).max()) / 32767, 2) for each in pieces[:2]] == [0.5, 0.05], "in order, and the second quieter"
+    assert len(pieces[0]) == 24_000 and len(pieces[2]) < 24_000, "the third is twice as quick"
