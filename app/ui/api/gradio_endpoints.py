@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -221,6 +222,12 @@ def report_begin(asked: gr.Request | None) -> Iterator[None]:
             begun.set_result(outcome)
 
 
+def fill_in(endpoint: str, given: list[Any]) -> list[Any]:
+    """Return what a call gives with the defaults of what it leaves out at its end: who calls by hand need not know of parameters that came later."""
+    known = [each for name, each in inspect.signature(getattr(Endpoints, endpoint)).parameters.items() if name not in ("self", "request")]
+    return [*given, *(each.default for each in known[max(len(given), 1) :])] if given else given
+
+
 def answer_when_begun(window: gr.Blocks, desk: Desk) -> None:
     """Make Gradio's queue answer a call once its job is in the journal. Gradio by itself answers at once, and loses the
     calls that wait for one of its places when the process ends. Once Hearth's queue is full, Gradio's is not asked: it
@@ -229,8 +236,10 @@ def answer_when_begun(window: gr.Blocks, desk: Desk) -> None:
     push = queue.push
 
     async def push_and_wait(body: Any, request: Any, username: str | None) -> Any:
-        if body.fn_index is None or get_fn(window, None, body).api_name not in JOB_ENDPOINTS:
+        endpoint = "" if body.fn_index is None else get_fn(window, None, body).api_name
+        if endpoint not in JOB_ENDPOINTS:
             return await push(body, request, username)
+        body.data = fill_in(endpoint, body.data)
         try:
             await work(desk.jobs.check_turn, who(request), by_program=True)
         except Trouble as trouble:

@@ -151,6 +151,12 @@ def test_gradios_api_takes_several_voices(tmp_path: Path) -> None:
     assert [each.cast for each in begun] == [(Actor("Anna", SECOND), Actor("Ben", FIRST, pace=1.2))] and begun[0].text.startswith("[Anna]")
 
 
+def test_a_call_of_an_earlier_version_gives_what_it_knew_of() -> None:
+    assert gradio_endpoints.fill_in("speak", ["Hi.", "", "", 1, 1.0, "wav"]) == ["Hi.", "", "", 1, 1.0, "wav", None]
+    assert gradio_endpoints.fill_in("speak", ["Hi."]) == ["Hi.", "", "", None, 1.0, "wav", None]
+    assert gradio_endpoints.fill_in("paint", ["A boat"])[-1] == "off" and gradio_endpoints.fill_in("speak", []) == []
+
+
 async def nothing(keeper: object, job: str) -> AsyncIterator[Progress]:
     for _ in range(0):
         yield Progress()
