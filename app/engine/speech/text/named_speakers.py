@@ -25,19 +25,20 @@ class Edit:
 
 
 def find_named(text: str) -> list[Edit]:
-    """Return the names of a script that begins with one and has at least two, each with its colon. A script with speakers' tags, or one that merely
-    has a colon in a sentence, has none."""
+    """Return the names of a script that begins with one and has at least two, each with its colon; where something is told first, one of them has to
+    speak twice, as a list has no such. A script with speakers' tags, or one that merely has a colon in a sentence, has none."""
     if any(each[1] for each in MARK.finditer(text)):
         return []
     lines = [each for each in _AT_LINE.finditer(text) if is_name(each[1])]
-    if not lines or text[: lines[0].start()].strip():
+    if not lines:
         return []
     known = {each[1].casefold() for each in lines}
     alone = "\n" not in text.strip()
     within = [each for each in _AFTER_SENTENCE.finditer(text) if is_name(each[1]) and (alone or each[1].casefold() in known)]
     found = sorted((*lines, *within), key=lambda each: each.start())
     names = {each[1].casefold(): each[1] for each in reversed(found)}
-    if not 2 <= len(names) <= NAMES_MOST:
+    told = bool(text[: lines[0].start()].strip())
+    if not 2 <= len(names) <= NAMES_MOST or (told and len(found) == len(names)):
         return []
     return [Edit(each.start(1), each.end(), names[each[1].casefold()]) for each in found]
 

@@ -17,6 +17,7 @@ from app.engine.speech.text.named_speakers import NAMES_MOST, find_named
         ("\u5c0f\u660e\uff1aHello\n\u5c0f\u7ea2\uff1aHi", ["\u5c0f\u660e", "\u5c0f\u7ea2"], ["\u5c0f\u660e\uff1a", "\u5c0f\u7ea2\uff1a"]),
         ("Anna: One.\nBen: Two. Remember: three.\nAnna: Four.", ["Anna", "Ben"], ["Anna: ", "Ben: ", "Anna: "]),
         ("Anna: 1\nBen: 2\nClara: 3\nAnna: 4\nClara: 5", ["Anna", "Ben", "Clara"], ["Anna: ", "Ben: ", "Clara: ", "Anna: ", "Clara: "]),
+        ("It was late.\nAnna: 1\nBen: 2\nAnna: 3", ["Anna", "Ben"], ["Anna: ", "Ben: ", "Anna: "]),
         ("Anna: 1\nBen: 2\nClara: 3\nBen: 4", ["Anna", "Ben", "Clara"], ["Anna: ", "Ben: ", "Clara: ", "Ben: "]),
     ],
 )
@@ -33,6 +34,7 @@ def test_each_name_is_found_with_its_colon(text: str, speakers: list[str], names
         "Remember: it is late.",
         "He said: no.\nShe said: yes.",
         "The list: apples, pears.\nAnna: hi\nBen: ho",
+        "A cake.\nFlour: 200 g.\nSugar: 100 g.",
         "[S1] Anna: Hello.\nBen: Hi.",
         "Anna: Hello.\nAnna: Are you there?",
         "At 10:30 we left. See https://example.org: it is there.",
