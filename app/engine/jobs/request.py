@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.settings import ENLARGERS, PACE, PICTURES, SPEECH, VOLUME, check_settings, weight_of
+from app.engine.jobs.settings import ENLARGERS, HIRES_STRENGTH, PACE, PICTURES, SPEECH, VOLUME, check_settings, weight_of
 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 """Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
 LATER: Final[Mapping[str, Any]] = {
-    "cast": (), "pronunciations": (), "enlarger": "", "hires": False,
+    "cast": (), "pronunciations": (), "enlarger": "", "hires": False, "hires_strength": HIRES_STRENGTH,
     "guide": None, "control": "", "guide_as": "", "guide_strength": 1.0, "guide_from": 0.0, "guide_to": 1.0,
     "masked_only": False, "masked_padding": 32, "mask_blur": 4,
     "reference": None, "adapter": "", "reference_strength": 0.6,
@@ -264,6 +264,8 @@ class PictureRequest:
     """How it is enlarged: a formula, the starter's network, one of the owner's by name or path; empty: what suits the model."""
     hires: bool = False
     """Paint over what was enlarged, which adds detail."""
+    hires_strength: float = HIRES_STRENGTH
+    """How much of it is painted anew."""
     preview_every: int = 2
     """0: none."""
     quicker: Quicker = "off"

@@ -14,7 +14,7 @@ from app.engine.jobs.schedulers import NAMES
 
 SEED_LIMIT: Final = 2**32
 HIRES_STRENGTH: Final = 0.35
-"""How much of an enlarged picture is painted anew: more changes what it shows."""
+"""How much of an enlarged picture is painted anew, where nothing else is asked for: more changes what it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,9 @@ PICTURES: Final = _by_name(
             option="by which network --upscale enlarges; none without it"),
     Setting("hires", say_to_all("setting.hires", "added detail"), say("paint.hires", "Add detail when upscaling"),
             say("paint.hires-how", "Paints over the enlarged picture, which takes longer."), option="paint over the enlarged picture, which adds detail"),
+    Setting("hires_strength", say_to_all("setting.hires-strength", "strength of the added detail"),
+            say("paint.hires-strength", "How much detail to add"), say("paint.hires-strength-how", "Above 0.5 it changes what the picture shows."),
+            range=(0.01, 1.0), slider=(0.05, 1.0, 0.05), option="how much --hires paints anew, 0.01 to 1; 0.35 without it"),
     Setting("strength", say_to_all("setting.strength", "strength"), say("paint.strength", "How much to change"),
             range=(0.01, 1.0), slider=(0.05, 1.0, 0.05), option="how much to change the start picture, 0.01 to 1"),
     Setting("masked_only", say_to_all("setting.masked-only", "masked part alone"),

@@ -13,7 +13,6 @@ from app.compat.planning.types import AUTO, Chunk, Plan
 from app.engine.jobs import quicker
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
-from app.engine.jobs.settings import HIRES_STRENGTH
 from app.engine.models.forecast import list_measured, take_median
 from app.engine.models.model import SMALL_PARAMETERS, Model, is_guided
 from app.engine.models.painted_tiles import cut
@@ -79,7 +78,7 @@ def count_steps(request: PictureRequest, model: Model) -> int:
 
 def count_over(request: PictureRequest, model: Model) -> int:
     """Count the steps that paint over what was enlarged."""
-    return max(1, int((request.steps or model.recommended(request.scheduler).steps) * HIRES_STRENGTH)) if request.larger > 1 else 0
+    return max(1, int((request.steps or model.recommended(request.scheduler).steps) * request.hires_strength)) if request.larger > 1 else 0
 
 
 def weigh_over(request: PictureRequest, model: Model) -> float:

@@ -43,7 +43,8 @@ from app.ui.state.person import Person
 
 KIND: Final = "picture"
 DENOISING: Final = 0.75
-"""A1111's own default."""
+BLUR: Final = 4
+"""A1111's own defaults."""
 LIST: Final = "/sdapi/v1/sd-models"
 OPTIONS: Final[dict[str, Any]] = {"samples_format": "png", "sd_vae": "Automatic", "CLIP_stop_at_last_layers": 1, "sd_checkpoint_hash": None}
 """What is the same whatever is set."""
@@ -53,6 +54,7 @@ HARMLESS_OPTIONS: Final[Harmless] = {
     "show_progress_every_n_steps": None, "live_previews_enable": None, "eta_noise_seed_delta": (0,), "filter_nsfw": (False,),
 }  # fmt: skip
 HARMLESS: Final[Harmless] = {
+    "mask_blur_x": (4,), "mask_blur_y": (4,), "mask_round": (True,),
     "styles": ([],), "subseed": (-1,), "subseed_strength": (0,), "seed_resize_from_h": (-1, 0), "seed_resize_from_w": (-1, 0),
     "restore_faces": (False,), "tiling": (False,), "eta": (0, 1), "s_churn": (0,), "s_tmin": (0,), "s_tmax": (0,), "s_noise": (1,),
     "s_min_uncond": (0,), "script_name": ("", "None"), "refiner_checkpoint": ("", "None"), "refiner_switch_at": None, "comments": None,
@@ -96,7 +98,15 @@ class PaintAsked(Programs):
     init_images: list[str] | None = None
     mask: str | None = None
     inpainting_mask_invert: Whole | None = None
+    inpaint_full_res: bool | None = None
+    inpaint_full_res_padding: Whole | None = None
+    mask_blur: Whole | None = None
     resize_mode: Whole | None = None
+
+    @property
+    def masked_only(self) -> bool:
+        """Whether the masked part alone is painted, as A1111 does unless it is told not to."""
+        return bool(self.mask) and self.inpaint_full_res is not False
 
     @field_validator("width", "height", "steps", "seed", "batch_size", "n_iter", mode="before")
     @classmethod
@@ -146,7 +156,7 @@ def save_start(desk: Desk, given: PaintAsked, start: str) -> Start:
             with open_picture(mask) as opened:
                 drawn = ImageOps.invert(decode(opened, "L"))
             drawn.save(mask, "PNG")
-        if given.width and given.height and (given.resize_mode or STRETCHED) == STRETCHED:
+        if given.width and given.height and (given.resize_mode or STRETCHED) == STRETCHED and not given.masked_only:
             for path in (image, mask) if mask else (image,):
                 stretch(path, (given.width, given.height))
     except OSError as fault:
@@ -205,18 +215,23 @@ def encode(file: Path, size: tuple[int, int] | None) -> str:
     return base64.b64encode(encode_picture(file, Wanted(size=size))).decode()
 
 
+def measure(file: Path) -> tuple[int, int]:
+    with open_picture(file) as opened:
+        return opened.size
+
+
 def describe(files: Sequence[Path], seeds: list[int], size: tuple[int, int] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Say with which settings the pictures were made, whatever was asked for, as `parameters` and as `info` have them."""
     made = [picture_settings.read(each).request for each in files]
     first, texts = made[0], [picture_settings.read_text(each) for each in files]
-    width, height = size or ((first.width or 0) * first.upscale, (first.height or 0) * first.upscale)
+    width, height = size or measure(files[0])
     used: dict[str, Any] = {
         "steps": first.steps,
         "cfg_scale": first.guidance,
         "sampler_name": first.scheduler or "Automatic",
         "seed": seeds[0] if seeds else -1,
     }
-    strength = first.strength if first.image else HIRES_STRENGTH if first.larger > 1 else None
+    strength = first.strength if first.image else first.hires_strength if first.larger > 1 else None
     info = used | {
         "prompt": first.prompt, "all_prompts": [each.prompt for each in made], "negative_prompt": first.negative,
         "all_negative_prompts": [each.negative for each in made], "all_seeds": seeds, "subseed": -1, "all_subseeds": [-1] * len(seeds),
@@ -286,9 +301,14 @@ def picture_request(desk: Desk, given: PaintAsked, start: Start) -> tuple[Pictur
         given.prompt or "", find_checkpoint(desk, checkpoint) if checkpoint else current_model(desk), given.negative_prompt or "",
         given.width, given.height, given.steps, given.cfg_scale, find_sampler(given.sampler_name or given.sampler_index or "", given.scheduler or ""),
         None if given.seed is None else given.seed % SEED_LIMIT, batch, start.image, start.mask,
-        DENOISING if given.denoising_strength is None else given.denoising_strength,
-        upscale=upscale, enlarger=find_upscaler(desk, given.hr_upscaler or "") if upscale > 1 else "", hires=upscale > 1,
+        DENOISING if given.denoising_strength is None or not start.image else given.denoising_strength,
+        upscale=upscale, enlarger=find_upscaler(desk, given.hr_upscaler or "") if upscale > 1 else "",
+        hires=upscale > 1 and given.denoising_strength != 0, hires_strength=given.denoising_strength or HIRES_STRENGTH,
+        masked_only=given.masked_only, masked_padding=given.inpaint_full_res_padding or 0,
+        mask_blur=BLUR if given.mask_blur is None else given.mask_blur,
     )  # fmt: skip
+    if given.masked_only:  # the picture keeps its own size, whatever the part is painted in
+        return fit_size(desk, request)[0], None
     if upscale == 1 or upscale == scale or not (given.width and given.height):
         return fit_size(desk, request)
     return request, (round(given.width * scale), round(given.height * scale))

@@ -198,6 +198,7 @@ def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCar
             rows.build("batch", "upscale")
         with gr.Row(elem_classes="h-pair"):
             rows.build("enlarger", "hires")
+        rows.build("hires_strength")
         rows["enlarger"].choices += [] if guest else [(name, name) for name in list_enlargers(desk.keeper.home)]
         rows.build_rest()
     return SettingsCard(presets, dice, reuse)

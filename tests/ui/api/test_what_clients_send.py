@@ -91,6 +91,7 @@ def test_a_clients_usual_request_asks_for_nothing_else(desk: Desk, name: str) ->
         ({"tiling": True}, 400, "tiling"),
         ({"restore_faces": True}, 400, "restore_faces"),
         ({"subseed_strength": 0.5}, 400, "subseed_strength"),
+        ({"mask_blur_x": 9}, 400, "mask_blur_x 9"),
         ({"alwayson_scripts": {"ControlNet": {"args": [{"image": "x", "enabled": True}]}}}, 400, "extension ControlNet"),
         ({"batch_size": 0}, 400, "number of pictures is 0"),
         ({"prompt": "a ball <lora:foo:0.8>"}, 400, "no LoRA foo"),
@@ -116,7 +117,7 @@ def test_samplers_are_found_by_their_names_and_schedules() -> None:
 
 def test_masks_are_inverted_and_starts_stretched(desk: Desk) -> None:
     sent = read_sent("webuiapi_img2img")
-    given = fit(PaintAsked, sent)
+    given = fit(PaintAsked, sent | {"inpaint_full_res": False})
     start = save_start(desk, given, sent["init_images"][0])
     assert start.image and start.mask
     with Image.open(start.mask) as mask:
@@ -127,6 +128,31 @@ def test_masks_are_inverted_and_starts_stretched(desk: Desk) -> None:
     assert cropped.image and Image.open(cropped.image).size == (128, 64), "the run crops"
     with pytest.raises(Trouble, match=r"strength is 0\.0"):
         picture_request(desk, given.model_copy(update={"denoising_strength": 0.0, "width": 256, "height": 256}), start)
+
+
+def test_the_masked_part_alone_is_painted_as_a1111_does(desk: Desk) -> None:
+    """They were accepted, echoed, and without effect. A1111 paints the masked part alone unless it is told not to."""
+    sent = read_sent("webuiapi_img2img") | {"width": 256, "height": 256}
+    given = fit(PaintAsked, sent | {"mask_blur": 9, "inpaint_full_res_padding": 48})
+    start = save_start(desk, given, png((128, 64)))
+    assert start.image and Image.open(start.image).size == (128, 64), "the picture keeps its own shape"
+    request, size = picture_request(desk, given, start)
+    assert size is None and (request.masked_only, request.masked_padding, request.mask_blur) == (True, 48, 9)
+    bare = {name: value for name, value in sent.items() if not name.startswith(("inpaint_full", "mask_blur"))}
+    request, _ = picture_request(desk, fit(PaintAsked, bare), start)
+    assert (request.masked_only, request.masked_padding, request.mask_blur) == (True, 0, 4), "A1111's own"
+    whole, _ = picture_request(desk, fit(PaintAsked, sent | {"inpaint_full_res": 0}), start)
+    unmasked, _ = picture_request(desk, fit(PaintAsked, sent | {"mask": None}), start)
+    assert not whole.masked_only and not unmasked.masked_only
+    with pytest.raises(Trouble, match="soft edge of the mask is 999"):
+        picture_request(desk, fit(PaintAsked, sent | {"mask_blur": 999}), start)
+
+
+@pytest.mark.parametrize(("denoising", "hires", "strength"), [(0.7, True, 0.7), (None, True, 0.35), (0, False, 0.35)])
+def test_detail_is_added_as_strongly_as_was_asked(desk: Desk, denoising: float | None, hires: bool, strength: float) -> None:
+    sent = read_sent("webuiapi_txt2img") | {"width": 256, "height": 256, "enable_hr": True, "denoising_strength": denoising}
+    request, _ = picture_request(desk, fit(PaintAsked, sent), a1111.Start())
+    assert (request.hires, request.hires_strength, request.upscale) == (hires, strength, 2)
 
 
 def test_damaged_pictures_and_odd_sizes_are_refused(web: TestClient) -> None:

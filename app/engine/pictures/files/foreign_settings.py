@@ -201,6 +201,7 @@ def restore(found: Found) -> RestoredSettings:
     scheduler = SAMPLERS.get(wanted.lower(), wanted)
     known = scheduler in schedulers.SCHEDULERS
     given = found.numbers | ({"strength": found.strength} if found.from_picture else {})
+    given |= {"hires_strength": found.strength} if found.numbers.get("upscale") else {}
     numbers = {name: number for name, value in given.items() if (number := _read_number(value, PICTURES[name])) is not None}
     loras = tuple(Lora(name, weight) for name, given in found.loras if (weight := _read_number(given, weight_of(name))) is not None)
     request = PictureRequest(

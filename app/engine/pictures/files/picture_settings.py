@@ -19,7 +19,6 @@ from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name, strip_paths
 from app.engine.jobs.request import PictureRequest, from_json, to_json
-from app.engine.jobs.settings import HIRES_STRENGTH
 from app.engine.pictures.files.foreign_json import read_json
 from app.engine.pictures.files.foreign_settings import RestoredSettings, list_by_hand, read_a1111, read_comfyui
 
@@ -42,7 +41,7 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
     settings = {
         "Steps": request.steps, "Sampler": request.scheduler or "Automatic", "CFG scale": request.guidance,
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
-        "Denoising strength": HIRES_STRENGTH if request.larger > 1 else request.strength if request.image else None,
+        "Denoising strength": request.hires_strength if request.larger > 1 else request.strength if request.image else None,
         "Hires upscale": request.upscale if request.larger > 1 else None,
         "Hires upscaler": PurePath(public_name(request.enlarger)).stem or None if request.larger > 1 else None,
         "Mask blur": request.mask_blur if request.mask else None,

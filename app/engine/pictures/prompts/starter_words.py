@@ -50,6 +50,8 @@ def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:
     weighted = has_weights(prompt)
     if not found.caption:
         offered = _choose_examples(read_card(folder), prompt)
+        if not lost and not found.emptied and re.search(r"\w", english):  # "paint something nice"
+            return Match(offered[0], say_to_all("starter.painting", "Painting: {caption}.", caption=offered[0]), offered)
         if chinese:
             offered = tuple(write_chinese(understand(each, "", tables).scene) for each in offered)
         if found.emptied:

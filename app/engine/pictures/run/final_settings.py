@@ -13,7 +13,6 @@ from app.base.trouble import Impossible
 from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
-from app.engine.jobs.settings import HIRES_STRENGTH
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.picture_families import FAMILIES, PictureFamily
 from app.engine.pictures.prompts import starter_words
@@ -174,7 +173,7 @@ def can_paint_over(family: PictureFamily) -> bool:
 def paint_over(settings: PictureSettings, model: Model, enlarged: Image.Image) -> PictureSettings:
     """Return the settings that paint over what was enlarged: they begin with it, and leave it mostly as it is, so that it needs no guide."""
     own, most = settings.request, model.recommended(settings.request.scheduler).most_guidance
-    steps, strength = leave_a_step(own.steps or 1, HIRES_STRENGTH)
+    steps, strength = leave_a_step(own.steps or 1, own.hires_strength)
     request = replace(
         own, width=enlarged.width, height=enlarged.height, upscale=1, hires=False, steps=steps, strength=strength, quicker="off",
         guidance=min(own.guidance or 0.0, most) if most else own.guidance,

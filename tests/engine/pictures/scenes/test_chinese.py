@@ -14,7 +14,7 @@ from app.engine.models import catalog
 from app.engine.pictures.prompts.starter_words import list_unknown, match_prompt
 from app.engine.pictures.scenes.chinese import _WORDS, NOUNS, read_chinese, write_chinese
 from app.engine.pictures.scenes.match import understand
-from app.engine.pictures.scenes.tables import read_tables
+from app.engine.pictures.scenes.tables import read_card, read_tables
 from app.engine.pictures.scenes.words import split_phrases
 from training.pictures.scenes import scene
 
@@ -34,6 +34,7 @@ TABLES = read_tables(PAINTER)
         ("水墨山水", "green hills with mountains behind", ("水墨",)),
         ("晚上的中国龙和一座城堡", "green hills at night with a castle", ("中国龙",)),
         ("红色的 car", "a red car", ()),
+        ("画一张可爱的图片", read_card(PAINTER)["examples"][2], ()),
         ("日出时的沙漠", "a desert at sunset", ("日出",)),
     ],
 )
