@@ -80,8 +80,8 @@ def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
 
 def read_settings(args: argparse.Namespace, rows: Rows) -> dict[str, Any]:
     """Return what a request's fields are to be by the options given."""
-    given = {each.field: getattr(args, each.name) for each in rows.values() if each.option}
-    return {name: value for name, value in given.items() if value is not None}
+    given = [(each, getattr(args, each.name)) for each in rows.values() if each.option]
+    return {each.field: value for each, value in given if value not in (None, each.open_value)}
 
 
 def choose_by_hand(args: argparse.Namespace) -> Choice:

@@ -32,6 +32,8 @@ class Setting:
     """What a request may ask for; None: it is no number."""
     whole: bool = False
     multiple: int = 1
+    open_value: float | None = None
+    """A number that leaves it to Hearth, as leaving it out does: other programs' people type it."""
     slider: tuple[float, float, float] | None = None
     """From, to and step; None: its number is typed, or left out."""
     by_hand: float | None = None
@@ -59,7 +61,7 @@ class Setting:
         if self.range is not None:
             low, high = self.range
             is_number = isinstance(value, int if self.whole else int | float) and not isinstance(value, bool)
-            said |= {"low": low, "high": high}
+            said |= {name: f"{end:g}" if isinstance(end, float) else end for name, end in (("low", low), ("high", high))}
             if self.whole and not is_number:
                 raise Trouble(say_to_all("request.whole", "{name} is {value}; it must be a whole number from {low} to {high}.", **said))
             if not is_number or not low <= value <= high:
@@ -86,7 +88,12 @@ def _by_name(*rows: Setting) -> Rows:
 
 _SEED: Final = say_to_all("setting.seed", "seed")
 _CARRY: Final = say_to_all("speak.carry", "Keep the same voice in every part")
-_SEEDS: Final[dict[str, Any]] = {"range": (0, SEED_LIMIT - 1), "whole": True, "option": "the same seed gives the same result"}
+_SEEDS: Final[dict[str, Any]] = {
+    "range": (0, SEED_LIMIT - 1),
+    "whole": True,
+    "open_value": -1,
+    "option": "the same seed gives the same result; -1 a new one",
+}
 _SIDES: Final[dict[str, Any]] = {"range": (64, 4096), "whole": True, "multiple": 8}
 
 SPEECH: Final = _by_name(

@@ -48,7 +48,7 @@ class SettingFields:
     def read(self, values: Mapping[Any, Any], by_hand: bool = True) -> dict[str, Any]:
         """Return what these values ask for, by the request's fields; an empty field asks for nothing."""
         given = [(self.rows[name], values[each]) for name, each in self.built.items() if by_hand or self.rows[name].by_hand is None]
-        return {each.field: read_whole(value) if each.whole else value for each, value in given if value not in (None, "")}
+        return {each.field: read_whole(value) if each.whole else value for each, value in given if value not in (None, "", each.open_value)}
 
     def restore(self, request: Request) -> dict[str, Any]:
         """Return what the fields show of a request; a slider stays where it is if the model chose."""
@@ -65,13 +65,13 @@ def build_field(setting: Setting, value: Any, id_: str) -> Component:
         least, most, step = setting.slider
         return gr.Slider(least, most, value, step=step, **words)
     if setting.range is not None:
-        return gr.Number(value, precision=0 if setting.whole else None, **words)
+        return gr.Number(value, **words)
     return gr.Checkbox(value, **words)
 
 
 def read_whole(value: Any) -> Any:
-    """Return a whole number; what is none stays, for the request to refuse."""
+    """Return a whole number; what is none stays, for the request to refuse: 1.5 was taken for 2 in silence."""
     try:
-        return int(value)
+        return int(value) if int(value) == float(value) else value
     except (TypeError, ValueError, OverflowError):
         return value

@@ -125,3 +125,27 @@ def test_a_request_asks_at_first_for_what_its_fields_can_show(table: Rows, reque
             each.check(int(least) if each.whole else least)
             each.check(int(most) if each.whole else most)
             assert least <= each.show(defaults[each.name]) <= most, each.name
+
+
+@pytest.mark.parametrize(("typed", "asked"), [(-1, None), (7, 7), (7.0, 7), (1.5, 1.5), (None, None), ("", None)])
+def test_a_seed_of_minus_one_is_a_new_one_and_half_a_seed_none(typed: Any, asked: float | None) -> None:
+    """-1 was an error after Paint, and 1.5 became 2 in silence."""
+    fields = SettingFields("paint", PICTURES, PictureRequest, {})
+    with gr.Blocks():
+        fields.build("seed")
+    seed = fields["seed"]
+    assert fields.read({seed: seed.preprocess(typed) if typed != "" else typed}).get("seed") == asked
+    if asked == 1.5:
+        with pytest.raises(Trouble, match=r"seed is 1\.5; it must be a whole number"):
+            PictureRequest("a ball", seed=asked)  # type: ignore[arg-type]
+
+
+def test_a_command_takes_minus_one_too() -> None:
+    parser = argparse.ArgumentParser()
+    add_job_options(parser, PICTURES)
+    assert "seed" not in read_settings(parser.parse_args(["--seed", "-1"]), PICTURES)
+
+
+def test_a_range_is_told_as_people_write_it() -> None:
+    with pytest.raises(Trouble, match="from 0 to 50"):
+        PictureRequest("a ball", guidance=99.0)
