@@ -29,7 +29,7 @@ from app.engine.jobs.owners import is_guest
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist
-from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
+from app.ui.access.login import LOGIN_PATH, TICKET, LoginRequired, Logins, digest_password, make_password
 from app.ui.access.request_guard import GUEST_BYTES, Guard, is_address, is_loopback, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
@@ -131,10 +131,11 @@ class Share:
             return {"open": False, "hours": HOURS, "limits": limits, "ways": ("home", "link") if is_loopback(self._host) else ("home",)}
         first, now.password_shown = not now.password_shown, True
         guests = sorted(now.logins.by_token.values(), key=lambda login: login.since_s)
-        # The QR code lacks the password, so that a photo of the screen gives no access.
+        # The QR code has a ticket for the password, which is of use for two minutes: a photo of the screen gives no access later.
         clock_s, address, fault = now.logins.clock(), now.tunnel.address, now.tunnel.find_fault()
+        entrance = f"{address.rstrip('/')}{LOGIN_PATH}?{TICKET}={now.logins.show_ticket()}"
         return {
-            "open": True, "limits": limits, "address": address, "qr": draw_qr(address), "left_s": max(0.0, (now.logins.until_s or 0) - clock_s),
+            "open": True, "limits": limits, "address": address, "qr": draw_qr(entrance), "left_s": max(0.0, (now.logins.until_s or 0) - clock_s),
             "lost": translate(fault, spoken) if fault else "", "at_home": now.at_home,
             "advice": translate(FIREWALLS.get(sys.platform, FIREWALL), spoken) if now.at_home else "",
             "guests": [

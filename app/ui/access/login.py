@@ -47,6 +47,9 @@ GRADIO_LOGIN: Final = "/login"
 WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
 """Where the API key works besides below the APIs: what Gradio's client asks for, and the files that OpenAI's answers link to. Browsers never send
 a key by themselves."""
+TICKET: Final = "t"
+TICKET_S: Final = 60.0
+"""So long a QR code shows the same ticket, which lets in for twice as long: a photo of the screen is soon worth nothing."""
 LOGINS_MOST: Final = 40
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
@@ -117,6 +120,8 @@ class Logins:
     """Served to the outside over https: the cookie is then marked Secure."""
     clock: Callable[[], float] = time.monotonic
     by_token: dict[bytes, Login] = field(default_factory=dict)
+    tickets: tuple[tuple[str, float], ...] = ()
+    """What lets in without the password, with when it was drawn: the last two."""
     guesses: Guesses = field(default_factory=Guesses)
     behind_tunnel: bool = False
     """Served through a tunnel, which tells a guest's address."""
@@ -134,6 +139,7 @@ class Logins:
         with self.lock:
             self.until_s = self.clock()
             self.by_token.clear()
+            self.tickets = ()
 
     def find_household(self, address: str) -> str:
         return hmac.digest(self.secret, address.encode(), "sha256").hex()[:12]
@@ -148,12 +154,32 @@ class Logins:
             if not hmac.compare_digest(digest_password(given_password), self.password_digest):
                 raise WrongPassword(say("login.wrong", "Wrong password. Check it and try again."))
             self.guesses.forget(household)
-            person = OWNER if self.owner else Person(new_guest(household), False)
-            if len(self.by_token) >= LOGINS_MOST:
-                self._make_room(household_of(person.name))
-            token = secrets.token_urlsafe(32)
-            self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
-            return token
+            return self._enter(household, nickname, now_s)
+
+    def show_ticket(self) -> str:
+        """Return what the QR code carries now."""
+        with self.lock:
+            now_s = self.clock()
+            if not self.tickets or now_s - self.tickets[-1][1] >= TICKET_S:
+                self.tickets = (*self.tickets[-1:], (secrets.token_urlsafe(16), now_s))
+            return self.tickets[-1][0]
+
+    def use_ticket(self, given: str, address: str = "") -> str | None:
+        """Return a new token for a ticket that is shown or was a moment ago; several may come in by one."""
+        with self.lock:
+            now_s = self.clock()
+            right = [
+                hmac.compare_digest(given.encode(), ticket.encode()) for ticket, drawn_s in self.tickets if now_s - drawn_s < 2 * TICKET_S
+            ]
+            return self._enter(self.find_household(address), "", now_s) if any(right) and not self.closed else None
+
+    def _enter(self, household: str, nickname: str, now_s: float) -> str:
+        person = OWNER if self.owner else Person(new_guest(household), False)
+        if len(self.by_token) >= LOGINS_MOST:
+            self._make_room(household_of(person.name))
+        token = secrets.token_urlsafe(32)
+        self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
+        return token
 
     def _make_room(self, entering: str) -> None:
         """Log out one of the household with most logins, counting the one that enters: of those without a job, who was idle
@@ -257,6 +283,9 @@ class LoginRequired:
     async def _answer_form(self, request: Request) -> Response:
         if request.method == "POST":
             return await self._answer_login(request)
+        ticket = request.query_params.get(TICKET, "")
+        if ticket and (token := self._logins.use_ticket(ticket, self._find_address(request.scope))):
+            return self._remember(request, token, RedirectResponse("/", 303))
         chosen = request.query_params.get("language", "")
         if chosen not in languages():
             return render_page(request, None, ShareEnded.status if self._logins.closed else 200)
@@ -280,7 +309,10 @@ class LoginRequired:
             return render_page(request, refused.sentence, refused.status)
         except ShareEnded as ended:
             return render_page(request, ended.sentence, ended.status)
-        answer: Response = JSONResponse({"success": True}) if by_program else RedirectResponse("/", 303)
+        return self._remember(request, token, JSONResponse({"success": True}) if by_program else RedirectResponse("/", 303))
+
+    def _remember(self, request: Request, token: str, answer: Response) -> Response:
+        answer.headers["Cache-Control"] = "no-store"
         secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))
         left_s = None if self._logins.until_s is None else int(self._logins.until_s - self._logins.clock())
         answer.set_cookie(COOKIES[self._logins.owner], token, max_age=left_s, httponly=True, samesite="lax", secure=secure)

@@ -13,7 +13,7 @@ const ways = {
   home: () => [t("share.home", "At home (Wi-Fi)"), t("share.home-why", "Phones and computers in your own network. Works without internet.")],
   link: () => [t("share.anywhere", "Anywhere"), t("share.anywhere-why", "By a link over the internet, through Gradio's server.")],
 };
-let /** @type {View} */ panel = null, password = "", timer = 0;
+let /** @type {View} */ panel = null, password = "", shown = "", timer = 0;
 
 // Only the owner's state has charts, and only the owner may share.
 area(".h-switches", (element, { charts }) => {
@@ -34,7 +34,7 @@ function made() {
   const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
     <p class="h-trouble" role="alert" hidden></p>
     <div class="h-begin"><fieldset><legend></legend></fieldset><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
-    <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div class="h-qr" role="img"></div><div>
+    <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div><div class="h-qr" role="img"></div><p class="h-soft h-scan"></p></div><div>
       <p><b></b><br><code class="h-address"></code> <button type="button" class="h-chip" data-copy="address"></button></p>
       <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p><p class="h-soft h-advice"></p></div></div>
       <h3></h3><p class="h-soft h-none"></p><ul class="h-guests"></ul><button type="button" class="h-end"></button></div>
@@ -50,10 +50,11 @@ function made() {
   text(part(".h-secret b"), t("share.password", "Password"));
   text(part("h3"), t("share.guests", "Guests"));
   text(part(".h-none"), t("share.nobody", "Nobody yet"));
+  text(part(".h-scan"), t("share.scan", "A phone that scans this needs no password. It changes every minute."));
   text(part(".h-end"), t("share.end", "Stop sharing"));
   text(part("summary"), t("share.limits", "Guest limits"));
   text(part("form button"), t("share.close", "Close"));
-  part(".h-qr").setAttribute("aria-label", t("share.qr", "QR code of the link"));
+  part(".h-qr").setAttribute("aria-label", t("share.qr", "QR code that lets in without the password"));
   for (const copy of dialog.querySelectorAll("[data-copy]")) {
     text(copy, t("share.copy", "Copy"));
     copy.addEventListener("click", () => {
@@ -125,10 +126,7 @@ function draw(view) {
   part(".h-lost").hidden = !view.lost;
   text(part(".h-lost"), view.lost);
   text(part(".h-address"), view.address);
-  if (part(".h-qr").dataset.of !== view.address) {
-    part(".h-qr").dataset.of = view.address;
-    part(".h-qr").innerHTML = view.qr;
-  }
+  if (shown !== view.qr) part(".h-qr").innerHTML = shown = view.qr;
   part(".h-secret").hidden = !password;
   text(part(".h-secret code"), password);
   const once = view.at_home ? t("share.once-home", "Shown only once. Tell it to your guests.") : t("share.once", "Shown only once. Send it separately from the link.");
