@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageCms, ImageOps
 
 from app.base.foreign_formats import HEIC, OWN_PICTURES, START_BYTES, decode, open_picture
 from app.base.path_checks import is_file
@@ -21,6 +22,10 @@ from app.engine.models.model import ModelSettings
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16
 """JPEG's own limit; a PNG or WebP may bring a megabyte."""
+PROFILE_MOST: Final = 4 << 20
+"""A printer's colour profile has up to 3 MB, a phone's half a kilobyte."""
+WITH_PROFILES: Final = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB", "L": "RGB"}
+"""Modes whose colours a profile may tell, and what they become."""
 MOST_PIXELS: Final = 100_000_000
 """Allows a photo of 12,000 x 8,000; a decompression bomb is refused by its header."""
 
@@ -39,7 +44,7 @@ def open_image(path: str) -> Image.Image:
                 for name in picture.info.keys() & {"exif", "Raw profile type exif"}:  # Pillow copies every entry, however large and many
                     if len(picture.info[name]) > EXIF_MOST or shares_bytes(picture.info[name]):
                         del picture.info[name]
-                upright = to_eight_bits(ImageOps.exif_transpose(picture))
+                upright = to_eight_bits(to_srgb(ImageOps.exif_transpose(picture)))
                 if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
                     rgba = upright.convert("RGBA")
                     white = Image.new("RGBA", rgba.size, "white")
@@ -73,6 +78,20 @@ def is_heic(file: Path) -> bool:
             return HEIC.match(opened.read(START_BYTES)) is not None
     except OSError:
         return False
+
+
+def to_srgb(picture: Image.Image) -> Image.Image:
+    """Convert the colours of a picture with a profile, such as a phone's Display P3, to sRGB, which is what models paint in: taken for it they are
+    paler. One whose profile cannot be read or is another kind's stays as it is."""
+    profile = picture.info.get("icc_profile")
+    if not profile or len(profile) > PROFILE_MOST or picture.mode not in WITH_PROFILES or "transparency" in picture.info:
+        return picture
+    try:
+        own = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        found = ImageCms.profileToProfile(picture, own, ImageCms.createProfile("sRGB"), outputMode=WITH_PROFILES[picture.mode])
+    except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
+        return picture
+    return found or picture
 
 
 def to_eight_bits(picture: Image.Image) -> Image.Image:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, features
+from PIL import Image, ImageCms, features
 
 from app.base.trouble import Impossible
 from app.engine.pictures.run.input_images import open_image, open_mask
@@ -48,3 +48,31 @@ def test_heic_is_told_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "p.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(64))
     with pytest.raises(Impossible, match="HEIC"):
         open_image(str(tmp_path / "p.heic"))
+
+
+def wide_profile() -> bytes:
+    """sRGB with its red and green columns swapped, the widest gamut there is: a profile of no camera, but one that shows."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    count = int.from_bytes(profile[128:132], "big")
+    entries = {bytes(profile[at : at + 4]): at for at in range(132, 132 + 12 * count, 12)}
+    red, green = entries[b"rXYZ"], entries[b"gXYZ"]
+    profile[red + 4 : red + 12], profile[green + 4 : green + 12] = profile[green + 4 : green + 12], profile[red + 4 : red + 12]
+    return bytes(profile)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+def test_the_colours_of_a_profile_become_srgb(mode: str, tmp_path: Path) -> None:
+    """A phone's photos were taken for sRGB, as if they had no profile."""
+    colour = (250, 10, 10) if mode == "RGB" else (250, 10, 10, 255)
+    Image.new(mode, (32, 32), colour).save(tmp_path / "a.png", icc_profile=wide_profile())
+    red, green, blue = open_image(str(tmp_path / "a.png")).getpixel((5, 5))  # type: ignore[misc]
+    assert green > 200 and red < 40 and blue < 40
+
+
+@pytest.mark.parametrize("profile", [b"no profile", b"\0" * 200, wide_profile()[:300]])
+def test_a_profile_that_cannot_be_read_changes_nothing(profile: bytes, tmp_path: Path) -> None:
+    Image.new("RGB", (32, 32), (250, 10, 10)).save(tmp_path / "a.png", icc_profile=profile)
+    assert open_image(str(tmp_path / "a.png")).getpixel((5, 5)) == (250, 10, 10)
+    Image.new("CMYK", (32, 32), (0, 255, 255, 0)).save(tmp_path / "a.jpg", icc_profile=wide_profile())  # of another kind
+    red, green, _ = open_image(str(tmp_path / "a.jpg")).getpixel((5, 5))  # type: ignore[misc]
+    assert red > 200 and green < 60
