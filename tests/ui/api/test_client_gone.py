@@ -75,7 +75,7 @@ def stopped(desk: Desk, job: str) -> bool:
 
 def by_hand(path: str, start: Path) -> tuple[bytes, str]:
     if path == "/v1/images/edits":
-        form = httpx.Request("POST", "http://x", data={"prompt": "x"}, files={"image": ("a.png", start.read_bytes(), "image/png")})
+        form = httpx.Request("POST", "http://x", data={"prompt": "a red ball"}, files={"image": ("a.png", start.read_bytes(), "image/png")})
         return form.read(), form.headers["content-type"]
     more = {"init_images": [encode_base64(start)]} if "img2img" in path else {}
     return json.dumps({**(SPEECH if "speech" in path else PICTURE), **more}).encode(), "application/json"
