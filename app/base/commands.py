@@ -17,7 +17,7 @@ COMMANDS: Final = {
     "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
     "bench": ("app.cli.bench", "measure Hearth on this machine, in turn with the plain libraries"),
     "lend": ("app.cli.lend", "let another computer's Hearth use this one"),
-    "machines": ("app.cli.machines", "list, add and remove the computers that help this one"),
+    "machines": ("app.cli.machines", "list, add and remove the computers that help this one, or use a Dask cluster"),
     "backup": ("app.cli.backup", "copy the database of jobs and creations to its backups"),
     "completion": ("app.cli.completion", "print what makes bash, zsh, fish or PowerShell complete these commands"),
     "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
@@ -37,7 +37,7 @@ WORDS: Final = {
     "models": "list get remove where size found --home --json --pretend",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
     "lend": "--fetch-models --home --pretend",
-    "machines": "list add remove --home --pretend",
+    "machines": "list add remove use --ca --cert --home --key --pretend",
     "backup": "--home",
     "completion": "bash fish powershell zsh",
 }

@@ -1,4 +1,4 @@
-"""hearth machines list | add | remove"""
+"""hearth machines list | add | use | remove"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
@@ -26,26 +27,34 @@ if TYPE_CHECKING:
     from app.machines.joining.register import Machine
 
 POLL_S: Final = 0.2
+SEEN: Final = say("machines-add.window", 'See that "Use other computers" is on, on the Machine tab of the open window.')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
-    parser.add_argument("machine", nargs="*", help="to remove: names or ids from the list")
+    parser.add_argument(
+        "machine", nargs="*", help="to remove: names or ids from the list; to use: a Dask scheduler, tls://node.example:8786"
+    )
+    for name, help_ in PEM.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"to use a Dask scheduler: {help_}, as PEM")
     add_common_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     require_machines()
-    return ACTIONS[args.action](paths.home(args.home).create(), args.machine)
+    return ACTIONS[args.action](paths.home(args.home).create(), args)
 
 
-def list_machines(home: Home, _: Sequence[str]) -> int:
+def list_machines(home: Home, _: argparse.Namespace) -> int:
     """List who was let in; what each does now is known to the window only."""
+    from app.machines.existing import find_cluster
     from app.machines.hub import main_folder
     from app.machines.joining.register import Register
 
-    machines = Register(main_folder(home)).list_machines()
-    if not machines:
+    machines, cluster = Register(main_folder(home)).list_machines(), find_cluster(home)
+    if cluster is not None:
+        print_line(say("machines-list.cluster", "{address}  a Dask cluster, whose workers may help", address=cluster.address))
+    elif not machines:
         print_line(say("machines-list.none", "No other computer may help this one. Add one: {hearth} machines add"))
     for each in machines:
         since = word_duration(max(0.0, time.time() - each.since_s))
@@ -57,7 +66,7 @@ def list_machines(home: Home, _: Sequence[str]) -> int:
     return FINISHED
 
 
-def add_machine(home: Home, _: Sequence[str]) -> int:
+def add_machine(home: Home, _: argparse.Namespace) -> int:
     """Show a code, and wait until a machine has come with it."""
     from app.machines.hub import main_folder
     from app.machines.joining.certificates import make_main
@@ -75,7 +84,7 @@ def add_machine(home: Home, _: Sequence[str]) -> int:
     finally:
         pairing.close()
     if joined is not None:
-        print_line(use_machines(home))
+        print_line(switch_on(home))
     return FINISHED if joined is not None else FAILED
 
 
@@ -101,8 +110,29 @@ def wait(pairing: Pairing) -> Machine | None:
         time.sleep(POLL_S)
 
 
-def use_machines(home: Home) -> Sentence:
-    """Switch on that other machines are used; a window that is open does not read its settings again."""
+def use_cluster(home: Home, args: argparse.Namespace) -> int:
+    """Use a Dask cluster that is there already, in place of pairing."""
+    from app.machines import existing
+
+    files = [getattr(args, name) for name in PEM]
+    if len(args.machine) != 1 or None in files:
+        raise Trouble(
+            say(
+                "cluster.how",
+                "To use a Dask cluster, name its scheduler and the files by which it lets clients in: "
+                "{hearth} machines use tls://node.example:8786 --ca ca.pem --cert client.pem --key client-key.pem",
+            )
+        )
+    cluster = existing.use_cluster(home, args.machine[0], *files)
+    print_line(say("cluster.used", "The workers of {address} may now help.", address=cluster.address))
+    print_line(
+        switch_on(home, say("cluster.restart", 'Switch "Use other computers" off and on again, on the Machine tab of the open window.'))
+    )
+    return FINISHED
+
+
+def switch_on(home: Home, seen: Sentence = SEEN) -> Sentence:
+    """Switch on that other machines are used; a window that is open does not read its settings again, and `seen` says what to do then."""
     from app.ui.state.other_machines import SAVED
     from app.ui.state.settings import Settings
 
@@ -110,16 +140,22 @@ def use_machines(home: Home) -> Sentence:
         with FileLock(home.open_lock, timeout=0):
             Settings(home.settings).change(SAVED, {}, lambda kept: {**kept, "uses": True})
     except Timeout:
-        return say("machines-add.window", 'See that "Use other computers" is on, on the Machine tab of the open window.')
+        return seen
     return say("machines-add.used", "It helps whenever Hearth is open on this computer: {hearth} open --no-browser")
 
 
-def remove_machines(home: Home, named: Sequence[str]) -> int:
+def remove_machines(home: Home, args: argparse.Namespace) -> int:
+    from app.machines.existing import find_cluster, forget_cluster
     from app.machines.hub import main_folder
     from app.machines.joining.register import Register
 
-    register = Register(main_folder(home))
-    for machine in [find_machine(register.list_machines(), name) for name in named]:
+    register, cluster, named = Register(main_folder(home)), find_cluster(home), args.machine
+    if cluster is not None and cluster.address in named:
+        forget_cluster(home)
+        print_line(
+            say("cluster.removed", "The workers of {address} no longer help, from the next start of Hearth on.", address=cluster.address)
+        )
+    for machine in [find_machine(register.list_machines(), name) for name in named if cluster is None or name != cluster.address]:
         register.remove(machine.id)
         print_line(say("machines-remove.done", "{name} may no longer help. It needs a new code to help again.", name=machine.name))
     if not named:
@@ -140,4 +176,14 @@ def print_line(sentence: Sentence) -> None:
     print(word_for(sys.stdout, sentence), flush=True)
 
 
-ACTIONS: Final[dict[str, Callable[[Home, Sequence[str]], int]]] = {"list": list_machines, "add": add_machine, "remove": remove_machines}
+ACTIONS: Final[dict[str, Callable[[Home, argparse.Namespace], int]]] = {
+    "list": list_machines,
+    "add": add_machine,
+    "use": use_cluster,
+    "remove": remove_machines,
+}
+PEM: Final = {
+    "ca": "the authority that signed its certificates",
+    "cert": "a certificate by which it lets this one in",
+    "key": "the key of that",
+}

@@ -30,11 +30,11 @@ class Failures:
 
     def note_lost(self, job: str, at_it: Collection[str], machines: Iterable[HelpingMachine]) -> None:
         """Note which of the machines that were at a job went, or fell silent, in the middle of it."""
-        for each in machines:
-            if each.id in at_it and (each.silent or not each.online):
-                self._lost[job, each.id] += 1
-                if self._lost[job, each.id] >= LOST_MOST:
-                    self.open(job).add(each.id)
+        there = {each.id for each in machines if each.online and not each.silent}
+        for lost in {*at_it} - there:
+            self._lost[job, lost] += 1
+            if self._lost[job, lost] >= LOST_MOST:
+                self.open(job).add(lost)
 
     def keep_here(self, job: str) -> None:
         """Leave a job to the engine here, as a file here cannot be read or written; it says what is wrong."""

@@ -1,11 +1,12 @@
-"""The main machine's side, in the keeper's process: its machines process, the machines that help, and the tasks that they have."""
+"""The main machine's side, in the keeper's process: its machines processes, the machines that help, and the tasks that they have."""
 
 from __future__ import annotations
 
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, Preview, Step
+from app.machines.existing import find_cluster, forget_cluster
 from app.machines.helping_machine import HelpingMachine, read_facts
 from app.machines.joining.certificates import make_main, read_authority
 from app.machines.joining.endpoint import Pairing
@@ -24,13 +26,21 @@ from app.machines.joining.versions import explain_refusal, read_versions
 from app.machines.judged import Judged
 from app.machines.main_port import keep_port, read_port
 from app.machines.nearby import Announcement
-from app.machines.side_process import MAIN, SideProcess
+from app.machines.side_process import EXISTING, MAIN, SideProcess
 from app.machines.tasks import event_json, preview_json
 from app.machines.tasks.portable import Portable
 
 AGAIN_S: Final = 1.0
 """The wait before a machines process that died is started again."""
 LISTENING_S: Final = 60.0
+CLUSTER_ID: Final = "cluster"
+"""Of the row of a cluster none of whose workers is known yet."""
+GONE_S: Final = 60.0
+"""How long a worker that has gone is shown; a cluster may have others each hour."""
+NO_WORKERS: Final = say("unused.no-workers", "its scheduler answers, but it has no workers now")
+NO_HEARTH: Final = say(
+    "unused.no-hearth", "gets no work: the Python environment of this Dask worker has no Hearth, or one that cannot start"
+)
 BROKEN: Final = Failed(say("machines.no-end", "The other computer ended the task without a result."))
 End = Callable[["TaskEnd"], None]
 
@@ -72,6 +82,8 @@ class _State:
     given: dict[str, _Given] = field(default_factory=dict)
     refused: dict[str, Sentence | None] = field(default_factory=dict)
     """Why a machine may not come, until it does."""
+    workers: dict[str, Machine] = field(default_factory=dict)
+    """Those of the cluster that is used beside the paired machines."""
 
 
 class Hub:
@@ -89,7 +101,11 @@ class Hub:
         """By which helpers know this machine, wherever it is."""
         self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
         shutil.rmtree(self._incoming, ignore_errors=True)
+        self.cluster = find_cluster(home)
+        """A Dask cluster that was there already."""
+        self._cluster_side: SideProcess | None = None
         self._start_side()
+        self._start_cluster_side()
         if not self._listening.wait(LISTENING_S):
             self.close()
             log = str(home.logs / "machines.log")
@@ -117,11 +133,19 @@ class Hub:
     def list_machines(self) -> list[HelpingMachine]:
         """List those that were let in; drop who no longer is, as `hearth machines remove` says in another process."""
         with self._lock:
-            known = self.register.list_machines()
+            known = [*self.register.list_machines(), *self._list_workers()]
             for removed in self._state.online - {each.id for each in known}:
                 self._side.tell("drop", machine=removed)
             tasks = {id_: tuple(task for task, given in self._state.given.items() if given.machine == id_) for id_ in self._state.online}
             return [self._describe(each, tasks.get(each.id, ())) for each in known]
+
+    def _list_workers(self) -> list[Machine]:
+        """List the cluster's workers, with those that have just gone; or itself while it has none, as somebody waits for it."""
+        if self.cluster is None:
+            return []
+        now_s, online = time.time(), self._state.online
+        shown = [each for each in self._state.workers.values() if each.id in online or now_s - each.since_s < GONE_S]
+        return shown or [Machine(CLUSTER_ID, clean_name(self.cluster.address), 0.0)]
 
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
@@ -134,6 +158,11 @@ class Hub:
         found = replace(found, refused=self._state.refused.get(machine.id), failed=self.judged.failed.get(machine.id))
         named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
         return replace(found, models=frozenset(facts.get("models", ())), **named)
+
+    def name(self, id_: str) -> str:
+        """Return what a machine is called; "" if it is no longer known."""
+        known = self.register.find(id_) or self._state.workers.get(id_)
+        return known.name if known is not None else ""
 
     # Joining.
 
@@ -160,9 +189,19 @@ class Hub:
             self._pairing = None
 
     def remove(self, id_: str) -> None:
-        """Revoke a machine: its connections end now, and what it had goes elsewhere."""
+        """Revoke a machine: its connections end now, and what it had goes elsewhere. With one of the cluster's workers all of them go."""
+        if id_ in self._state.workers or id_ == CLUSTER_ID:
+            self._leave_cluster()
+            return
         self.register.remove(id_)
         self._side.tell("drop", machine=id_)
+
+    def _leave_cluster(self) -> None:
+        forget_cluster(self._home)
+        with self._lock:
+            side, self.cluster, self._cluster_side = self._cluster_side, None, None
+        if side is not None:
+            side.close()
 
     def let_rest(self, id_: str, resting: bool) -> None:
         """Give a machine no work; what it has comes back, for who gave it looks at the list."""
@@ -191,29 +230,35 @@ class Hub:
     def _send(self, id_: str) -> None:
         portable, machines = self._state.given[id_].portable, self._state.given[id_].machines
         files = {sha256: str(path) for sha256, path in portable.files.items()}
-        self._side.tell("submit", id_=id_, body=portable.body, files=files, machines=machines, incoming=str(self._incoming / id_))
+        self._find_side(machines).tell(
+            "submit", id_=id_, body=portable.body, files=files, machines=machines, incoming=str(self._incoming / id_)
+        )
 
     def ask(self, machine: str, question: str, body: str, answered: Callable[[str, str, object], None]) -> None:
         """Ask a machine about a request. `answered` is called with the machine, the question and what it says; one that is asleep says
         nothing."""
         self._answered = answered
-        self._side.tell("ask", machine=machine, question=question, body=body)
+        self._find_side([machine]).tell("ask", machine=machine, question=question, body=body)
 
     def want(self, machine: str, model: str, body: str, files: Mapping[str, Path]) -> None:
         """Ask a machine to fetch a model. `files`: by hash, what it may have of this one's."""
-        self._side.tell("want", machine=machine, model=model, body=body, files={sha256: str(path) for sha256, path in files.items()})
+        self._find_side([machine]).tell(
+            "want", machine=machine, model=model, body=body, files={sha256: str(path) for sha256, path in files.items()}
+        )
 
     def stop(self, id_: str) -> None:
         """Forget a task, and stop it where it runs."""
         with self._lock:
-            if self._state.given.pop(id_, None) is not None:
-                self._side.tell("stop", id=id_)
+            if (given := self._state.given.pop(id_, None)) is not None:
+                self._find_side(given.machines).tell("stop", id=id_)
 
     def close(self) -> None:
         """Listen no more; helpers keep trying to come back."""
         self._closing.set()
         self.close_pairing()
         self._side.close()
+        if self._cluster_side is not None:
+            self._cluster_side.close()
 
     # The machines process.
 
@@ -222,28 +267,57 @@ class Hub:
         arguments = {"folder": str(self._folder), "host": self._host, "port": self._state.port}
         self._side = SideProcess(MAIN, arguments, self._home.logs / "machines.log", self._hear, self._side_ended)
 
+    def _start_cluster_side(self) -> None:
+        if self.cluster is not None:
+            arguments = {"folder": str(self.cluster.folder), "address": self.cluster.address}
+            self._cluster_side = SideProcess(EXISTING, arguments, self._home.logs / "machines.log", self._hear, self._cluster_ended)
+
+    def _find_side(self, machines: Collection[str]) -> SideProcess:
+        """Return the process that reaches these machines."""
+        return self._cluster_side if self._cluster_side is not None and self._state.workers.keys() & {*machines} else self._side
+
     def _side_ended(self) -> None:
-        """Start another one, with the tasks that have not ended: the list here is the truth."""
+        self._lose({each.id for each in self.register.list_machines()})
+        self._start_again(self._start_side, lambda: self._side)
+
+    def _cluster_ended(self) -> None:
+        """It died, or the scheduler is away: whoever gave it tasks takes them back from machines that are not there."""
+        self._lose({*self._state.workers})
+        self._state.refused.pop(CLUSTER_ID, None)
+        if self.cluster is not None:
+            self._start_again(self._start_cluster_side, lambda: self._cluster_side)
+        if self.cluster is None:  # it is used no more, since before or meanwhile
+            self._state.workers.clear()
+
+    def _lose(self, machines: set[str]) -> None:
         with self._lock:
-            self._state.online.clear()
+            self._state.online -= machines
             for given in self._state.given.values():
-                given.machine = ""
+                given.machine = "" if given.machine in machines else given.machine
+
+    def _start_again(self, start: Callable[[], None], find_side: Callable[[], SideProcess | None]) -> None:
+        """Start another process, with the tasks that have not ended: the list here is the truth."""
         while not self._closing.wait(AGAIN_S):
             with suppress(OSError):  # the system starts no process now: tried again
-                self._start_side()
+                start()
                 break
         else:
             return
-        if self._closing.is_set():  # meanwhile: `close` may have seen only the one before
-            self._side.close()
+        side = find_side()
+        if self._closing.is_set() and side is not None:  # meanwhile: `close` may have seen only the one before
+            side.close()
         with self._lock:
-            for id_ in self._state.given:
+            for id_ in [id_ for id_, given in self._state.given.items() if self._find_side(given.machines) is side]:
                 self._send(id_)
 
     def _hear(self, message: dict[str, Any]) -> None:
         if message["op"] in ("placed", "event", "end"):
             self.judged.hear(message["machine"])
         match message["op"]:
+            case "connected":
+                self._state.refused[CLUSTER_ID] = NO_WORKERS
+            case "machine" if "name" in message:
+                self._note_worker(message["machine"], message["name"], message["online"])
             case "listening":
                 self._state.port = message["port"]
                 with suppress(OSError):
@@ -257,7 +331,8 @@ class Hub:
                     if message["online"]:
                         self._state.refused.pop(message["machine"], None)
             case "versions":
-                self._state.refused[message["machine"]] = explain_refusal(read_versions(), message["versions"])
+                refused = explain_refusal(read_versions(), message["versions"]) if message["versions"] else NO_HEARTH
+                self._state.refused[message["machine"]] = refused
             case "facts":
                 facts = self._state.facts[message["machine"]] = read_facts(message["facts"])
                 if facts["left"]:
@@ -283,6 +358,12 @@ class Hub:
                     path.unlink(missing_ok=True)
             case "end":
                 self._end(message)
+
+    def _note_worker(self, id_: str, name: str, online: bool) -> None:
+        with self._lock:
+            self._state.workers[id_] = Machine(id_, clean_name(name), time.time())
+            (self._state.online.add if online else self._state.online.discard)(id_)
+            self._state.refused.pop(id_, None)
 
     def _read_event(self, message: dict[str, Any]) -> Event | None:
         """Return what a machine tells of its task; the picture of a preview lies in the task's folder until the next one."""

@@ -269,13 +269,13 @@ class JobLender:
                 begun.keep(path, target)
 
     def _take(self, job: Job, end: TaskEnd) -> None:
-        away, known = self._away.get(job.id), self._hub.register.find(end.machine)
+        away = self._away.get(job.id)
         if away is None or away.task != end.id:  # it was taken back, and may be at another one by now
             return
         del self._away[job.id]
         if isinstance(end.event, Finished) and kind_of(job.request).is_result(job.request, [*end.files.values()], away.longest_s):
             self._hub.judged.accept(end.machine)
-            self._keeper.end_lent_out(job.id, end.event, end.files, known.name if known is not None else "")
+            self._keeper.end_lent_out(job.id, end.event, end.files, self._hub.name(end.machine))
         else:
             self._hub.judged.refuse(end.machine, end.event)
             self.failures.open(job.id).add(end.machine)

@@ -101,7 +101,8 @@ class SharedJob:
             self._refuse_endless()
             if self.failed:
                 return
-            idle = [each.id for each in chosen if not each.tasks and each.id not in {*taken, *self.unable, *self.busy}]
+            elsewhere = {*taken, *self.unable, *self.busy}
+            idle = [each.id for each in chosen if not each.tasks and each.id not in elsewhere]
             ahead = self._list_ahead()
             making = self._list_making(missing[:1] if here else ())
             chosen_free = choose_pieces(missing, (each.place for each in making), len(idle), here, ahead)
@@ -220,10 +221,9 @@ class SharedJob:
             self._give_no_more(end.machine)
             return
         self._hub.judged.accept(end.machine)
-        known = self._hub.register.find(end.machine)
         try:
             part = self.pieces.tell(place, next(iter(files.values())))
-            self._keeper.take_over(self.job.id, part, files, known.name if known is not None else "")
+            self._keeper.take_over(self.job.id, part, files, self._hub.name(end.machine))
             drop_begun(self._folder / self.pieces.name_begun(place)[1])
         except OSError:  # the disk is full, or the job has just ended; the engine says so
             self.faults += 1

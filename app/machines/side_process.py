@@ -21,6 +21,7 @@ from app.engine.keeper.worker import redirect_output
 from app.launcher import slot_lock
 
 MAIN: Final = "app.machines.cluster.main_process"
+EXISTING: Final = "app.machines.cluster.existing_process"
 HELPER: Final = "app.machines.cluster.helper_process"
 PRETENDED: Final = "app.machines.cluster.pretended_helpers"
 LOG_BYTES: Final = 1 << 20
@@ -97,5 +98,5 @@ def run(connection: Connection, module: str, arguments: Message, log: Path) -> N
     dask_settings.prepare_environment()
     served = import_module(module)
     dask_bounds.set_bounds()
-    pickle_guard.guard_pickles()
+    pickle_guard.guard_pickles(getattr(served, "PICKLED", frozenset()))
     asyncio.run(served.serve(connection, arguments))

@@ -41,7 +41,7 @@ class Table:
         self.brought = dict[int, list[int]]()
         """How far each piece was when it was last given."""
         self._ends: dict[str, Callable[[TaskEnd], None]] = {}
-        self.register, self.judged = SimpleNamespace(find=lambda machine: None), Judged()
+        self.name, self.judged = str, Judged()
         keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep, home=home(folder))
         self.outlooks = dict[str, Outlook]()
         asking = SimpleNamespace(choose=lambda job, request, machines: [*machines], find=lambda job, machine: self.outlooks.get(machine))

@@ -19,11 +19,13 @@ distributed unpickles what any connected machine sends, before it
 looks at it, and since 2025 it cannot be told not to."""
 
 
-def guard_pickles() -> None:
-    """Refuse all other names in every unpickler of this process, from now on: an audit hook cannot be taken out again."""
-    sys.addaudithook(_check)
+def guard_pickles(more: frozenset[tuple[str, str]] = frozenset()) -> None:
+    """Refuse all other names in every unpickler of this process, from now on: an audit hook cannot be taken out again. `more`: names that are
+    allowed beside these."""
+    allowed = ALLOWED | more
 
+    def check(event: str, values: tuple[Any, ...]) -> None:
+        if event == "pickle.find_class" and values not in allowed:
+            raise PermissionError(f"a pickle names {values[0]}.{values[1]}, which no machine may send")
 
-def _check(event: str, values: tuple[Any, ...]) -> None:
-    if event == "pickle.find_class" and values not in ALLOWED:
-        raise PermissionError(f"a pickle names {values[0]}.{values[1]}, which no machine may send")
+    sys.addaudithook(check)

@@ -1,0 +1,203 @@
+"""The machines process for a Dask cluster that Hearth did not start: a client, for which each worker is a machine that helps."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import secrets
+import shutil
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from distributed import Client
+
+from app.engine.keeper.disk_room import ROOM_BYTES
+from app.machines.cluster import dask_bounds, dask_settings, existing_worker
+from app.machines.cluster.main_process import FILE_NAME, RESULT_BYTES, RESULTS_MOST
+from app.machines.cluster.pipe import Message, Pipe, take_foreign
+from app.machines.joining.certificates import identity_in
+from app.machines.joining.versions import find_difference, parse_versions, read_versions
+
+dask_bounds.MESSAGE_BYTES = RESULT_BYTES + (1 << 20)  # type: ignore[misc]
+"""Results come whole; this cluster is its owner's, who lets Hearth in."""
+PICKLED: Final = frozenset({("builtins", "bytes")})
+"""What results name beside dask's own: the content of files."""
+LOOK_S: Final = 1.0
+"""How often is looked who is there."""
+FACTS_S: Final = 5.0
+ANSWER_S: Final = 30.0
+"""For an answer of one worker."""
+_log = logging.getLogger("hearth.machines")
+
+
+@dataclass(slots=True)
+class Worker:
+    address: str
+    name: str
+    looked_s: float = 0.0
+    greeted: bool = False
+
+
+@dataclass(slots=True)
+class Task:
+    machine: str
+    folder: Path
+    held: list[Any] = field(default_factory=list)
+    """The futures of its files and of itself, which Dask forgets when nobody holds them."""
+
+
+class Workers:
+    """All in the event loop."""
+
+    def __init__(self, pipe: Pipe, client: Any) -> None:
+        self._pipe, self._client, self._topic = pipe, client, f"hearth-{secrets.token_hex(8)}"
+        self._workers: dict[str, Worker] = {}
+        self._tasks: dict[str, Task] = {}
+        self._under_way = set[asyncio.Task[None]]()
+        client.subscribe_topic(self._topic, self._hear_event)
+
+    async def watch(self) -> None:
+        """Follow who comes and goes; raise OSError when the scheduler is gone."""
+        while True:
+            found = (await self._client.scheduler.identity())["workers"]
+            there = {name_machine(str(about.get("name"))): (address, str(about.get("name"))) for address, about in found.items()}
+            for id_ in [id_ for id_, known in self._workers.items() if there.get(id_, ("",))[0] != known.address]:
+                gone = self._workers.pop(id_)
+                self._pipe.tell("machine", machine=id_, name=gone.name, online=False)
+            for id_, (address, name) in there.items():
+                known = self._workers.setdefault(id_, Worker(address, name))
+                if time.monotonic() - known.looked_s > FACTS_S:
+                    known.looked_s = time.monotonic()
+                    self._begin(self._look(id_, known))
+            await asyncio.sleep(LOOK_S)
+
+    def hear(self, message: Message) -> None:
+        match message.pop("op"):
+            case "submit":
+                self._submit(**message)
+            case "ask":
+                self._begin(self._ask(**message))
+            case "stop":
+                self._stop(message["id"])
+
+    def _begin(self, what: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(what)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _call(self, address: str, function: Any, *arguments: Any) -> Any:
+        """Have one worker call a function; None where it cannot."""
+        with contextlib.suppress(Exception):  # it is gone, has no Hearth, or is none that may be believed
+            found = await asyncio.wait_for(self._client.run(function, *arguments, workers=[address]), ANSWER_S)
+            return found.get(address)
+        return None
+
+    async def _look(self, id_: str, worker: Worker) -> None:
+        said = await self._call(worker.address, existing_worker.look)
+        if self._workers.get(id_) is not worker:
+            return
+        versions = parse_versions(said.get("versions")) if isinstance(said, Mapping) else {}
+        if not worker.greeted:
+            worker.greeted = True
+            self._pipe.tell("machine", machine=id_, name=worker.name, online=True)
+        if not versions or find_difference(read_versions(), versions):
+            self._pipe.tell("versions", machine=id_, versions=versions)
+        else:
+            self._pipe.tell("facts", machine=id_, facts=take_foreign(said["facts"]))
+
+    async def _ask(self, machine: str, question: str, body: str) -> None:
+        if (worker := self._workers.get(machine)) is not None:
+            said = await self._call(worker.address, existing_worker.answer, body)
+            self._pipe.tell("answer", machine=machine, question=question, answer=take_foreign(said))
+
+    def _submit(self, id_: str, body: str, files: dict[str, str], machines: list[str], incoming: str) -> None:
+        if id_ not in self._tasks and (worker := self._workers.get(machines[0])) is not None:
+            self._tasks[id_] = Task(machines[0], Path(incoming))
+            self._begin(self._carry_out(id_, worker.address, body, files))
+
+    async def _carry_out(self, id_: str, address: str, body: str, files: dict[str, str]) -> None:
+        """Dask does the task on this worker alone: whoever gave it takes it back from one that is gone."""
+        task, end = self._tasks[id_], None
+        self._pipe.tell("placed", id=id_, machine=task.machine)
+        try:
+            for path in files.values():
+                content = await asyncio.to_thread(Path(path).read_bytes)
+                task.held.append(await self._client.scatter(content, workers=[address], direct=False, hash=False))
+            if self._tasks.get(id_) is not task:  # it was stopped meanwhile
+                return
+            asked = (id_, body, [*files], [*task.held], self._topic)
+            future = self._client.submit(existing_worker.carry_out, *asked, workers=[address], key=f"hearth-{id_}", pure=False)
+            task.held.append(future)
+            end = await future
+        except Exception as fault:  # whatever a foreign cluster meets: nothing of it can be used
+            _log.warning("%s: %s", task.machine, fault)
+        if self._tasks.pop(id_, None) is task:
+            event, kept = await asyncio.to_thread(keep_files, task.folder, end)
+            self._pipe.tell("end", id=id_, machine=task.machine, event=take_foreign(event), files=kept)
+
+    def _stop(self, id_: str) -> None:
+        task = self._tasks.pop(id_, None)
+        if task is not None and task.held:
+            self._begin(self._cancel(id_, task))
+
+    async def _cancel(self, id_: str, task: Task) -> None:
+        """What Dask runs already it does not stop; Hearth there does."""
+        if (worker := self._workers.get(task.machine)) is not None:
+            await self._call(worker.address, existing_worker.stop, id_)
+        with contextlib.suppress(Exception):
+            await self._client.cancel(task.held)
+
+    def _hear_event(self, told: tuple[float, Any]) -> None:
+        said = told[1] if isinstance(told[1], Mapping) else {}
+        if (task := self._tasks.get(id_ := str(said.get("task")))) is not None:
+            self._pipe.tell("event", id=id_, machine=task.machine, event=take_foreign(said.get("event")))
+
+
+def name_machine(worker: str) -> str:
+    """Return a worker's id. A nanny that starts its worker again gives it the same name, where it has one."""
+    return hashlib.sha256(worker.encode()).hexdigest()[:32]
+
+
+def keep_files(folder: Path, end: Any) -> tuple[Any, dict[str, str]]:
+    """Write what a task made, and return its last event; None if it is nothing that a task makes, or there is no room for it."""
+    event, files = (end.get("event"), end.get("files")) if isinstance(end, Mapping) else (None, None)
+    if not isinstance(files, Mapping) or len(files) > RESULTS_MOST:
+        return None, {}
+    if not all(FILE_NAME.fullmatch(str(name)) and isinstance(content, bytes) for name, content in files.items()):
+        return None, {}
+    total = sum(len(content) for content in files.values())
+    folder.mkdir(parents=True, exist_ok=True)
+    if total > RESULT_BYTES or shutil.disk_usage(folder).free < total + ROOM_BYTES:
+        return None, {}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return event, {name: str(folder / name) for name in files}
+
+
+async def serve(connection: Any, arguments: dict[str, Any]) -> None:
+    """Run until the keeper says `close` or is gone, or the scheduler is; then the keeper's process starts another one."""
+    dask_settings.apply_settings()
+    pipe, closing = Pipe(connection), asyncio.Event()
+    security = dask_settings.make_security(identity_in(Path(arguments["folder"])))
+    async with Client(arguments["address"], security=security, asynchronous=True, set_as_default=False, name="hearth") as client:
+        workers = Workers(pipe, client)
+
+        def hear(message: Message) -> None:
+            if message["op"] == "close":
+                closing.set()
+            else:
+                workers.hear(message)
+
+        pipe.listen(asyncio.get_running_loop(), hear)
+        pipe.tell("connected")
+        ends = [asyncio.ensure_future(workers.watch()), asyncio.ensure_future(closing.wait())]
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for each in [*ends, *workers._under_way]:
+            each.cancel()
+        for each in done:
+            each.result()

@@ -1,0 +1,129 @@
+"""What the workers of a Dask cluster that Hearth did not start run for it: one keeper in a process, which works as on a paired helper."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import multiprocessing
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from app.base import atomic_write, paths
+from app.base.paths import Home
+from app.base.trouble import Trouble
+from app.engine.jobs.events import Event, Failed
+from app.engine.jobs.request import Request
+from app.engine.keeper.keeper import Keeper
+from app.engine.models.downloads import LINE_WAIT_S, Downloads
+from app.machines.foresight import Foresight
+from app.machines.joining.versions import read_versions
+from app.machines.lent_tasks import LentTasks
+from app.machines.tasks import event_json, fetched_files
+from app.machines.wanted_models import WantedModels
+
+_HELPERS: Final[dict[str, Guest]] = {}
+"""By the address of the worker, as several may share a process."""
+_LOCK: Final = threading.Lock()
+
+
+class Guest:
+    """Hearth within somebody's worker. Its home is the worker's own folder, which goes with it; the models are this account's."""
+
+    def __init__(self, folder: Path) -> None:
+        # A nanny starts its worker as a daemon, and Python lets none start a process, which the engine is.
+        multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+        self._keeper = Keeper(Home(folder / "hearth", paths.home().models))
+        models = WantedModels(self._keeper, Downloads(self._keeper.home, line_wait_s=LINE_WAIT_S), self._tell, allowed=False)
+        self._models, self._foresight = models, Foresight(self._keeper, models.find)
+        self._tasks = LentTasks(self._keeper, models.find, self._tell, self._note)
+        self._inboxes: dict[str, queue.SimpleQueue[dict[str, Any]]] = {}
+
+    def describe(self) -> dict[str, Any]:
+        """Say what is here, as a paired helper does."""
+        state = self._keeper.state
+        return {
+            "card": state.hardware.name if state.hardware else "",
+            "free_bytes": state.hardware.free_bytes if state.hardware else 0,
+            "models": self._models.list_names(),
+            "paused": not state.ready,
+        }
+
+    def answer(self, body: str) -> Mapping[str, Any] | None:
+        return self._foresight.answer(body)
+
+    def carry_out(self, task: str, body: str, files: Mapping[str, bytes], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Return the end of a task and its files. `tell` is called with each event before."""
+        inbox = self._inboxes[task] = queue.SimpleQueue()
+        try:
+            self._put(json.loads(body)["files"], files)
+            self._tasks.begin(task, body)
+            while (message := inbox.get())["op"] != "end":
+                if message["op"] == "stopped":
+                    return {"event": None, "files": {}}
+                if message["op"] == "event":
+                    tell({"task": task, "event": message["event"]})
+            return {"event": message["event"], "files": {name: Path(path).read_bytes() for name, path in message["files"].items()}}
+        except Trouble as trouble:
+            return {"event": event_json.to_json(Failed(trouble.sentence)), "files": {}}
+        finally:
+            del self._inboxes[task]
+            self._tasks.clear(task)
+
+    def stop(self, task: str) -> None:
+        self._tasks.stop(task, unwanted=True)
+        if (inbox := self._inboxes.get(task)) is not None:
+            inbox.put({"op": "stopped"})
+
+    def _put(self, sizes: object, files: Mapping[str, bytes]) -> None:
+        """Put the files of a task where its request looks for them, by their hashes."""
+        folder = self._keeper.home.scratch / "machines" / "files"
+        for sha256 in fetched_files.choose_missing(folder, sizes):
+            content = files.get(sha256, b"")
+            if hashlib.sha256(content).hexdigest() != sha256:  # it has changed there since
+                raise fetched_files.odd_files()
+            with atomic_write.replacing(folder / sha256) as unfinished:
+                unfinished.write_bytes(content)
+
+    def _tell(self, op: str, **values: Any) -> None:
+        if (inbox := self._inboxes.get(str(values.get("id")))) is not None:
+            inbox.put({"op": op, **values})
+
+    def _note(self, request: Request, end: Event | None) -> None:
+        if end is not None:
+            self._foresight.note(request, end)
+
+
+def find_guest(worker: Any) -> Guest:
+    with _LOCK:
+        if worker.address not in _HELPERS:
+            _HELPERS[worker.address] = Guest(Path(worker.local_directory))
+        return _HELPERS[worker.address]
+
+
+# What the client of the main machine has the workers call, each by its name, with plain values.
+
+
+async def look(dask_worker: Any) -> dict[str, Any]:
+    """Say what is here, out of the way of the worker's own loop."""
+    return await asyncio.to_thread(lambda: {"versions": read_versions(), "facts": find_guest(dask_worker).describe()})
+
+
+async def answer(body: str, dask_worker: Any) -> Mapping[str, Any] | None:
+    return await asyncio.to_thread(lambda: find_guest(dask_worker).answer(body))
+
+
+async def stop(task: str, dask_worker: Any) -> None:
+    await asyncio.to_thread(lambda: find_guest(dask_worker).stop(task))
+
+
+def carry_out(task: str, body: str, names: list[str], contents: list[bytes], topic: str) -> dict[str, Any]:
+    from distributed import get_worker
+
+    worker = get_worker()
+    return find_guest(worker).carry_out(
+        task, body, dict(zip(names, contents, strict=True)), lambda message: worker.log_event(topic, message)
+    )
