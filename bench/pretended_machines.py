@@ -126,7 +126,7 @@ def used_s(process: psutil.Process) -> float:
 @dataclass
 class HandingOut:
     """Hand tasks out as the spreader does: in their order, to each machine one and another that lies ready there; at the end an idle
-    machine gets what lies ready elsewhere, then what another is at. How long a task is and how fast a machine, it does not know."""
+    machine joins in what another has, first in what was given last. How long a task is and how fast a machine, it does not know."""
 
     hub: Hub
     lengths: Sequence[float]
@@ -152,11 +152,8 @@ class HandingOut:
             self._at[place] = []
         elif self._given[machine] or not self._at:
             return
-        elif ready := [given[1] for given in self._given.values() if len(given) == TASKS_MOST]:
-            place = ready[-1]
-            self._take_back(place, self._at[place][0])
         else:
-            place = min(self._at, key=lambda place: len(self._at[place]))
+            place = max(self._at, key=lambda place: (-len(self._at[place]), place))
         self._at[place].append(machine)
         self._given[machine].append(place)
         body = f'{{"request": {{"seconds": {self.lengths[place]}}}, "files": {{}}}}'

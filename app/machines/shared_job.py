@@ -29,6 +29,8 @@ from app.machines.tasks.portable import pack
 FAILURES_MOST: Final = 3
 """How many of one job's pieces may fail, or as many as it has; then this machine makes the rest itself, and says what is wrong."""
 NOTES_MOST: Final = 32
+AHEAD: Final = 1
+"""Pieces that lie ready at a machine which makes another one."""
 _NUMBERS: Final = count(1)
 """Counts tasks: a piece that is given anew is another task."""
 
@@ -103,19 +105,15 @@ class SharedJob:
                 return
             elsewhere = {*taken, *self.unable, *self.busy}
             idle = [each.id for each in chosen if not each.tasks and each.id not in elsewhere]
-            ahead = self._list_ahead()
             making = self._list_making(missing[:1] if here else ())
-            chosen_free = choose_pieces(missing, (each.place for each in making), len(idle), here, ahead)
-            joined = choose_joined(missing, making, [self._expect(each) for each in idle[len(chosen_free) :]]) if joins else []
-            for chosen_place, machine in zip([*chosen_free, *joined], idle, strict=False):
-                if chosen_place in ahead:
-                    self._take_back(ahead[chosen_place])
+            free = choose_free(missing, self._list_given(), len(idle), here)
+            joined = choose_joined(missing, making, [self._expect(each) for each in idle[len(free) :]]) if joins else []
+            for chosen_place, machine in zip([*free, *joined], idle, strict=False):
                 if chosen_place is not None:
                     self._send(chosen_place, machine)
-            alone = [machine for machine, pieces in Counter(each.machine for each in self._away.values()).items() if pieces == 1]
+            alone = [machine for machine, pieces in Counter(each.machine for each in self._away.values()).items() if pieces <= AHEAD]
             able_alone = [machine for machine in alone if machine not in self.unable]
-            given = {each.place for each in self._away.values()}
-            for place, machine in zip(choose_ahead(missing, given, len(able_alone), here), able_alone, strict=False):
+            for place, machine in zip(choose_free(missing, self._list_given(), len(able_alone), here), able_alone, strict=False):
                 self._send(place, machine)
 
     def drop(self) -> None:
@@ -123,6 +121,9 @@ class SharedJob:
         with self._lock:
             for task in [*self._away]:
                 self._take_back(task)
+
+    def _list_given(self) -> set[int]:
+        return {each.place for each in self._away.values()}
 
     def _list_ahead(self) -> dict[int, str]:
         """Return the pieces that lie ready at a machine which makes another first, each with its task."""
@@ -134,16 +135,16 @@ class SharedJob:
         return found
 
     def _list_making(self, here: Sequence[int]) -> list[Making]:
-        """Return what is being made, without what lies ready. `here`: what the engine here is at."""
-        now_s, ready, before = time.monotonic(), {*self._list_ahead().values()}, self._begun
-        self._begun = {
-            task: before.get(task) or (now_s, self._expect(each.machine)) for task, each in self._away.items() if task not in ready
-        }
+        """Return what machines have. `here`: what the engine here is at."""
+        now_s, ready, before = time.monotonic(), self._list_ahead(), self._begun
+        at_work = {task: each for task, each in self._away.items() if task not in ready.values()}
+        self._begun = {task: before.get(task) or (now_s, self._expect(each.machine)) for task, each in at_work.items()}
         for place in here:
             self._begun[str(place)] = before.get(str(place)) or (now_s, expect_seconds(self._here))
             self._here = replace(self._here, loaded=True)  # from its first piece on
-        places = {task: each.place for task, each in self._away.items()} | {str(place): place for place in here}
-        return [Making(places[name], foreseen_s, now_s - began_s) for name, (began_s, foreseen_s) in self._begun.items()]
+        places = {task: each.place for task, each in at_work.items()} | {str(place): place for place in here}
+        making = [Making(places[name], foreseen_s, now_s - began_s) for name, (began_s, foreseen_s) in self._begun.items()]
+        return [*making, *(Making(place, None, 0.0) for place in ready)]
 
     def _expect(self, machine: str) -> float | None:
         """Return how long a machine takes for a piece, by what it says."""
@@ -235,20 +236,18 @@ OVERDUE: Final = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A piece that a machine, or the engine here, is at."""
+    """A piece that a machine, or the engine here, is at; or that lies ready there, of which nobody knows when it is begun."""
 
     place: int
     foreseen_s: float | None
-    """With loading; None where it never used the model."""
+    """With loading; None where that is not known."""
     gone_s: float
 
 
-def choose_pieces(missing: Sequence[int], away: Iterable[int], idle: int, here: bool = True, ahead: Collection[int] = ()) -> list[int]:
-    """Choose what the idle machines make next, of what nobody makes: from the back, as this machine goes from the front.
-    `missing`: in order. `away`: what other machines make. `here`: whether this machine is at the first. `ahead`: what lies at machines
-    that make another piece first; it is chosen after what lies nowhere."""
-    made = {*away, *(missing[:1] if here else ())}
-    return sorted((place for place in missing if place not in made), key=lambda place: (place in ahead, -place))[: max(0, idle)]
+def choose_free(missing: Sequence[int], given: Collection[int], count: int, here: bool = True) -> list[int]:
+    """Choose so many pieces that no machine has: from the back, as the engine here goes from the front. `missing`: in order. `given`: what other
+    machines have. `here`: whether the engine here is at the first."""
+    return [place for place in reversed(missing[here:]) if place not in given][: max(0, count)]
 
 
 def choose_joined(missing: Sequence[int], making: Iterable[Making], needed_s: Sequence[float | None]) -> list[int | None]:
@@ -269,8 +268,3 @@ def is_done_before(needed_s: float | None, other: Making) -> bool:
     if needed_s is None or other.foreseen_s is None or other.gone_s > OVERDUE * other.foreseen_s:
         return True
     return needed_s < other.foreseen_s - other.gone_s
-
-
-def choose_ahead(missing: Sequence[int], given: Collection[int], machines: int, here: bool = True) -> list[int]:
-    """Choose what lies ready at machines that make another piece: they need not wait for it then. `given`: what any machine has."""
-    return [place for place in reversed(missing[here:]) if place not in given][:machines]

@@ -92,13 +92,14 @@ def test_a_second_piece_lies_ready_at_each_machine(tmp_path: Path) -> None:
     assert table.give_away("ab") == {"a": [5, 3], "b": [6, 4]}, "it goes on with what lay ready"
 
 
-def test_an_idle_machine_takes_what_lies_ready_elsewhere_before_it_joins_in(tmp_path: Path) -> None:
-    table = Table(tmp_path, 6)
+def test_an_idle_machine_joins_in_what_lies_ready_elsewhere(tmp_path: Path) -> None:
+    table = Table(tmp_path, 6, here=Outlook(loaded=True, seconds=10.0))
+    table.outlooks = {each: Outlook(loaded=True, seconds=10.0) for each in "abcdef"}
     assert table.give_away("ab") == {"a": [5, 3], "b": [4, 2]}, "0 is this machine's own"
     assert table.give_away("abc") == {"a": [5, 3], "b": [4, 2], "c": [1]}
-    assert table.give_away("abcd") == {"a": [5], "b": [4, 2], "c": [1], "d": [3]}
-    assert table.give_away("abcde") == {"a": [5], "b": [4], "c": [1], "d": [3], "e": [2]}
-    assert table.give_away("abcdef")["f"] == [5]
+    assert table.give_away("abcde") == {"a": [5, 3], "b": [4, 2], "c": [1], "d": [3], "e": [2]}, "what is under way is done before"
+    table.end("d")
+    assert table.give_away("abcef") == {"a": [5], "b": [4, 2], "c": [1], "e": [2], "f": []}, "3 is there, and waits at a no more"
 
 
 def test_what_lies_ready_is_not_made_twice(tmp_path: Path) -> None:

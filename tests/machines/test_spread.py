@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.machines.shared_job import OVERDUE, Making, choose_joined, choose_pieces, is_done_before
+from app.machines.shared_job import OVERDUE, Making, choose_free, choose_joined, is_done_before
 
 
 def test_helpers_take_from_the_back_what_nobody_paints() -> None:
-    assert choose_pieces(range(8), away=(), idle=3) == [7, 6, 5]
-    assert choose_pieces([1, 2, 3, 4, 5, 7], away=(7, 5), idle=2) == [4, 3]
-    assert choose_pieces(range(8), away=(), idle=0) == choose_pieces([], away=(), idle=9) == []
-    assert choose_pieces(range(2), away=(), idle=2, here=False) == [1, 0], "of a job that this machine is not at"
-    assert choose_pieces([1, 2, 3], away=(3,), idle=9) == [2], "what somebody is at is left to him"
-    assert choose_pieces(range(4), away=(3,), idle=9, ahead=(2,)) == [1, 2], "what lies ready elsewhere comes last"
+    assert choose_free(range(8), (), 3) == [7, 6, 5]
+    assert choose_free([1, 2, 3, 4, 5, 7], {7, 5}, 2) == [4, 3]
+    assert choose_free(range(8), (), 0) == choose_free([], (), 9) == choose_free(range(8), (), -1) == []
+    assert choose_free(range(2), (), 2, here=False) == [1, 0], "of a job that this machine is not at"
+    assert choose_free([1, 2, 3], {3}, 9) == [2], "what somebody has is left to him"
 
 
 def unknown(*places: int) -> list[Making]:
@@ -71,7 +70,7 @@ def test_machines_of_any_speed_finish_each_picture_once(paces: Sequence[float], 
                 making.append(Making(missing[0], pace if known else None, 0.0))
             chosen: Sequence[int | None] = missing[:1]
             if machine:
-                free = choose_pieces(missing, (each.place for each in making), 1, here=False)
+                free = choose_free(missing, {each.place for each in making}, 1, here=False)
                 chosen = free or choose_joined(missing, making, [pace if known else None])
             if chosen and chosen[0] is not None:
                 at[machine] = chosen[0], now + pace
