@@ -30,9 +30,10 @@ WORDS: Final = {
     "open": "--browser --certificate --home --key --lang --listen --mcp --no-browser --port --pretend --share",
     "speak": "--anew --cast --chunk --dtype --file --format --gqa --guidance --home --json --kernels --model --offload --output --pretend "
     "--pronunciations --quantised --quiet --seed --speed --subtitles --temperature --top-p --title --transcript --voice --words -f -o -q",
-    "paint": "--anew --batch --chunk --control --dtype --enlarger --file --gqa --guidance --guide --guide-as --guide-from --guide-strength --guide-to "
-    "--hires --home --image --json --kernels --lora --mask --model --negative --offload --output --pretend --quantised --quicker --quiet "
-    "--scheduler --seed --size --steps --strength --upscale -f -o -q",
+    "paint": "--adapter --anew --batch --chunk --control --dtype --enlarger --file --gqa --guidance --guide --guide-as --guide-from --guide-strength "
+    "--guide-to --hires --hires-strength --home --image --json --kernels --lora --mask --mask-blur --masked-only --masked-padding --model --negative "
+    "--offload --output --pretend --quantised --quicker --quiet --reference --reference-strength --scheduler --seed --size --steps --strength --upscale "
+    "-f -o -q",
     "voices": "list export import rename describe remove --home --json --model",
     "models": "list get remove where size found --home --json --pretend",
     "doctor": "--forget --home --json --model --pretend --selftest --why",

@@ -47,6 +47,7 @@ def count_ready(main: Main) -> int:
     return sum(each.online and bool(each.models) and not each.paused for each in main.hub.list_machines())
 
 
+@pytest.mark.slow
 def test_its_workers_paint_a_batch_and_one_that_is_killed_costs_nothing(main: Main, cluster: PlainCluster) -> None:
     begun = main.keeper.home.root / "begun.png"
     Image.new("RGB", (64, 64), "red").save(begun)
@@ -62,6 +63,7 @@ def test_its_workers_paint_a_batch_and_one_that_is_killed_costs_nothing(main: Ma
     until(lambda: count_ready(main) == 2, LOADING_S)
 
 
+@pytest.mark.slow
 def test_stop_ends_what_its_workers_do(main: Main, cluster: PlainCluster) -> None:
     job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=8, seed=300)).id
     until(lambda: all(each.tasks for each in main.hub.list_machines()))

@@ -56,7 +56,7 @@ class Pieces:
         self.parts = SimpleNamespace(files=SimpleNamespace(is_made=lambda folder, place: place in self.made))
 
     def ask_for(self, place: int) -> Any:
-        return place
+        return SimpleNamespace(with_model=lambda model: place)
 
     def name_begun(self, place: int) -> tuple[str, str]:
         return "", ""
