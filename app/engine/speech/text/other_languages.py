@@ -36,6 +36,8 @@ class Language:
     short: Mapping[str, str]
     """Abbreviations as they are written, with their stops."""
     signs: Mapping[str, str]
+    hours: Callable[[int], str] | None = None
+    """Of the hours of a clock, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
     """Of what is counted, where that differs from the number."""
     first: str = ""
@@ -75,7 +77,7 @@ def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Matc
         hour, minute = int(found[1]), int(found[2])
         if hour > 24 or minute > 59:
             return found[0]
-        words = {"hour": _count(row, hour), "minute": row.cardinal(minute)}
+        words = {"hour": row.hours(hour) if row.hours is not None else _count(row, hour), "minute": row.cardinal(minute)}
         return (row.clock if minute else row.hour).format(**words)
 
     def word_money(found: re.Match[str]) -> str:
@@ -162,18 +164,27 @@ def _words(listed: str) -> tuple[str, ...]:
     return tuple(listed.split())
 
 
+_Scales = tuple[tuple[int, str, str], ...]
+
+
+def _word_large(value: int, scales: _Scales, cardinal: Callable[[int], str]) -> str:
+    """Say a number from its millions on; empty where it has none."""
+    for scale, one, several in scales:
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return (one if count == 1 else f"{cardinal(count)} {several}") + (f" {cardinal(rest)}" if rest else "")
+    return ""
+
+
 _DE: Final = _words(
     "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
 )
+_DE_SCALES: Final = (10**9, "eine Milliarde", "Milliarden"), (10**6, "eine Million", "Millionen")
 _DE_TENS: Final = _words("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
 
 
 def german(value: int) -> str:
-    for scale, one, several in ((10**9, "eine Milliarde", "Milliarden"), (10**6, "eine Million", "Millionen")):
-        if value >= scale:
-            count, rest = divmod(value, scale)
-            return (one if count == 1 else f"{german(count)} {several}") + (f" {german(rest)}" if rest else "")
-    return _join_german(value)
+    return _word_large(value, _DE_SCALES, german) or _join_german(value)
 
 
 def _join_german(value: int) -> str:
@@ -204,14 +215,13 @@ def _german_day(value: int) -> str:
 _FR: Final = _words(
     "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf"
 )
+_FR_SCALES: Final = (10**9, "un milliard", "milliards"), (10**6, "un million", "millions")
 _FR_TENS: Final = _words("vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt")
 
 
 def french(value: int) -> str:
-    for scale, one, several in ((10**9, "un milliard", "milliards"), (10**6, "un million", "millions")):
-        if value >= scale:
-            count, rest = divmod(value, scale)
-            return (one if count == 1 else f"{french(count)} {several}") + (f" {french(rest)}" if rest else "")
+    if large := _word_large(value, _FR_SCALES, french):
+        return large
     if value >= 1000:
         count, rest = divmod(value, 1000)
         before = "" if count == 1 else f"{french(count).removesuffix('s') if count % 100 in (0, 80) and count > 1 else french(count)} "
@@ -226,6 +236,11 @@ def french(value: int) -> str:
     if not rest:
         return _FR_TENS[tens - 2] + ("s" if tens == 8 else "")
     return f"{_FR_TENS[tens - 2]}{' et ' if rest in (1, 11) and tens < 8 else '-'}{_FR[rest]}"
+
+
+def _french_hours(value: int) -> str:
+    words = french(value)
+    return f"{words}{'e' if words.endswith('un') else ''} heure{'s' if value > 1 else ''}"
 
 
 _ES: Final = _words(
@@ -252,6 +267,11 @@ def spanish(value: int) -> str:
     return _ES_TENS[tens - 3] + (f" y {_ES[rest]}" if rest else "")
 
 
+def _spanish_hours(value: int) -> str:
+    words = spanish(value)
+    return f"{words[:-1]}a" if words.endswith("uno") else words
+
+
 def _before_noun(words: str) -> str:
     if words.endswith("veintiuno"):
         return f"{words.removesuffix('veintiuno')}veintiún"
@@ -261,14 +281,13 @@ def _before_noun(words: str) -> str:
 _IT: Final = _words(
     "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove"
 )
+_IT_SCALES: Final = (10**9, "un miliardo", "miliardi"), (10**6, "un milione", "milioni")
 _IT_TENS: Final = _words("venti trenta quaranta cinquanta sessanta settanta ottanta novanta")
 
 
 def italian(value: int) -> str:
-    for scale, one, several in ((10**9, "un miliardo", "miliardi"), (10**6, "un milione", "milioni")):
-        if value >= scale:
-            count, rest = divmod(value, scale)
-            return (one if count == 1 else f"{italian(count)} {several}") + (f" {italian(rest)}" if rest else "")
+    if large := _word_large(value, _IT_SCALES, italian):
+        return large
     words = _join_italian(value)
     return f"{words[:-1]}é" if words.endswith("tre") and words != "tre" else words
 
@@ -318,6 +337,11 @@ def _and(words: str, rest: int) -> str:
     return f"{words}{' e ' if rest < 100 or (rest < 1000 and rest % 100 == 0) else ' '}{portuguese(rest)}"
 
 
+def _portuguese_hours(value: int) -> str:
+    words = re.sub("um$", "uma", re.sub("dois$", "duas", portuguese(value)))
+    return f"{words} hora{'' if value == 1 else 's'}"
+
+
 def _units(listed: str) -> dict[str, tuple[str, str]]:
     """Read rows such as "km Kilometer" and "h Stunde/Stunden"."""
     found = dict[str, tuple[str, str]]()
@@ -348,18 +372,18 @@ LANGUAGES: Final[Mapping[str, Language]] = {
                "km/h kilómetro por hora/kilómetros por hora; GB gigabyte/gigabytes; MB megabyte/megabytes"),
         {"Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Dr.": "doctor", "Dra.": "doctora", "etc.": "etcétera", "p. ej.": "por ejemplo",
          "EE. UU.": "Estados Unidos", "n.º": "número", "núm.": "número", "Ud.": "usted", "Uds.": "ustedes"},
-        {"&": "y", "+": "más", "=": "igual a", "@": "arroba"}, count=lambda value: _before_noun(spanish(value)), first="uno",
+        {"&": "y", "+": "más", "=": "igual a", "@": "arroba"}, count=lambda value: _before_noun(spanish(value)), first="uno", hours=_spanish_hours,
     ),
     "fr": Language(
         french, _words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
-        "{day} {month} {year}", "{hour} heures {minute}", "{hour} heures", "virgule", "moins",
+        "{day} {month} {year}", "{hour} {minute}", "{hour}", "virgule", "moins",
         {"€": ("euro", "euros"), "$": ("dollar", "dollars"), "£": ("livre", "livres")}, "{money} {cents}",
         _units("% pour cent; km kilomètre/kilomètres; m mètre/mètres; cm centimètre/centimètres; mm millimètre/millimètres; kg kilo/kilos; g gramme/grammes; "
                "l litre/litres; h heure/heures; min minute/minutes; °C degré Celsius/degrés Celsius; ° degré/degrés; "
                "km/h kilomètre heure/kilomètres heure; Go gigaoctet/gigaoctets; Mo mégaoctet/mégaoctets"),
         {"M.": "monsieur", "MM.": "messieurs", "Mme": "madame", "Mlle": "mademoiselle", "Dr": "docteur", "etc.": "et cetera", "p. ex.": "par exemple",
          "n°": "numéro", "c.-à-d.": "c'est-à-dire", "av. J.-C.": "avant Jésus-Christ"},
-        {"&": "et", "+": "plus", "=": "égale", "@": "arobase"}, first="premier",
+        {"&": "et", "+": "plus", "=": "égale", "@": "arobase"}, first="premier", hours=_french_hours,
     ),
     "it": Language(
         italian, _words("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
@@ -371,16 +395,17 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         {"sig.": "signor", "Sig.": "signor", "sig.ra": "signora", "Sig.ra": "signora", "dott.": "dottor", "Dott.": "dottor", "prof.": "professor",
          "ecc.": "eccetera", "p. es.": "per esempio", "S.p.A.": "esse pi a"},
         {"&": "e", "+": "più", "=": "uguale a", "@": "chiocciola"}, count=lambda value: "un" if value == 1 else italian(value), first="primo",
+        hours=lambda value: "una" if value == 1 else italian(value),
     ),
     "pt": Language(
         portuguese, _words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
-        "{day} de {month} de {year}", "{hour} horas e {minute}", "{hour} horas", "vírgula", "menos",
+        "{day} de {month} de {year}", "{hour} e {minute}", "{hour}", "vírgula", "menos",
         {"€": ("euro", "euros"), "$": ("dólar", "dólares"), "£": ("libra", "libras")}, "{money} e {cents}",
         _units("% por cento; km quilômetro/quilômetros; m metro/metros; cm centímetro/centímetros; mm milímetro/milímetros; kg quilo/quilos; g grama/gramas; "
                "l litro/litros; h hora/horas; min minuto/minutos; °C grau Celsius/graus Celsius; ° grau/graus; km/h quilômetro por hora/quilômetros por hora; "
                "GB gigabyte/gigabytes; MB megabyte/megabytes"),
         {"Sr.": "senhor", "Sra.": "senhora", "Dr.": "doutor", "Dra.": "doutora", "etc.": "et cetera", "p. ex.": "por exemplo", "n.º": "número",
          "EUA": "Estados Unidos"},
-        {"&": "e", "+": "mais", "=": "igual a", "@": "arroba"}, first="primeiro",
+        {"&": "e", "+": "mais", "=": "igual a", "@": "arroba"}, first="primeiro", hours=_portuguese_hours,
     ),
 }  # fmt: skip

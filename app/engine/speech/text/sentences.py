@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from app.engine.speech.text.spoken_forms import AFTER_A_NAME, AFTER_AN_HOUR, BEFORE_A_NUMBER, STARTERS, TITLES
+from app.engine.speech.text.spoken_forms import AFTER_A_NAME, AFTER_AN_HOUR, BEFORE_A_NUMBER, STARTERS, STREETS, TITLES
 
 _VERBS: Final = "said|says|asked|asks|cried|cries|replied|answered|whispered|shouted|called|murmured|muttered|exclaimed|demanded|wondered|inquired|enquired"
 
@@ -77,7 +77,9 @@ def _goes_on(word: str, following: str, first: bool) -> bool:
         return True  # "1. Milk", "IV. The Ferry"
     if lower in TITLES or (number and (lower in BEFORE_A_NUMBER or _OLD_MONEY.fullmatch(lower))) or following in AFTER_A_NAME:
         return True
-    if lower == "st":
+    if word[0] == "£" and _OLD_MONEY.fullmatch(following):
+        return True
+    if lower in STREETS:
         return bool(following) and not starts
     if lower in ("a.m", "p.m"):
         return number or following in AFTER_AN_HOUR

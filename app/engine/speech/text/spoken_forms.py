@@ -97,9 +97,12 @@ TITLES: Final = _words(
 )
 """Whatever comes after these and their full stop, the sentence goes on."""
 BEFORE_A_NUMBER: Final = frozenset(NUMBERED) | _words(
-    """vol par pt ed op est tel ext rm nr ft in lb lbs oz yd mi min mins hr hrs gal qt st cwt jan feb mar apr jun jul aug sep sept oct nov dec"""
+    """vol par pt ed op est tel ext rm nr ft in lb lbs oz yd mi min mins h hr hrs gal qt st cwt qr qrs yds tbsp tsp deg
+    fl bldg mon tue tues wed thu thur thurs fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec"""
 )
 """Before a number, it goes on."""
+STREETS: Final = _words("st ave rd blvd ln sq hwy")
+"""After a name, within an address it goes on."""
 AFTER_AN_HOUR: Final = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday EST EDT CST PST GMT UTC BST ET PT CET") | {*MONTHS}
 AFTER_A_NAME: Final = _words("Ltd Inc Corp Jr Sr Esq LLC")
 FOLDED: Final = str.maketrans({

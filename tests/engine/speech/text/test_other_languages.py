@@ -44,6 +44,8 @@ def test_numbers(language: str) -> None:
         ("pt", "31/12/1999, 0,5 kg", "trinta e um de dezembro de mil novecentos e noventa e nove, zero vírgula cinco quilos"),
         ("de", "0049, A4 & B", "null null vier neun, A4 und B"),
         ("de", "1" + "0" * 14, "eins" + " null" * 14),
+        ("fr", "1:00, 21:30", "une heure, vingt et une heures trente"), ("pt", "1:00, 2:15", "uma hora, duas horas e quinze"),
+        ("es", "1:00, 21:05", "una en punto, veintiuna y cinco"), ("it", "1:10", "una e dieci"), ("de", "1:05", "ein Uhr fünf"),
         ("ko", "12 kg", "12 kg"),
     ],
 )  # fmt: skip

@@ -28,6 +28,9 @@ def list_parts(text: str, limits: VoiceLimits = STARTER) -> list[tuple[float, st
     "text",
     [
         "He was 6 ft. 2 in. tall, and thin.|She was not.",
+        "It rose in 3 h. 20 min. and lay on 5 yds. 2 ft. of cloth.|Nobody saw.",
+        "Write to 12 Elm Ave. Apt. 4, Leeds.|We came on Mon. 3 Feb. from 10 Park Rd. Flat 3.|He paid £4. 10s. 6d. for 4 cwt. 3 qrs. 12 lbs. of it.",
+        "They live in Park Rd.|Nobody else does.",
         "It cost £4 10s. to mend.|It cost £4 10s. 6d. to buy.",
         "Go to example.com/a?b=1 now.|Write to me@home.org.|Then wait.",
         "J. R. R. Tolkien wrote it.|So did J. K. Rowling.|Take plan B.|The end.",
