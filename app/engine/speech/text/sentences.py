@@ -7,7 +7,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from app.engine.speech.text.spoken_forms import AFTER_A_NAME, AFTER_AN_HOUR, BEFORE_A_NUMBER, STARTERS, STREETS, TITLES
+from app.engine.speech.text.spoken_forms import (
+    AFTER_A_NAME,
+    AFTER_AN_HOUR,
+    BEFORE_A_NUMBER,
+    DAYS_CUT,
+    DEGREES,
+    MONTHS,
+    MONTHS_CUT,
+    STARTERS,
+    STATES,
+    STREETS,
+    TITLES,
+)
 
 _VERBS: Final = "said|says|asked|asks|cried|cries|replied|answered|whispered|shouted|called|murmured|muttered|exclaimed|demanded|wondered|inquired|enquired"
 
@@ -17,6 +29,7 @@ _SOUND = re.compile(r"\s*+\([a-z][a-z ]{1,20}\)")
 _COUNTED = re.compile(r"\d{1,3}|[IVXLC]{1,7}|[ivx]{1,5}|[a-z]")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.){1,5}[A-Za-z]|Ph\.D|[A-HJ-Z]")
 _OLD_MONEY = re.compile(r"\d{1,3}[sd]")
+_POSTAL_CODE = re.compile(r"\d{5}")
 _WORD = re.compile(r"\w")
 _TOLD = re.compile(
     rf"\s*+(?!(?:He|She|They|We|It|You)\b)(?:(?:[A-Z][\w.'-]{{0,19}}+|the|his|her|my|old|young|little) ){{1,4}}(?:{_VERBS})\b"
@@ -76,6 +89,10 @@ def _goes_on(word: str, following: str, first: bool) -> bool:
     if first and _COUNTED.fullmatch(word) and following:
         return True  # "1. Milk", "IV. The Ferry"
     if lower in TITLES or (number and (lower in BEFORE_A_NUMBER or _OLD_MONEY.fullmatch(lower))) or following in AFTER_A_NAME:
+        return True
+    if lower in DAYS_CUT and (following in MONTHS or following.lower() in MONTHS_CUT):
+        return True
+    if (word in STATES and _POSTAL_CODE.fullmatch(following)) or (lower == "deg" and following in DEGREES):
         return True
     if word[0] == "£" and _OLD_MONEY.fullmatch(following):
         return True

@@ -96,13 +96,22 @@ TITLES: Final = _words(
     "mr mrs ms dr prof messrs mme mlle capt sgt lt gen rev hon gov sen col maj cpl adm cmdr supt e.g i.e vs viz cf mt approx"
 )
 """Whatever comes after these and their full stop, the sentence goes on."""
-BEFORE_A_NUMBER: Final = frozenset(NUMBERED) | _words(
+DAYS_CUT: Final = _words("mon tue tues wed thu thur thurs fri sat sun")
+MONTHS_CUT: Final = frozenset(each.lower() for each in SHORT_MONTHS)
+BEFORE_A_NUMBER: Final = frozenset({*NUMBERED, *DAYS_CUT, *MONTHS_CUT}) | _words(
     """vol par pt ed op est tel ext rm nr ft in lb lbs oz yd mi min mins h hr hrs gal qt st cwt qr qrs yds tbsp tsp deg
-    fl bldg mon tue tues wed thu thur thurs fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec"""
+    fl bldg"""
 )
 """Before a number, it goes on."""
 STREETS: Final = _words("st ave rd blvd ln sq hwy")
 """After a name, within an address it goes on."""
+STATES: Final = _words(
+    """Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind Kan Ky La Mass Md Mich Minn Miss Mo Mont Neb Nev Okla Ore Pa Penn Tenn Tex Va Vt
+    Wash Wis Wyo"""
+)
+"""Before the five digits of a postal code, it goes on."""
+DEGREES: Final = _words("C F N S E W Celsius Fahrenheit")
+"""After "deg.", it goes on."""
 AFTER_AN_HOUR: Final = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday EST EDT CST PST GMT UTC BST ET PT CET") | {*MONTHS}
 AFTER_A_NAME: Final = _words("Ltd Inc Corp Jr Sr Esq LLC")
 FOLDED: Final = str.maketrans({

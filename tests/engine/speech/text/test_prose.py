@@ -30,6 +30,7 @@ def list_parts(text: str, limits: VoiceLimits = STARTER) -> list[tuple[float, st
         "He was 6 ft. 2 in. tall, and thin.|She was not.",
         "It rose in 3 h. 20 min. and lay on 5 yds. 2 ft. of cloth.|Nobody saw.",
         "Write to 12 Elm Ave. Apt. 4, Leeds.|We came on Mon. 3 Feb. from 10 Park Rd. Flat 3.|He paid £4. 10s. 6d. for 4 cwt. 3 qrs. 12 lbs. of it.",
+        "Write to Springfield, Ill. 62704, or San Jose, Calif. 95110.|We came on Mon. Feb. 3 and left on Tues. March 4.|It was 98.6 deg. F. at noon.",
         "They live in Park Rd.|Nobody else does.",
         "It cost £4 10s. to mend.|It cost £4 10s. 6d. to buy.",
         "Go to example.com/a?b=1 now.|Write to me@home.org.|Then wait.",
