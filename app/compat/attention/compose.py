@@ -49,8 +49,8 @@ def compose(
         if is_compiling():
             count_compiled()
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        if has_torch_function_variadic(query, key, value, attn_mask):
-            if not are_tensors(query, key, value, attn_mask):
+        if has_torch_function_variadic(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
+            if is_any_stand_in(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
                 observe(TRACED)
                 return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
             if not is_any_nested(query, key, value, attn_mask):
@@ -94,9 +94,9 @@ def compiled_counter(observe: Observe) -> Callable[[], None]:
     return count_compiled
 
 
-def are_tensors(*given: object) -> bool:
-    """Return whether all have data: the proxies of torch.fx.symbolic_trace stand for tensors and have none, nor a shape."""
-    return all(each is None or isinstance(each, Tensor) for each in given)
+def is_any_stand_in(*given: object) -> bool:
+    """Return whether one has no data, and no value: the proxies of torch.fx.symbolic_trace stand for tensors and numbers alike."""
+    return any(hasattr(type(each), "__torch_function__") and not isinstance(each, Tensor) for each in given)
 
 
 def is_any_nested(*tensors: Tensor | None) -> bool:

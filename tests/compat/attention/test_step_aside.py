@@ -131,6 +131,29 @@ def test_a_symbolic_trace_is_torchs_own() -> None:
         torch.testing.assert_close(found(*given), wanted(*given))
 
 
+class Asks(torch.nn.Module):
+    """A layer whose call of attention leaves one of its numbers open."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.tensors = by_hand()
+
+    def forward(self, number: Any) -> Tensor:
+        return F.scaled_dot_product_attention(*self.tensors, **{self.name: number})
+
+
+@pytest.mark.parametrize(("name", "number"), [("dropout_p", 0.0), ("is_causal", True), ("scale", 0.5), ("enable_gqa", False)])
+def test_a_symbolic_trace_of_a_number_alone_is_torchs_own(name: str, number: float) -> None:
+    layer = Asks(name)
+    wanted = torch.fx.symbolic_trace(layer)
+    for each in SOME.values():
+        with applied(each):
+            found = torch.fx.symbolic_trace(layer)
+        assert [node.target for node in found.graph.nodes] == [node.target for node in wanted.graph.nodes]
+        torch.testing.assert_close(found(number), layer(number))
+
+
 def test_all_is_dropped_without_asking_a_kernel() -> None:
     """A card's flash kernel refuses a dropout of 1: it divides by what is kept."""
 
