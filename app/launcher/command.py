@@ -91,12 +91,13 @@ def main(words: Sequence[str], help_text: str) -> int:
     try:
         if not verb.startswith("-") and verb:
             refuse_unknown(verb)
-        folder = slots.find_folder()
-        if asks_for_help(words) and (verb in OWN or not install.is_ready(folder)):
+        made = slots.find_made()
+        if asks_for_help(words) and (verb in OWN or made is None or not install.is_ready(made)):
             print(
                 help_with_all(help_text) if verb.startswith("-") else help_with(verb)
             )  # of the others' options only the environment knows
             return 0
+        folder = made or slots.find_folder()
         if list(words) == ["update", "--back"]:
             verb, words = "back", ["back"]
         if verb in OWN:

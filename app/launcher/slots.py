@@ -130,15 +130,23 @@ def is_too_deep(folder: Path) -> bool:
     return WINDOWS and len(str(folder)) + DEEPEST > LONGEST and not allows_long_paths()
 
 
-def find_folder(top: Path = TOP) -> Path:
-    """Find the folder of the two slots: in the checkout, or in the user's data if the checkout is read-only or its path too long."""
+def _list_folders(top: Path) -> tuple[Path, Path]:
+    """List where the two slots may be: in the checkout, or in the user's data."""
+    return top / ".venv", data_folder() / f"environment-{hashlib.sha256(os.fsencode(top)).hexdigest()[:8]}"
+
+
+def find_made(top: Path = TOP) -> Path | None:
+    """Find the folder of the two slots without making anything; None: there is none yet."""
     if os.environ.get("HEARTH_ENV"):
         return Path(os.environ["HEARTH_ENV"]).expanduser().resolve()
-    here = top / ".venv"
-    there = data_folder() / f"environment-{hashlib.sha256(os.fsencode(top)).hexdigest()[:8]}"
-    for folder in (here, there):
-        if (folder / "current").is_file():
-            return folder
+    return next((folder for folder in _list_folders(top) if (folder / "current").is_file()), None)
+
+
+def find_folder(top: Path = TOP) -> Path:
+    """Find the folder of the two slots: in the checkout, or in the user's data if the checkout is read-only or its path too long."""
+    if (made := find_made(top)) is not None:
+        return made
+    here, there = _list_folders(top)
     if is_too_deep(here):
         if is_too_deep(there):
             raise Refused(

@@ -75,7 +75,7 @@ def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> Non
 def test_help_makes_no_environment(checkout: Checkout, made: Checkout) -> None:
     for word in ("-h", "--help"):
         told = checkout.start(word)
-        assert told.returncode == 0 and "python3 start.py repair" in told.stdout and not checkout.slot.exists(), told.stderr
+        assert told.returncode == 0 and "python3 start.py repair" in told.stdout and not checkout.slot.parent.exists(), told.stderr
         assert all(name in told.stdout for name in COMMANDS)
         assert json.loads(made.start(word).stdout)["words"] == [word], "where there is one, Hearth's own"
 
