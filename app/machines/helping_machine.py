@@ -52,6 +52,8 @@ class HelpingMachine:
     """Its owner ended the pairing."""
     failed: Sentence | None = None
     """Why nothing of its latest task could be used."""
+    cluster: str = ""
+    """The address of the Dask cluster whose worker it is; empty: it was paired."""
 
 
 def is_at_work(machine: HelpingMachine) -> bool:

@@ -150,6 +150,8 @@ class Hub:
     def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
         facts = self._state.facts.get(machine.id, {})
         found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, left=machine.left, tasks=tasks)
+        if self.cluster is not None and (machine.id in self._state.workers or machine.id == CLUSTER_ID):
+            found = replace(found, cluster=clean_name(self.cluster.address))
         first = self._state.given[tasks[0]] if tasks else None
         if first is not None:
             silent = self.judged.is_silent(machine.id)
@@ -204,7 +206,11 @@ class Hub:
             side.close()
 
     def let_rest(self, id_: str, resting: bool) -> None:
-        """Give a machine no work; what it has comes back, for who gave it looks at the list."""
+        """Give a machine no work; what it has comes back, for who gave it looks at the list. A cluster's worker rests until this Hearth ends."""
+        with self._lock:
+            if worker := self._state.workers.get(id_):
+                self._state.workers[id_] = replace(worker, resting=resting)
+                return
         self.register.let_rest(id_, resting)
 
     # Tasks.
@@ -361,7 +367,8 @@ class Hub:
 
     def _note_worker(self, id_: str, name: str, online: bool) -> None:
         with self._lock:
-            self._state.workers[id_] = Machine(id_, clean_name(name), time.time())
+            before = self._state.workers.get(id_)
+            self._state.workers[id_] = Machine(id_, clean_name(name), time.time(), before is not None and before.resting)
             (self._state.online.add if online else self._state.online.discard)(id_)
             self._state.refused.pop(id_, None)
 

@@ -64,6 +64,18 @@ def test_its_workers_paint_a_batch_and_one_that_is_killed_costs_nothing(main: Ma
 
 
 @pytest.mark.slow
+def test_a_worker_that_is_paused_gets_nothing(main: Main) -> None:
+    resting, working = main.hub.list_machines()
+    main.hub.let_rest(resting.id, True)
+    job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=6, seed=200)).id
+    end = next(event for event in main.keeper.follow(job) if isinstance(event, END))
+    assert isinstance(end, Finished)
+    assert {each.plan.get("machine") for each in main.keeper.shelf.list_of_job(job)} <= {working.name, None, ""}
+    main.hub.let_rest(resting.id, False)
+    assert [each.resting for each in main.hub.list_machines()] == [False, False]
+
+
+@pytest.mark.slow
 def test_stop_ends_what_its_workers_do(main: Main, cluster: PlainCluster) -> None:
     job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=8, seed=300)).id
     until(lambda: all(each.tasks for each in main.hub.list_machines()))

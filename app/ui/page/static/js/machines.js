@@ -144,7 +144,10 @@ function makeMachine(each) {
   text(remove, t("machines.remove", "Remove"));
   rest.addEventListener("click", () => act(rest.dataset.resting ? "work" : "rest", { id: each.id }));
   remove.addEventListener("click", async () => {
-    if (await sure(t("machines.remove-sure", "Remove {name}? It is disconnected now, and needs a new code to help again.", { name: each.name }), t("machines.remove", "Remove"))) act("remove", { id: each.id });
+    const asked = each.cluster
+      ? t("machines.leave-sure", "Use {cluster} no more? All its computers go; it takes its address and files to use it again.", { cluster: each.cluster })
+      : t("machines.remove-sure", "Remove {name}? It is disconnected now, and needs a new code to help again.", { name: each.name });
+    if (await sure(asked, t("machines.remove", "Remove"))) act("remove", { id: each.id });
   });
   return row;
 }
