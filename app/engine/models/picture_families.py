@@ -72,7 +72,7 @@ class PictureFamily:
     spares_guidance: bool = True
     """Whether `quicker` can reuse the row without the prompt."""
     outer_share: float = 1.0
-    """How much of a UNet's work its outermost blocks are, which every step computes; 1: `quicker` reuses no blocks here."""
+    """How much of a denoiser's work its outermost blocks are (of a transformer, the first of each stack), which every step computes."""
     numbered: NumberedGuidance | None = None
     whole_steps: tuple[int, float] | None = None
     """Steps and guidance of its models that were not distilled to a few steps, where the others were."""
@@ -223,6 +223,7 @@ _ROWS: Final = (
         "pixart-sigma", "PixArt-Sigma", "PixArt", "pixart-sigma", "PixArtSigmaPipeline",
         {"text_encoder": _T5, "tokenizer": _T5_WORDS, "transformer": ("PixArtTransformer2DModel", "Transformer2DModel"), "vae": _VAE},
         _call_pixart, unpack="scale", flow_matching=False,
+        outer_share=0.04,  # of its multiplications, as those below (docs/speed-pictures.md)
         call_arguments={"use_resolution_binning": False, "clean_caption": False}, unsafe_in_half=("vae",),
     ),
     PictureFamily(
@@ -234,14 +235,14 @@ _ROWS: Final = (
         _call_sd3, _recognise_sd3, "StableDiffusion3Img2ImgPipeline", "StableDiffusion3InpaintPipeline",
         # The two CLIPs of other programs come without their projection.
         encoders=(Encoder("text_encoder"), Encoder("text_encoder_2"), Encoder("text_encoder_3", "T5", 4096)),
-        written_as=("stable-diffusion-3", "sd3"), lora_marks=("joint_blocks",),
+        outer_share=0.05, written_as=("stable-diffusion-3", "sd3"), lora_marks=("joint_blocks",),
     ),
     PictureFamily(
         "flux2-klein", "FLUX.2 klein 4B", "FLUX.2", "flux2-klein", "Flux2KleinPipeline",
         {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("Flux2Transformer2DModel",), "vae": ("AutoencoderKLFlux2",)},
         lambda width, height: (QWEN, *joint(1, 24, 128, 512, False, width, height)), _recognise_flux2,
         "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack="unpatch", negative_prompts=False, uses_strength=False, guided_rows=False,
-        whole_steps=(50, 4.0), chat_template=_QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), unsafe_in_half=("vae",),
+        outer_share=0.08, whole_steps=(50, 4.0), chat_template=_QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), unsafe_in_half=("vae",),
         written_as=("flux-2", "flux.2", "flux2"), lora_marks=("to_qkv_mlp_proj", "stream_modulation"),
     ),
     PictureFamily(
@@ -252,6 +253,7 @@ _ROWS: Final = (
         },
         lambda width, height: (CLIP_L, t5(1, 256), *joint(1, 24, 128, 256, False, width, height)), _recognise_flux,
         "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack="unpack", negative_prompts=False, guided_rows=False,
+        outer_share=0.04,
         numbered=NumberedGuidance(
             28, 3.5, 512, (("use_dynamic_shifting", True), ("shift", 3.0), ("base_shift", 0.5), ("max_shift", 1.15)), "guidance_in.in_layer.weight",
         ),
@@ -262,7 +264,7 @@ _ROWS: Final = (
         "z-image", "Z-Image", "Z-Image", "z-image-turbo", "ZImagePipeline",
         {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("ZImageTransformer2DModel",), "vae": _VAE},
         lambda width, height: (QWEN, *joint(1, 30, 128, 512, True, width, height)), _recognise_z_image,
-        "ZImageImg2ImgPipeline", "ZImageInpaintPipeline", spares_guidance=False, whole_steps=(50, 4.0), steps_unsaid=True,
+        "ZImageImg2ImgPipeline", "ZImageInpaintPipeline", spares_guidance=False, outer_share=0.09, whole_steps=(50, 4.0), steps_unsaid=True,
         chat_template=_QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), vae_file="ae",
         unsafe_in_half=("vae", "transformer"), scaled=("transformer",),
         written_as=("zimage",), lora_marks=("layers.0.attention", "layers_0_attention"),

@@ -36,7 +36,7 @@ def test_sizes_that_do_not_divide_are_rounded_up() -> None:
     ("setting", "family", "guided", "steps", "works"),
     [
         ("little", "sd15", True, 20, True), ("little", "sd15", False, 20, False), ("much", "sd15", False, 20, True),
-        ("much", "sd3", True, 28, True), ("much", "flux", False, 28, False), ("much", "z-image", True, 20, False),
+        ("much", "sd3", True, 28, True), ("much", "flux", False, 28, True), ("much", "z-image", True, 20, True), ("little", "z-image", True, 20, False),
         ("much", "sd15", True, 6, False), ("off", "sd15", True, 20, False),
     ],
 )  # fmt: skip

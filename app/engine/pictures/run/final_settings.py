@@ -26,7 +26,6 @@ from app.engine.pictures.steps import count_steps, weigh_quicker
 STEPS_FOR_ONE: Final = 50
 """How many steps are planned for one that is computed; LCM cannot plan more."""
 OTHERS: Final = say("owner.other-painters", "SD 1.5 and SDXL can.")
-_SOME_GUIDANCE: Final = 2.0
 """Enough to double the rows, in the models where guidance does."""
 RESCALE: Final = 1.05
 """Guidance's rescale: of six captions of the starter's, 9% of the values lie at either end at guidance 6, 4% at 1.5, and 48% without it."""
@@ -218,13 +217,7 @@ def _describe_quicker(resolved: PictureRequest, model: Model) -> list[Sentence]:
                 steps=steps,
             )
         ]
-    if FAMILIES[model.family].outer_share < 1:
-        return [say("quicker.unguided", 'Without guidance only "Much" is quicker. Choose that, or guidance above 1.')]
-    if is_guided(model, _SOME_GUIDANCE) and weigh_quicker(resolved.quicker, model, True, steps) < 1:
-        return [say("quicker.needs-guidance", "Quicker changes nothing here without guidance. Set guidance above 1.")]
-    return [
-        say("quicker.nothing", "Quicker changes nothing here: in {model} a step has nothing to reuse of the one before.", model=model.words)
-    ]
+    return [say("quicker.only-much", 'Here only "Much" is quicker: "A little" has nothing to reuse. Choose that.')]
 
 
 def leave_a_step(steps: int, strength: float) -> tuple[int, float]:

@@ -42,7 +42,7 @@ from app.engine.pictures.run.enlarge import Enlargers
 from app.engine.pictures.run.final_settings import PictureSettings, paint_over, resolve_settings
 from app.engine.pictures.run.guide import save_guide
 from app.engine.pictures.run.prompt_embeddings import KeptEmbeddings
-from app.engine.pictures.run.reuse import Reuse, list_inner_blocks
+from app.engine.pictures.run.reuse import Reuse
 from app.engine.pictures.run.tiled_denoiser import Window
 from app.engine.pictures.run.worker_thread import iterate_reports
 from app.engine.pictures.steps import count_at_once, count_over, count_steps, weigh_over
@@ -343,7 +343,7 @@ class Painter:
         def due(index: int) -> bool:
             return quicker.reuses(request.quicker, index, total)
 
-        return due, Reuse(due, list_inner_blocks(denoiser) if request.quicker == "much" else []) if due(1) else None
+        return due, Reuse(due, denoiser if request.quicker == "much" else None) if due(1) else None
 
     def _make_step(self, run: _Run, done: int, total: int, loop: Loop) -> Step:
         # The first step is often slower; it counts only while it is the only one.
