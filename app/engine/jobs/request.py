@@ -103,6 +103,10 @@ class SpeechRequest:
     larger: ClassVar[int] = 1
     loras: ClassVar[tuple[Lora, ...]] = ()
     written: ClassVar[tuple[str, ...]] = ()
+    guide: ClassVar[None] = None
+    control: ClassVar[str] = ""
+    reference: ClassVar[None] = None
+    adapter: ClassVar[str] = ""
     text: str
     model: str = ""
     """A catalog id, a local folder, or empty: the best installed model, which `submit` names."""
@@ -238,6 +242,7 @@ class Lora:
 class PictureRequest:
     kind: ClassVar[Literal["picture"]] = "picture"
     voice: ClassVar[None] = None
+    cast: ClassVar[tuple[Actor, ...]] = ()
     prompts: ClassVar[tuple[VoicePrompt, ...]] = ()
     only_parts: ClassVar[tuple[int, ...]] = ()
     keep: ClassVar[tuple[str, ...]] = ()

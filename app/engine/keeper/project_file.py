@@ -29,7 +29,7 @@ from app.engine.jobs.gallery import NAME_MOST, TAG_MOST, Gallery
 from app.engine.jobs.journal import Job
 from app.engine.jobs.outward import public_name, strip_paths
 from app.engine.jobs.owners import OWNER
-from app.engine.jobs.request import Request, SpeechRequest, from_json
+from app.engine.jobs.request import Request, from_json
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.speech.sound.arrived import is_speech
 from app.engine.speech.sound.sound import CODINGS
@@ -293,11 +293,7 @@ def _take_in(
         clips[each["clip"]], renamed[name.casefold()] = made, made.name
     album = gallery.make_album(_find_name(gallery, project["name"]))
     for place, (stored, request) in enumerate(zip(project["creations"], requests, strict=True)):
-        asked = (
-            request.with_files(lambda path: clips[path].prompt.path if path in clips else path)
-            if isinstance(request, SpeechRequest)
-            else request
-        )
+        asked = request.with_files(lambda path: clips[path].prompt.path if path in clips else path)
         made_s = min(stored["made_s"], time.time())
         job = Job(uuid.uuid4().hex, OWNER, asked, Choice(), "finished", 0, "", made_s, made_s)
         summary = RunSummary(stored["model"], stored["seconds"], whole=stored["whole"], made_s=made_s)

@@ -16,7 +16,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
-from app.engine.jobs.request import PictureRequest, Request
+from app.engine.jobs.request import Request
 from app.engine.models.adapters import add_adapter, require_fit
 from app.engine.models.controls import add_control, read_control
 from app.engine.models.model import ConfigNeeds, Model, describe_need
@@ -80,9 +80,9 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     larger = request.larger if request else 1
     need = describe_need(model, width=width, height=height, guidance=request.guidance if request else None, larger=larger)
     need = add_config_needs(need, read_needs(home, model))
-    if isinstance(request, PictureRequest) and request.guide:
+    if request and request.guide:
         need = add_control(need, read_control(Path(request.control)))
-    if isinstance(request, PictureRequest) and request.reference:
+    if request and request.reference:
         adapter, encoder = require_fit(home, Path(request.adapter), model)
         need = add_adapter(need, adapter, encoder if hardware.unified or hardware.kind == "cpu" else None)
     return need if itself else replace(need, impossible=(*need.impossible, *list_impossible(hardware, model, home)))

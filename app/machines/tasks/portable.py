@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.request import Request, SpeechRequest, VoicePrompt, from_json, to_json
+from app.engine.jobs.request import Request, VoicePrompt, from_json, to_json
 from app.engine.speech.text import voices
 
 PREFIX: Final = "sha256:"
@@ -52,7 +52,7 @@ def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
     body: dict[str, Any] = {"request": values, "files": sizes, "begun": hashes}
     if request.voice is not None:
         body |= _tell_speaker(request.voice)
-    if isinstance(request, SpeechRequest) and request.cast:
+    if request.cast:
         body["cast"] = [_tell_speaker(each.voice) if each.voice is not None else {} for each in request.cast]
     return Portable(json.dumps(body), files, request.words)
 
@@ -88,8 +88,6 @@ def unpack(body: str, locate: Callable[[str, str], Path], find_model: Callable[[
 def note_speaker(body: str, request: Request, folder: Path) -> None:
     """Note beside each voice's clip that came into this folder which model spoke it, and in which voices, as the machine that has the voice
     knows; raise ValueError or TypeError if that is odd."""
-    if not isinstance(request, SpeechRequest):
-        return
     told = json.loads(body)
     for voice, of_it in [(request.voice, told), *zip((each.voice for each in request.cast), told.get("cast", ()), strict=False)]:
         if voice is not None and Path(voice.path).parent == folder:
