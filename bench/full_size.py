@@ -103,13 +103,17 @@ def draw(model: torch.nn.Module) -> torch.nn.Module:
 
 def make_sd15() -> Any:
     return libraries.diffusers.StableDiffusionPipeline(
-        vae=_make_vae(sample_size=512), text_encoder=_make_clip(768, 12, 12), tokenizer=_make_tokenizer(),
+        vae=_make_vae(sample_size=512),
+        text_encoder=_make_clip(768, 12, 12),
+        tokenizer=_make_tokenizer(),
         unet=libraries.diffusers.UNet2DConditionModel(sample_size=64, cross_attention_dim=768, attention_head_dim=8),
         scheduler=libraries.diffusers.PNDMScheduler(
             beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1, skip_prk_steps=True
         ),
-        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
-    )  # fmt: skip
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
 
 
 def make_sdxl() -> Any:
@@ -135,9 +139,13 @@ PIPELINES: Final = {"sd15": make_sd15, "sdxl": make_sdxl}
 
 def _make_vae(**more: Any) -> Any:
     return libraries.diffusers.AutoencoderKL(
-        block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncoderBlock2D",) * 4,
-        up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=2, latent_channels=4, **more,
-    )  # fmt: skip
+        block_out_channels=(128, 256, 512, 512),
+        down_block_types=("DownEncoderBlock2D",) * 4,
+        up_block_types=("UpDecoderBlock2D",) * 4,
+        layers_per_block=2,
+        latent_channels=4,
+        **more,
+    )
 
 
 def _make_clip(hidden: int, layers: int, heads: int, kind: Any = libraries.transformers.CLIPTextModel) -> Any:

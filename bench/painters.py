@@ -67,8 +67,12 @@ class Painter:
             found = self._pipe.recv()
         except EOFError:
             raise Trouble(
-                say("bench.painter-died", "The process that paints by {way} ended early. Close other programs, or choose a smaller size.", way=self._way)
-            ) from None  # fmt: skip
+                say(
+                    "bench.painter-died",
+                    "The process that paints by {way} ended early. Close other programs, or choose a smaller size.",
+                    way=self._way,
+                )
+            ) from None
         if isinstance(found, Trouble):
             raise found
         assert isinstance(found, Painted)

@@ -58,9 +58,12 @@ MEMORY: Final = Table(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=get_args(Dtype), help="the dtype to compute in; by default the one that Hearth plans here")
     parser.add_argument(
-        "--quantised", choices=[each for each in get_args(Quantised) if each != "none"], action="append", default=[],
+        "--quantised",
+        choices=[each for each in get_args(Quantised) if each != "none"],
+        action="append",
+        default=[],
         help="also measure weights of this kind, in turn with the others; may be given several times",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--rows", type=count, action="append", metavar="N", help="rows behind the one that is timed; may be given several times"
     )

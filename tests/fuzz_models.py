@@ -255,8 +255,10 @@ class Engine:
                        "FUZZ_GGUF_MODEL": str(self._folder / "good" / "base-flux")}  # fmt: skip
         self._child = psutil.Popen(
             [sys.executable, "-m", "tests.support.watched_engine", str(theirs.fileno()), str(self._folder), *self._opened],
-            cwd=TOP, env=os.environ | environment, pass_fds=(theirs.fileno(),),
-        )  # fmt: skip
+            cwd=TOP,
+            env=os.environ | environment,
+            pass_fds=(theirs.fileno(),),
+        )
         theirs.close()
         while not isinstance(self._pipe.recv(), Ready):
             pass

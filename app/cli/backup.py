@@ -22,8 +22,12 @@ def main(args: argparse.Namespace) -> int:
         made = make_backup(home)
     except (OSError, sqlite3.Error) as fault:
         raise Trouble(
-            say("backup.failed", "{file} could not be copied ({fault}). Start Hearth, which repairs a damaged file, or free some space.",
-                file=str(home.database), fault=str(fault))
-        ) from fault  # fmt: skip
+            say(
+                "backup.failed",
+                "{file} could not be copied ({fault}). Start Hearth, which repairs a damaged file, or free some space.",
+                file=str(home.database),
+                fault=str(fault),
+            )
+        ) from fault
     print(made if made is not None else "There is no database yet.")
     return 0

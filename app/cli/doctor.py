@@ -258,9 +258,11 @@ def counted(verdicts: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
         )
     if rows:
         words = say(
-            "doctor.rows", "{shown} of {total} known {total:defect|defects} {shown:occurs|occur} here and {shown:is|are} worked around.",
-            shown=len(shown), total=len(rows),
-        )  # fmt: skip
+            "doctor.rows",
+            "{shown} of {total} known {total:defect|defects} {shown:occurs|occur} here and {shown:is|are} worked around.",
+            shown=len(shown),
+            total=len(rows),
+        )
         yield words, shown
 
 

@@ -53,9 +53,11 @@ def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
                 parser.add_argument(named, help=each.option, action="store_const", const=True)
                 continue
             parser.add_argument(
-                named, help=each.option, choices=tuple(each.choices) if each.choices and not each.open else None,
+                named,
+                help=each.option,
+                choices=tuple(each.choices) if each.choices and not each.open else None,
                 type=int if each.whole else str if each.range is None else float,
-            )  # fmt: skip
+            )
     parser.add_argument(
         "-o", "--output", type=Path, help="also write the result to this file, or '-' for standard output; it stays on the shelf"
     )

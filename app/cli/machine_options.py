@@ -20,9 +20,11 @@ def add_home_option(parser: argparse.ArgumentParser) -> None:
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--pretend", default="", metavar="MACHINE",
+        "--pretend",
+        default="",
+        metavar="MACHINE",
         help=f"plan for another machine: gtx-1060, m1-8gb ..., or the file that '{name_command()} doctor --selftest --json' printed there",
-    )  # fmt: skip
+    )
     add_home_option(parser)
 
 

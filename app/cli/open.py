@@ -25,9 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOURS",
         help="share a link with a password, so that others can speak and paint on this computer; by default for one hour",
     )
-    parser.add_argument("--listen", metavar="HOST", default="127.0.0.1", help=
-        f"accept connections from the network, with a login; "
-        f"the password is generated, or taken from ${PASSWORD_VARIABLE}; programs need the key in ${KEY_VARIABLE}")  # fmt: skip
+    parser.add_argument(
+        "--listen",
+        metavar="HOST",
+        default="127.0.0.1",
+        help=f"accept connections from the network, with a login; "
+        f"the password is generated, or taken from ${PASSWORD_VARIABLE}; programs need the key in ${KEY_VARIABLE}",
+    )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate for HTTPS with --listen, in PEM format")
     parser.add_argument("--key", type=Path, metavar="FILE", help="private key of the certificate, in PEM format")
     parser.add_argument("--mcp", action="store_true", help="let assistants speak and paint through MCP (needs the extra mcp)")

@@ -131,10 +131,14 @@ def open_once(options: LaunchOptions) -> int:
 
 def choose_opening(options: LaunchOptions) -> choice.Opens:
     there = choice.Circumstances(
-        opens_nothing=not options.browser, wants_browser=not options.own_window, on_network=not is_loopback(options.host),
-        has_certificate=options.certificate is not None, shared=bool(options.share_hours),
-        has_web_view=choice.has_web_view(), has_display=choice.has_display(),
-    )  # fmt: skip
+        opens_nothing=not options.browser,
+        wants_browser=not options.own_window,
+        on_network=not is_loopback(options.host),
+        has_certificate=options.certificate is not None,
+        shared=bool(options.share_hours),
+        has_web_view=choice.has_web_view(),
+        has_display=choice.has_display(),
+    )
     return choice.choose(there)
 
 
@@ -268,9 +272,12 @@ def start_sharing(sharing: Share, hours: float) -> None:
         return
     view = sharing.view()
     shared = say(
-        "open.shared", "Shared for {time} at {address} with the password: {password}",
-        time=word_duration(3600 * hours), address=view["address"], password=view["password"],
-    )  # fmt: skip
+        "open.shared",
+        "Shared for {time} at {address} with the password: {password}",
+        time=word_duration(3600 * hours),
+        address=view["address"],
+        password=view["password"],
+    )
     tell(shared)
 
 

@@ -356,8 +356,11 @@ def dismiss_notice(desk: Desk, request: Request, asked: NoticeAsked) -> Response
 def keep_drafts(desk: Desk, request: Request, asked: DraftsAsked) -> Response:
     """Save the owner's typed text, field by field; return it after a restart."""
     if request.method == "POST":
-        fresh = {name: text[:TEXT_MOST] if isinstance(text, str) else [each[:TEXT_MOST] for each in text]
-                 for name, text in asked.model_dump(by_alias=True).items() if text is not None}  # fmt: skip
+        fresh = {
+            name: text[:TEXT_MOST] if isinstance(text, str) else [each[:TEXT_MOST] for each in text]
+            for name, text in asked.model_dump(by_alias=True).items()
+            if text is not None
+        }
 
         def merge(saved: dict[str, Any]) -> dict[str, Any]:
             return {**saved, **fresh}

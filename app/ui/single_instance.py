@@ -83,9 +83,13 @@ class Instance:
             if time.monotonic() > limit_s:
                 break
             time.sleep(0.2)
-        raise Trouble(say("open.silent",
-            "Hearth is already running (process {process}) but does not answer. "
-            "End that process, then start Hearth again.", process=process))  # fmt: skip
+        raise Trouble(
+            say(
+                "open.silent",
+                "Hearth is already running (process {process}) but does not answer. End that process, then start Hearth again.",
+                process=process,
+            )
+        )
 
     def _read_facts(self) -> dict[str, Any]:
         try:

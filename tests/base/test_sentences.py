@@ -105,9 +105,11 @@ def test_lists_are_joined_by_the_language() -> None:
         for path in PYTHON
         for call in called(tree_of(path), labels=False)
         for part in ast.walk(call)
-        if isinstance(part, ast.Attribute) and part.attr == "join" and isinstance(part.value, ast.Constant)
+        if isinstance(part, ast.Attribute)
+        and part.attr == "join"
+        and isinstance(part.value, ast.Constant)
         and str(part.value.value).strip() in (",", ";", "/")
-    ]  # fmt: skip
+    ]
     assert not joined
     scripts = [path.name for path in SCRIPTS if re.search(r"""join\(["'][,;/] ?["']\)""", path.read_text("utf-8"))]
     assert not scripts

@@ -65,8 +65,11 @@ def opening(home: Path) -> Iterator[tuple[float, str]]:
     began_s = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "app", "open", "--no-browser", "--lang", "en", "--home", str(home)],
-        cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        cwd=TOP,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     try:
         assert process.stdout is not None
         yield began_s, process.stdout.readline().split()[-1]

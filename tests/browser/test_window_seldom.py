@@ -223,7 +223,7 @@ def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
         window.came = performance.now();
       };
       look();
-    }""")  # fmt: skip
+    }""")
     alter(page, **job("speech", parts=[first, part], end=None, job="in short parts", waits=""))
     expect(page.get_by_role("button", name="Listen live")).to_be_visible()
     assert page.evaluate("window.came - window.row") >= 500, "a second, but for what the two are noticed late by"

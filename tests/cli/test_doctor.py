@@ -181,8 +181,11 @@ def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
 def test_this_machine_in_a_process_of_its_own(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "app", "doctor", "--json"],
-        cwd=TOP, capture_output=True, text=True, env={**os.environ, "HEARTH_HOME": str(tmp_path)},
-    )  # fmt: skip
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HEARTH_HOME": str(tmp_path)},
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["machine"]["torch"]
 

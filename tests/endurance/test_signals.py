@@ -64,8 +64,8 @@ def start_in_terminal(hearth: Running) -> int:
     terminal, inside = os.openpty()
     take = f"import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, {command(hearth)!r})"
     hearth.process = subprocess.Popen(
-        [sys.executable, "-c", take], cwd=TOP, stdin=inside, stdout=inside, stderr=inside, start_new_session=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", take], cwd=TOP, stdin=inside, stdout=inside, stderr=inside, start_new_session=True, text=True
+    )
     os.close(inside)
     wait_until((hearth.home / "open.json").is_file, hearth)
     hearth.address = json.loads((hearth.home / "open.json").read_text())["address"].rstrip("/")

@@ -56,9 +56,13 @@ class Place:
 def hearth(home: Path) -> Iterator[Place]:
     """A process with the real servers and limits. Its engine never starts, so that jobs wait for as long as it lasts."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.crowd", str(home)], cwd=TOP, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        [sys.executable, "-m", "tests.support.crowd", str(home)],
+        cwd=TOP,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert process.stdout is not None and process.stdin is not None
     try:
         told = next((line for line in process.stdout if line.startswith("{")), "")
@@ -154,9 +158,12 @@ def crowd(attack: str, *given: Any, of: str = "tests.support.crowd") -> Iterator
     """A function of a module in a process of its own, so that it does not slow down who looks; the value begins it and
     returns its outcome."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.crowd", "attack", json.dumps([of, attack, *given])], cwd=TOP,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "tests.support.crowd", "attack", json.dumps([of, attack, *given])],
+        cwd=TOP,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdin is not None and process.stdout is not None
     assert process.stdout.readline() == "ready\n"
 

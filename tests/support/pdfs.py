@@ -82,7 +82,8 @@ def save_pdf(path: Path, pages: Sequence[Sequence[PrintedAt]], contents: Sequenc
         made += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     path.write_bytes(
-        made + b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
+        made
+        + b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
         + b"trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, info, len(made))
-    )  # fmt: skip
+    )
     return path

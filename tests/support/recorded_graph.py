@@ -51,8 +51,12 @@ def put(patch: pytest.MonkeyPatch) -> list[RecordedGraph]:
     """Put it in torch.cuda's place; return the graphs that will be captured."""
     RecordedGraph.made = []
     for name, value in {
-        "CUDAGraph": RecordedGraph, "graph": capturing, "graph_pool_handle": object, "Stream": Stream,
-        "current_stream": Stream, "stream": lambda _: nullcontext(),
-    }.items():  # fmt: skip
+        "CUDAGraph": RecordedGraph,
+        "graph": capturing,
+        "graph_pool_handle": object,
+        "Stream": Stream,
+        "current_stream": Stream,
+        "stream": lambda _: nullcontext(),
+    }.items():
         patch.setattr(torch.cuda, name, value)
     return RecordedGraph.made

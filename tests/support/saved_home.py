@@ -230,10 +230,12 @@ def make_settings(desk: Desk) -> None:
 
 def make_learned(place: Home) -> None:
     learn(
-        place.verdicts, MACHINE, Verdict(Subject.path("linear/float16", "float16"), True, 0.001, 0.2),
+        place.verdicts,
+        MACHINE,
+        Verdict(Subject.path("linear/float16", "float16"), True, 0.001, 0.2),
         Verdict(Subject.part("denoiser", "bfloat16"), False, float("inf")),
         Verdict(Subject.fallback("sd15", "chunk"), False, seen=RunFailure("memory", 3, "float16", 4096, 8192)),
-    )  # fmt: skip
+    )
     keep_curve(place, Curve("starter-painter", (Point(64, 0.5), Point(128, 0.25)), 128))
 
 

@@ -77,9 +77,12 @@ def run_dia(model: nn.Module, dtype: torch.dtype) -> Tensor:
     asked = {"input_ids": text, "attention_mask": make_mask(2, 24, 9)}
     first = model(**asked, decoder_input_ids=heard, use_cache=True)
     second = model(
-        encoder_outputs=(first.encoder_last_hidden_state,), attention_mask=asked["attention_mask"],
-        decoder_input_ids=step, past_key_values=first.past_key_values, use_cache=True,
-    )  # fmt: skip
+        encoder_outputs=(first.encoder_last_hidden_state,),
+        attention_mask=asked["attention_mask"],
+        decoder_input_ids=step,
+        past_key_values=first.past_key_values,
+        use_cache=True,
+    )
     return torch.cat([first.logits, second.logits], dim=-2 if first.logits.dim() == 3 else 1)
 
 
@@ -134,9 +137,13 @@ def run_unet_xl(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def vae() -> Any:
     return AutoencoderKL(
-        block_out_channels=(16, 32), down_block_types=("DownEncoderBlock2D",) * 2, latent_channels=4, sample_size=32,
-        up_block_types=("UpDecoderBlock2D",) * 2, norm_num_groups=8,
-    )  # fmt: skip
+        block_out_channels=(16, 32),
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        latent_channels=4,
+        sample_size=32,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+        norm_num_groups=8,
+    )
 
 
 def run_vae(model: nn.Module, dtype: torch.dtype) -> Tensor:
@@ -188,10 +195,13 @@ def places(side: int, axes: int) -> Tensor:
 
 def run_flux(model: nn.Module, dtype: torch.dtype) -> Tensor:
     return model(
-        hidden_states=noise(1, 64, 4, seed=1, dtype=dtype), encoder_hidden_states=noise(1, 20, 32, seed=2, dtype=dtype),
-        pooled_projections=noise(1, 32, seed=3, dtype=dtype), timestep=torch.tensor([0.5]).to(dtype),
-        img_ids=places(8, 3), txt_ids=torch.zeros(20, 3),
-    ).sample  # fmt: skip
+        hidden_states=noise(1, 64, 4, seed=1, dtype=dtype),
+        encoder_hidden_states=noise(1, 20, 32, seed=2, dtype=dtype),
+        pooled_projections=noise(1, 32, seed=3, dtype=dtype),
+        timestep=torch.tensor([0.5]).to(dtype),
+        img_ids=places(8, 3),
+        txt_ids=torch.zeros(20, 3),
+    ).sample
 
 
 def flux2() -> Any:
@@ -203,9 +213,12 @@ def flux2() -> Any:
 
 def run_flux2(model: nn.Module, dtype: torch.dtype) -> Tensor:
     return model(
-        hidden_states=noise(1, 64, 4, seed=1, dtype=dtype), encoder_hidden_states=noise(1, 20, 32, seed=2, dtype=dtype),
-        timestep=torch.tensor([0.5]).to(dtype), img_ids=places(8, 4), txt_ids=torch.zeros(20, 4),
-    ).sample  # fmt: skip
+        hidden_states=noise(1, 64, 4, seed=1, dtype=dtype),
+        encoder_hidden_states=noise(1, 20, 32, seed=2, dtype=dtype),
+        timestep=torch.tensor([0.5]).to(dtype),
+        img_ids=places(8, 4),
+        txt_ids=torch.zeros(20, 4),
+    ).sample
 
 
 def z_image() -> Any:

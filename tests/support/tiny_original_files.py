@@ -111,9 +111,12 @@ def name_as_z_image(state: Tensors) -> Tensors:
         block = name.removesuffix(".to_q.weight")
         _fuse(state, tuple(f"{block}.to_{each}" for each in "qkv"), f"{block}.qkv")
     for ours, theirs in (
-        ("all_final_layer.2-1.", "final_layer."), ("all_x_embedder.2-1.", "x_embedder."), (".attention.to_out.0.", ".attention.out."),
-        (".attention.norm_k.", ".attention.k_norm."), (".attention.norm_q.", ".attention.q_norm."),
-    ):  # fmt: skip
+        ("all_final_layer.2-1.", "final_layer."),
+        ("all_x_embedder.2-1.", "x_embedder."),
+        (".attention.to_out.0.", ".attention.out."),
+        (".attention.norm_k.", ".attention.k_norm."),
+        (".attention.norm_q.", ".attention.q_norm."),
+    ):
         state = {name.replace(ours, theirs): value for name, value in state.items()}
     return state
 

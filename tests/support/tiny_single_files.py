@@ -58,9 +58,12 @@ def _vae_name(name: str, levels: int) -> str:
     name = re.sub(r"decoder\.up_blocks\.(\d)\.upsamplers\.0", lambda m: f"decoder.up.{levels - 1 - int(m[1])}.upsample", name)
     name = re.sub(r"mid_block\.resnets\.(\d)", lambda m: f"mid.block_{int(m[1]) + 1}", name)
     for ours, theirs in (
-        ("mid_block.attentions.0.group_norm", "mid.attn_1.norm"), ("mid_block.attentions.0.to_out.0", "mid.attn_1.proj_out"),
-        ("mid_block.attentions.0.to_", "mid.attn_1."), ("conv_norm_out", "norm_out"), ("conv_shortcut", "nin_shortcut"),
-    ):  # fmt: skip
+        ("mid_block.attentions.0.group_norm", "mid.attn_1.norm"),
+        ("mid_block.attentions.0.to_out.0", "mid.attn_1.proj_out"),
+        ("mid_block.attentions.0.to_", "mid.attn_1."),
+        ("conv_norm_out", "norm_out"),
+        ("conv_shortcut", "nin_shortcut"),
+    ):
         name = name.replace(ours, theirs)
     return name
 
@@ -84,9 +87,12 @@ def _open_clip(encoder: Any, prefix: str) -> dict[str, torch.Tensor]:
                 made[f"{block}attn.in_proj_{kind}"] = torch.cat(heads)
             elif not re.match(r"self_attn\.[kv]_proj", rest):
                 for ours, theirs in (
-                    ("self_attn.out_proj", "attn.out_proj"), ("layer_norm1", "ln_1"), ("layer_norm2", "ln_2"),
-                    ("mlp.fc1", "mlp.c_fc"), ("mlp.fc2", "mlp.c_proj"),
-                ):  # fmt: skip
+                    ("self_attn.out_proj", "attn.out_proj"),
+                    ("layer_norm1", "ln_1"),
+                    ("layer_norm2", "ln_2"),
+                    ("mlp.fc1", "mlp.c_fc"),
+                    ("mlp.fc2", "mlp.c_proj"),
+                ):
                     rest = rest.replace(ours, theirs)
                 made[block + rest] = value
     return {prefix + name: value for name, value in made.items()}

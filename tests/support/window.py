@@ -99,8 +99,12 @@ def start(home: Path, audit: Path, *more: str, patient: bool = False) -> Open:
     """`python -m app open`, with every connection that it makes written down. `patient`: for a voice that never ends by itself."""
     process = subprocess.Popen(
         [sys.executable, "-c", AUDITED.format(patient=patient), "open", "--no-browser", "--home", str(home), *more, str(audit)],
-        cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        cwd=TOP,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert process.stdout is not None
     said = ""
     for line in process.stdout:

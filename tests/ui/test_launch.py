@@ -34,9 +34,13 @@ pytestmark = pytest.mark.long
 def opened(folder: Path, *options: str, **environment: str) -> Iterator[tuple[str, str]]:
     """Its address, and all that it said until then and one line more where it logs in."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder), *options], cwd=TOP, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-    )  # fmt: skip
+        [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder), *options],
+        cwd=TOP,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )
     assert child.stdout is not None
     try:
         said = ""
@@ -98,9 +102,13 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.slow
 def test_the_end_does_not_wait_for_what_never_ends(tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", STUCK, "open", "--no-browser", "--home", str(tmp_path)], cwd=TOP, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        [sys.executable, "-c", STUCK, "open", "--no-browser", "--home", str(tmp_path)],
+        cwd=TOP,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert child.stdout is not None
     try:
         assert "open at" in child.stdout.readline()

@@ -267,8 +267,12 @@ def test_without_a_window_the_browser_opens_as_before(tmp_path: Path, there: str
     environment = {**os.environ, "BROWSER": f"{browser} %s", "DISPLAY": display, "WAYLAND_DISPLAY": "", "OMP_NUM_THREADS": "1"}
     child = subprocess.Popen(
         [sys.executable, "-c", HIDDEN.format(there=there), "open", "--home", str(tmp_path / "home")],
-        cwd=TOP, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=TOP,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert child.stdout is not None
         line = child.stdout.readline()

@@ -32,8 +32,12 @@ def started(folder: Path) -> Iterator[httpx.Client]:
     print(f"HEARTH_TEST_SEED={SEED}")
     process = subprocess.Popen(
         [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder)],
-        cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        cwd=TOP,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert process.stdout is not None
     said = ""
     try:

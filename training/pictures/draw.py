@@ -140,8 +140,9 @@ def _clouds(scene: Scene, pen: Pen) -> None:
     colour: Colour = (122, 130, 148) if wet else (252, 252, 252)
     where = _fixed("clouds")
     for x in (0.12, 0.42, 0.72, 0.98) if wet else (0.2, 0.55, 0.88):
-        FIGURES["cloud"](replace(pen, x=x * pen.radius, y=where.uniform(0.08, 0.14) * pen.radius,
-                                 radius=where.uniform(0.1, 0.13) * pen.radius), colour)  # fmt: skip
+        FIGURES["cloud"](
+            replace(pen, x=x * pen.radius, y=where.uniform(0.08, 0.14) * pen.radius, radius=where.uniform(0.1, 0.13) * pen.radius), colour
+        )
 
 
 def _falling(scene: Scene, pen: Pen) -> None:

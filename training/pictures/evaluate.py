@@ -89,8 +89,11 @@ def variety(pipeline: StableDiffusionPipeline, captions: Sequence[str], steps: i
 
 def unwanted_gone(pipeline: StableDiffusionPipeline, typed: Sequence[str], steps: int, guidance: float) -> float:
     """Name a thing of each caption that has several as unwanted; return how often it is not where it would have been."""
-    asked = [(caption, found) for caption, (_, found) in zip(typed, map(filled, typed, range(len(typed))), strict=True)
-             if len({group.kind for group in found.groups}) > 1][:VARIED]  # fmt: skip
+    asked = [
+        (caption, found)
+        for caption, (_, found) in zip(typed, map(filled, typed, range(len(typed))), strict=True)
+        if len({group.kind for group in found.groups}) > 1
+    ][:VARIED]
     captions = [filled(caption, i, found.groups[-1].kind)[0] for i, (caption, found) in enumerate(asked)]
     pictures = paint(pipeline, captions, steps, guidance)
     return 1 - sum(shows(each, s, s.groups[-1].kind) for each, (_, s) in zip(pictures, asked, strict=True)) / max(1, len(asked))
@@ -146,8 +149,10 @@ def evaluate(
     scores |= {"captions": count, "seconds_a_picture": round(seconds, 2)} | sureness(scenes[:SURE])
     scores["seeds_differ"] = round(variety(pipeline, typed[:VARIED], settings["steps"], settings["guidance"]), 1)
     scores["unwanted_gone"] = round(unwanted_gone(pipeline, typed, settings["steps"], settings["guidance"]), 4)
-    lines = [f"{one} -> {other}: {'; '.join((*misread_as, *faulty)) or 'right'}"
-             for one, (other, _), misread_as, faulty in zip(typed, read, wrong, found, strict=True)]  # fmt: skip
+    lines = [
+        f"{one} -> {other}: {'; '.join((*misread_as, *faulty)) or 'right'}"
+        for one, (other, _), misread_as, faulty in zip(typed, read, wrong, found, strict=True)
+    ]
     return scores, lines
 
 

@@ -168,8 +168,11 @@ def _whole_faults(picture: Floats, ground: Ground) -> list[str]:
     found = {name: _likest_whole(picture, ground, name, values) for name, values in coarse.items()}
     found |= {name: _likest_detail(picture, ground, name, values) for name, values in fine.items()}
     found["style"] = "lamp" if _is_lamplit(picture, ground) else _likest_detail(picture, ground, "style", ("", "watercolour", "pencil"))
-    return [f"whole: {value or 'no ' + name} for {getattr(scene, name) or 'no ' + name}"
-            for name, value in found.items() if value != getattr(scene, name)]  # fmt: skip
+    return [
+        f"whole: {value or 'no ' + name} for {getattr(scene, name) or 'no ' + name}"
+        for name, value in found.items()
+        if value != getattr(scene, name)
+    ]
 
 
 def faults(pixels: NDArray[np.uint8], scene: Scene) -> list[str]:

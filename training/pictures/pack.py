@@ -52,9 +52,11 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
     """Replace the folder's weights and card, and return its size in bytes."""
     tokenizer = CLIPTokenizer.from_pretrained(work / "tokenizer", model_max_length=TOKENS)
     pipeline = make_pipeline(
-        tokenizer, CLIPTextModel.from_pretrained(work / "text"), AutoencoderKL.from_pretrained(work / "decoder" / "vae"),
+        tokenizer,
+        CLIPTextModel.from_pretrained(work / "text"),
+        AutoencoderKL.from_pretrained(work / "decoder" / "vae"),
         UNet2DConditionModel.from_pretrained(work / "unet"),
-    )  # fmt: skip
+    )
     for part in ("tokenizer", "text_encoder", "vae", "unet", "scheduler"):
         shutil.rmtree(folder / part, ignore_errors=True)
     pipeline.to(dtype=torch.float16)

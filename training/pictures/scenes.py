@@ -149,10 +149,12 @@ def _group(rng: random.Random, kinds: Sequence[str], place: str, count: int = 1)
 
 def _counts(rng: random.Random) -> list[int]:
     """Draw how many things each group has; four in all at most."""
-    return list(rng.choices(
-        ((1,), (1, 1), (1, 1, 1), (1, 1, 1, 1), (2,), (3,), (4,), (2, 1), (1, 2), (3, 1), (1, 3), (2, 2), (1, 1, 2), (2, 1, 1)),
-        (20, 26, 12, 5, 6, 6, 5, 6, 6, 2, 2, 3, 1, 1),
-    )[0])  # fmt: skip
+    return list(
+        rng.choices(
+            ((1,), (1, 1), (1, 1, 1), (1, 1, 1, 1), (2,), (3,), (4,), (2, 1), (1, 2), (3, 1), (1, 3), (2, 2), (1, 1, 2), (2, 1, 1)),
+            (20, 26, 12, 5, 6, 6, 5, 6, 6, 2, 2, 3, 1, 1),
+        )[0]
+    )
 
 
 def _plain(rng: random.Random) -> Scene:

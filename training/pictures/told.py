@@ -91,8 +91,11 @@ def misread(told: Mapping[str, Any], scene: Scene) -> list[str]:
 def _misread_whole(told: Mapping[str, Any], scene: Scene) -> list[str]:
     asked = {"ground": "" if told["ground"] == "plain" else told["ground"], "background": told["background"], "time": told["time"]}
     asked["style"] = STYLES.get(told["style"], told["style"])
-    wrong = [f"{name}: {getattr(scene, name) or 'none'} for {value or 'none'}" for name, value in asked.items()
-             if value is not None and getattr(scene, name) != value]  # fmt: skip
+    wrong = [
+        f"{name}: {getattr(scene, name) or 'none'} for {value or 'none'}"
+        for name, value in asked.items()
+        if value is not None and getattr(scene, name) != value
+    ]
     seen: Sequence[str] = ("mountains",) * scene.mountains + (scene.weather,)
     wrong += [f"extra: {each}" for each in told["extras"] if not {each, *SHOWN.get(each, ())} & {*seen}]
     here = {scene.weather, *(group.kind for group in scene.groups), *("mountains",) * scene.mountains}

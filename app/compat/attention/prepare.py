@@ -107,9 +107,12 @@ def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
                 "Attention got a mask of {given}, which does not broadcast to {heads} {heads:head|heads}, "
                 "{queries} {queries:query|queries} and {keys} {keys:key|keys}. Give it at least the last two dimensions, "
                 "each of that size or 1.",
-                given=shape_words(mask), heads=heads, queries=queries, keys=keys,
+                given=shape_words(mask),
+                heads=heads,
+                queries=queries,
+                keys=keys,
             )
-        )  # fmt: skip
+        )
     mask = mask[(None,) * (len(full) - mask.dim())]
     if len(lead) > 1:
         batch = lead if any(size > 1 for size in mask.shape[: len(lead)]) else mask.shape[: len(lead)]

@@ -114,6 +114,6 @@ def _multiply_or_give_up(bits: Bits, lines: Tensor, weight: Tensor, scales: Tens
             "Hearth's own kernel for rows of speech cannot be compiled here any more ({words}). torch multiplies instead: the results are the same, "
             "but take longer.",
             words=(str(fault).splitlines() or [""])[0],
-        )  # fmt: skip
+        )
         give_up("product/kernel", words)
         return None

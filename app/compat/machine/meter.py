@@ -65,9 +65,13 @@ class Meter:
         if owners.device_bytes is None:
             return reading
         return replace(
-            reading, device_bytes=owners.device_bytes, allocated_bytes=owners.allocated_bytes, highest_bytes=owners.highest_bytes,
-            limit_bytes=owners.limit_bytes, free_bytes=owners.free_bytes,
-        )  # fmt: skip
+            reading,
+            device_bytes=owners.device_bytes,
+            allocated_bytes=owners.allocated_bytes,
+            highest_bytes=owners.highest_bytes,
+            limit_bytes=owners.limit_bytes,
+            free_bytes=owners.free_bytes,
+        )
 
     def _read(self, ask: Callable[[int], _Device | None]) -> Reading:
         process_bytes, system = self._process.memory_info().rss, psutil.virtual_memory()

@@ -243,7 +243,10 @@ def _read(stored: Mapping[str, Any]) -> Verdict:
     error, seen = stored.get("error", 0), stored.get("seen")
     known = {each.name for each in fields(RunFailure)}
     return Verdict(
-        Subject.parse(stored["subject"]), stored["passed"], math.inf if error is None else float(error),
-        float(stored.get("elapsed_s", 0)), stored.get("words", ""),
+        Subject.parse(stored["subject"]),
+        stored["passed"],
+        math.inf if error is None else float(error),
+        float(stored.get("elapsed_s", 0)),
+        stored.get("words", ""),
         RunFailure(**{name: value for name, value in seen.items() if name in known}) if seen else None,
-    )  # fmt: skip
+    )

@@ -154,8 +154,10 @@ def _too_large(situation: Situation, dtype: Dtype, score: Dtype, streams: bool, 
     found = [each for unit, size in sizes.items() for each, most in _find_limits(situation, "chunk_q", dtype, unit) if size > most]
     if not streams and (needed := sizes["bytes"] * COPIES_OF_SCORES) > budget:
         words = say(
-            "chunk_q.budget", "Its scores and their copies take {mib} MiB; attention may take {most} MiB.",
-            mib=-(-needed // MIB), most=budget // MIB,
-        )  # fmt: skip
+            "chunk_q.budget",
+            "Its scores and their copies take {mib} MiB; attention may take {most} MiB.",
+            mib=-(-needed // MIB),
+            most=budget // MIB,
+        )
         found.append(Reason("chunk_q", words))
     return found

@@ -165,11 +165,15 @@ def check_choice(choice: Choice, need: Need) -> None:
             if value is not None and value not in get_args(options):
                 raise Impossible(
                     say(
-                        "choice.unknown", '{value} is not a valid choice for "{field}". Choose one of {options}, or leave it automatic.',
-                        field=FIELDS[field], value=repr(value), options=get_args(options),
+                        "choice.unknown",
+                        '{value} is not a valid choice for "{field}". Choose one of {options}, or leave it automatic.',
+                        field=FIELDS[field],
+                        value=repr(value),
+                        options=get_args(options),
                     ),
-                    cure="automatic", field=field,
-                )  # fmt: skip
+                    cure="automatic",
+                    field=field,
+                )
     if need.heads < 1 or need.kv_heads < 1 or need.heads % need.kv_heads:
         raise Trouble(
             say(
@@ -232,7 +236,7 @@ def _object_to_small_card(situation: Situation) -> list[Reason]:
         "The voice needs {gib} GiB of the card even if its layers are sent for each row, more than 85% of the {free} GiB free, so it "
         "computes on the processor.",
         **too_much(needed, hardware),
-    )  # fmt: skip
+    )
     return [Reason("device", words, slower=True)]
 
 

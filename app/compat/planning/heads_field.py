@@ -26,8 +26,10 @@ def decide_heads(situation: Situation, dtype: Dtype, paths: Collection[Path]) ->
     words = say(
         "pad_heads.yes",
         "Heads of {size} are padded with zeros to {padded} for Metal's kernel that stores no scores: {percent}% of the time here.",
-        size=need.head_dim, padded=padded_dim(need.head_dim), percent=round(100 * pace.error) if pace else 100,
-    )  # fmt: skip
+        size=need.head_dim,
+        padded=padded_dim(need.head_dim),
+        percent=round(100 * pace.error) if pace else 100,
+    )
     against = {"yes": list(_object(situation, dtype))}
     return decide_field(situation, "pad_heads", (Option("yes", words, MEASURED_HERE), kept), dtype, against)
 

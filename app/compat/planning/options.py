@@ -126,9 +126,12 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Reas
     """Raise Trouble for a forced choice that cannot work, with every objection and the way out."""
     if any(each.fatal for each in against):
         sentence = say(
-            "plan.refused", 'The setting "{field}: {option}" cannot work on {machine}. Set it to automatic.',
-            field=FIELDS[field], option=word_option(field, forced), machine=situation.hardware.name,
-        )  # fmt: skip
+            "plan.refused",
+            'The setting "{field}: {option}" cannot work on {machine}. Set it to automatic.',
+            field=FIELDS[field],
+            option=word_option(field, forced),
+            machine=situation.hardware.name,
+        )
         raise Impossible(sentence, *(each.sentence for each in against), cure="automatic", field=field)
 
 
@@ -142,9 +145,8 @@ def second_choice(field: str, taken: Value) -> Reason:
 
 
 def _because(
-    situation: Situation, field: str, taken: Option, options: Sequence[Option], against: Objections,
-    dtype: Dtype | None, falls_back: bool,
-) -> Reason:  # fmt: skip
+    situation: Situation, field: str, taken: Option, options: Sequence[Option], against: Objections, dtype: Dtype | None, falls_back: bool
+) -> Reason:
     for quirk in situation.retired:
         if f"{field}/{taken.name}" in quirk.against and quirk.concerns(situation.need, dtype):
             return Reason(field, retired_sentence(quirk), MEASURED_HERE)

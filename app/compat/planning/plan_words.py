@@ -98,10 +98,13 @@ def word_value(plan: Plan, field: str) -> Value:
         case "environment":
             return tuple(f"{name}={setting}" for name, setting in value)
         case "precision":
-            return "; ".join(
-                f"{each.part}: {each.compute}"
-                + (f" ({each.storage})" if each.storage != each.compute else "")
-                + (f", {each.device}" if each.device != plan.device else "")
-                for each in value
-            ) or OPTIONS["none"]  # fmt: skip
+            return (
+                "; ".join(
+                    f"{each.part}: {each.compute}"
+                    + (f" ({each.storage})" if each.storage != each.compute else "")
+                    + (f", {each.device}" if each.device != plan.device else "")
+                    for each in value
+                )
+                or OPTIONS["none"]
+            )
     return word_option(field, {True: "yes", False: "no"}.get(value, str(value)))

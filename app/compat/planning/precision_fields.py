@@ -82,8 +82,10 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
     decided = {"linear": linear or blocks} if halves else {"linear": linear or blocks, "storage": storing}
     narrower = [
         Rejected("precision", f"{name}: {each.option}", each.objections)
-        for name, found in decided.items() if found is not None for each in found.rejected
-    ]  # fmt: skip
+        for name, found in decided.items()
+        if found is not None
+        for each in found.rejected
+    ]
     scaled = any(part.scales and how.compute == "float16" for part, how in zip(situation.need.parts, made, strict=True))
     because = aside[0].objections[0] if aside else _explain(made, dtype, wider, storing, scaled)
     return tuple(made), FieldDecision(storing.option, because, (*aside, *wider, *narrower), storing.warnings)
@@ -205,15 +207,19 @@ def _storage(situation: Situation, dtype: Dtype, made: list[Precision]) -> Field
     usable = usable_bytes(hardware)
     more: list[Reason] = []
     if need.kind == "speech":
-        words = say("storage.scratch",
+        words = say(
+            "storage.scratch",
             "In float32 it would need {gib} GiB, more than 85% of the {free} GiB free, so weights are stored in half precision; "
             "each layer is widened in one buffer as it computes.",
-            **too_much(needed, hardware))  # fmt: skip
+            **too_much(needed, hardware),
+        )
         more = [Reason("storage", words)] if needed > usable else []
     # Widening costs a picture next to nothing: a layer computes for long.
     elif needed > min(usable, free_bytes(hardware) // (1 if hardware.unified else 2)):
-        words = say("storage.tight",
+        words = say(
+            "storage.tight",
             "Weights of {gib} GiB in float32 leave too little memory, so they are stored in half precision and widened layer by layer.",
-            gib=gib(needed))  # fmt: skip
+            gib=gib(needed),
+        )
         more = [Reason("storage", words)]
     return decide_field(situation, "storage", options, dtype, {"float32": more})

@@ -49,9 +49,10 @@ def list_ways(hardware: Hardware, dtype: Dtype, weights: Weights) -> tuple[Produ
     if dtype == "bfloat16" and hardware.kind == "cuda" and (hardware.capability or (8, 0)) < (8, 0):
         return ()
     return tuple(
-        way.product for way in WAYS
+        way.product
+        for way in WAYS
         if way.kind == hardware.kind and weights in way.weights and dtype in way.dtypes and version(hardware.torch) >= version(way.torch)
-    )  # fmt: skip
+    )
 
 
 def right_subject(product: Product, weights: Weights, dtype: Dtype) -> Subject:
@@ -90,8 +91,9 @@ def find_share(situation: Situation, weights: Weights, dtype: Dtype) -> float:
     """Return the time of the quickest way that is used as a share of torch's own."""
     paces = (
         situation.verdicts[quicker_subject(each, weights, dtype)].error
-        for each in list_ways(situation.hardware, dtype, weights) if is_admitted(situation, each, weights, dtype)
-    )  # fmt: skip
+        for each in list_ways(situation.hardware, dtype, weights)
+        if is_admitted(situation, each, weights, dtype)
+    )
     return min(paces, default=1.0)
 
 

@@ -86,9 +86,12 @@ def _find_quicker(situation: Situation, dtype: Dtype) -> Option | None:
     share = pace.error * find_share(situation, "int8", dtype) / find_share(situation, "half", dtype)
     if share > QUICKER:
         return None
-    words = say("quantised.quicker",
+    words = say(
+        "quantised.quicker",
         "8-bit weights multiply in {percent}% of the time here, and each row of speech reads all weights. Little is lost: in the starter "
-        "voice, where it was measured, 99 of 100 choices stay the same.", percent=round(100 * share))  # fmt: skip
+        "voice, where it was measured, 99 of 100 choices stay the same.",
+        percent=round(100 * share),
+    )
     return Option("int8", words, MEASURED_HERE)
 
 
@@ -125,9 +128,10 @@ def _without_packing(situation: Situation, name: Quantised, how: tuple[Precision
     needed = needed_bytes(situation.need, how, "int8", "none", _SMALLEST)
     if name == "int8" and needed > usable_bytes(situation.hardware):
         words = say(
-            "quantised.packed-heavy", "8-bit weights need {gib} GiB, more than 85% of the {free} GiB free.",
+            "quantised.packed-heavy",
+            "8-bit weights need {gib} GiB, more than 85% of the {free} GiB free.",
             **too_much(needed, situation.hardware),
-        )  # fmt: skip
+        )
         yield Reason("quantised", words)
 
 
@@ -191,9 +195,10 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Reason]
     total = sum(part_bytes(part, each, "none") for part, each in zip(situation.need.parts, how, strict=True))
     if least > usable_bytes(situation.hardware):
         words = say(
-            "quantised.heavy", "The unquantised weights need at least {gib} GiB, more than 85% of the {free} GiB free.",
+            "quantised.heavy",
+            "The unquantised weights need at least {gib} GiB, more than 85% of the {free} GiB free.",
             **too_much(least, situation.hardware),
-        )  # fmt: skip
+        )
         return [Reason("quantised", words)]
     ram_bytes = situation.hardware.ram_bytes
     if not situation.hardware.unified and ram_bytes and total > ram_bytes * 3 // 4:

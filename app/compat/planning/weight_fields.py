@@ -50,12 +50,16 @@ def _place_codec(
     """Leave the codec on the card where it fits beside the voice; else it computes on the processor, beside the loop that makes rows."""
     needed = needed_bytes(situation.need, whole, quantisation, "none", SMALLEST)
     if needed > usable_bytes(situation.hardware):
-        words = say("precision.codec-room",
+        words = say(
+            "precision.codec-room",
             "The codec computes on the processor, while the card makes the next rows: with it the card would need {gib} GiB, more than 85% of "
-            "the {free} GiB free.", **too_much(needed, situation.hardware))  # fmt: skip
+            "the {free} GiB free.",
+            **too_much(needed, situation.hardware),
+        )
     elif moved.option != "none":
-        words = say("precision.codec-idle",
-            "The codec computes on the processor, while the card makes the next rows: what is idle leaves the card.")  # fmt: skip
+        words = say(
+            "precision.codec-idle", "The codec computes on the processor, while the card makes the next rows: what is idle leaves the card."
+        )
     else:
         return whole, stored
     codec = next(each for each in whole if each.role == "codec")
@@ -111,11 +115,17 @@ def keep_layers(
     whole = part_bytes(*part, quantisation)
     kept = max(0, min(room, whole)) // MIB * MIB
     sizes: dict[str, Value] = {"why": moved.because.sentence, "kept": gib(kept), "whole": gib(whole)}
-    words = say("offload.kept",
-        "{why} {kept} of {whole} GiB of the weights stay on the card; the others are sent for each row and never copied back.", **sizes)  # fmt: skip
+    words = say(
+        "offload.kept",
+        "{why} {kept} of {whole} GiB of the weights stay on the card; the others are sent for each row and never copied back.",
+        **sizes,
+    )
     if need.kind == "picture":
-        words = say("offload.kept-steps",
-            "{why} {kept} of {whole} GiB of the denoiser stay on the card while a picture is painted; the rest is sent at each step.", **sizes)  # fmt: skip
+        words = say(
+            "offload.kept-steps",
+            "{why} {kept} of {whole} GiB of the denoiser stay on the card while a picture is painted; the rest is sent at each step.",
+            **sizes,
+        )
     made = tuple(replace(each, kept_bytes=kept) if each is part[1] else each for each in how)
     return made, replace(moved, because=replace(moved.because, sentence=words))
 
@@ -156,9 +166,12 @@ def decide_vae(
             kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
             more[name] = [Reason("vae", kept, LEARNED_HERE)]
         elif needed > room:
-            words = say("vae.room",
+            words = say(
+                "vae.room",
                 "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so the tiles are smaller.",
-                gib=gib(needed), room=gib(max(0, room)))  # fmt: skip
+                gib=gib(needed),
+                room=gib(max(0, room)),
+            )
             more[name] = [Reason("vae", words, "InvokeAI's rule of 2200 bytes a pixel")]
     decision = decide_field(situation, "vae", options, None, more, frugal=True)
     # Decoding one picture of a batch at a time is exact and saves memory: always done.

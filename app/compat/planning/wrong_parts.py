@@ -62,8 +62,9 @@ def object_to_device(situation: Situation, dtypes: Sequence[Dtype]) -> list[Reas
             words = say(
                 "device.wrong",
                 "{machine} is not used: {why} No other precision is right either, so the processor computes, which is slower.",
-                machine=situation.hardware.name, why=against[-1][0].sentence,
-            )  # fmt: skip
+                machine=situation.hardware.name,
+                why=against[-1][0].sentence,
+            )
             return [Reason("device", words, MEASURED_HERE, fatal=True, slower=True)]
     return []
 

@@ -14,12 +14,14 @@ def word_doubt(part: PartDone) -> Sentence | None:
         return say(
             "speech.ran-on",
             "Part {part} ran on for {time}, much longer than its words take. Redo it, or change its words.",
-            part=number, time=time,
-        )  # fmt: skip
+            part=number,
+            time=time,
+        )
     if part.doubt == "short":
         return say(
             "speech.ended-early",
             "Part {part} ended after {time}, much sooner than its words take. Redo it, or change its words.",
-            part=number, time=time,
-        )  # fmt: skip
+            part=number,
+            time=time,
+        )
     return None

@@ -163,10 +163,12 @@ class Gallery:
                 found.setdefault(row["creation"], {}).setdefault(str(row["kind"]), []).append(str(row["value"]))
         return {
             id_: Marks(
-                next(iter(marks.get("title", ())), ""), (*marks.get("tag", ()),), (*(int(each) for each in marks.get("album", ()) if each.isdigit()),)
+                next(iter(marks.get("title", ())), ""),
+                (*marks.get("tag", ()),),
+                (*(int(each) for each in marks.get("album", ()) if each.isdigit()),),
             )
             for id_, marks in found.items()
-        }  # fmt: skip
+        }
 
     def find(self, album: int = 0, tag: str = "") -> list[int] | None:
         """Find the creations of an album, with a tag, or both; None if neither is asked for."""
@@ -196,8 +198,11 @@ class Gallery:
         self._db.write(
             "INSERT INTO marks (creation, made_s, kind, value) VALUES (?,?,?,?)"
             " ON CONFLICT (creation, kind, value) DO UPDATE SET made_s=excluded.made_s",
-            creation.id, creation.created_s, kind, value,
-        )  # fmt: skip
+            creation.id,
+            creation.created_s,
+            kind,
+            value,
+        )
 
     def _unmark(self, creations: Iterable[Creation], kind: Kind, value: str) -> None:
         with self._db.transaction():

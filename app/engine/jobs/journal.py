@@ -158,8 +158,12 @@ class Journal:
         rows = self._db.query(
             "SELECT owner, TOTAL(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs"
             " WHERE owner<>? AND typeof(owner)='text' AND started_s IS NOT NULL AND COALESCE(ended_s, ?)>? GROUP BY owner",
-            time.time(), since_s, OWNER, time.time(), since_s,
-        )  # fmt: skip
+            time.time(),
+            since_s,
+            OWNER,
+            time.time(),
+            since_s,
+        )
         used: Counter[str] = Counter()
         for row in rows:
             used[household_of(row["owner"])] += row["used"]
@@ -185,8 +189,10 @@ class Journal:
         self._db.write(
             "UPDATE jobs SET state='running', attempts=attempts+1, ended_s=NULL,"
             " started_s=? - COALESCE(MAX(0, ended_s - MAX(started_s, ?)), 0) WHERE id=?",
-            now_s, now_s - HOUR_S, id_,
-        )  # fmt: skip
+            now_s,
+            now_s - HOUR_S,
+            id_,
+        )
 
     def put_back(self, id_: str) -> None:
         """Put a job whose engine died back to its place in the queue."""
@@ -255,8 +261,11 @@ class Journal:
         self._db.write(
             f"UPDATE jobs SET state='queued', runner=?, request=COALESCE(?, request), words='', position={BEHIND_ALL}"
             " WHERE id=? AND state IN ('interrupted', 'failed', 'stopped')",
-            self._me, request and json.dumps(to_json(request)), time.time(), id_,
-        )  # fmt: skip
+            self._me,
+            request and json.dumps(to_json(request)),
+            time.time(),
+            id_,
+        )
 
     def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """List unfinished jobs with exactly this request, the latest first; stopped ones too."""

@@ -37,10 +37,13 @@ def _require_text(name: Sentence, text: str, most: int) -> None:
     if len(text) > most:
         raise Trouble(
             say_to_all(
-                "request.long", "The {name} has {count} {count:character|characters}; the limit is {most}. Please shorten it.",
-                name=name, count=len(text), most=most,
+                "request.long",
+                "The {name} has {count} {count:character|characters}; the limit is {most}. Please shorten it.",
+                name=name,
+                count=len(text),
+                most=most,
             )
-        )  # fmt: skip
+        )
 
 
 def _require_texts(*values: object) -> None:

@@ -56,9 +56,13 @@ def open_database(home: Home, alone: bool) -> Database:
             return _read_until_room(home, broken)
         if is_in_use(broken):
             raise Trouble(
-                say("database.in-use", "{file} is held by another program ({fault}). Close that program, then start Hearth again.",
-                    file=str(file), fault=str(broken))
-            ) from broken  # fmt: skip
+                say(
+                    "database.in-use",
+                    "{file} is held by another program ({fault}). Close that program, then start Hearth again.",
+                    file=str(file),
+                    fault=str(broken),
+                )
+            ) from broken
         fault = str(broken)
     if alone:
         return _restore(home, fault, partial(_mend, home, fault))
@@ -67,9 +71,13 @@ def open_database(home: Home, alone: bool) -> Database:
             return _restore(home, fault, partial(_leave_to_window, fault))
     except Timeout:
         raise Trouble(
-            say("database.window-open", "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
-                file=str(file), fault=fault)
-        ) from None  # fmt: skip
+            say(
+                "database.window-open",
+                "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
+                file=str(file),
+                fault=fault,
+            )
+        ) from None
 
 
 def open_gallery(home: Home) -> Database:
@@ -123,9 +131,13 @@ def _drop_broken_wal(file: Path) -> None:
         start = opened.read(len(WAL_STARTS[0]))
     if start and start not in WAL_STARTS:
         notices.tell(
-            say("database.wal", "The latest changes to the list of your jobs and creations could not be read, so jobs added just before are missing. "
-                "The damaged file is kept as {aside}.", aside=str(put_aside(wal)))
-        )  # fmt: skip
+            say(
+                "database.wal",
+                "The latest changes to the list of your jobs and creations could not be read, so jobs added just before are missing. "
+                "The damaged file is kept as {aside}.",
+                aside=str(put_aside(wal)),
+            )
+        )
 
 
 def _require_readable(file: Path, broken: Exception | None = None) -> None:
@@ -144,11 +156,15 @@ def _require_readable(file: Path, broken: Exception | None = None) -> None:
         fault = unread
     if fault is not None:
         raise Trouble(
-            say("database.no-access", "The list of your jobs and creations, {file}, cannot be used now ({fault}). It stays as it is. See that your "
+            say(
+                "database.no-access",
+                "The list of your jobs and creations, {file}, cannot be used now ({fault}). It stays as it is. See that your "
                 "account may read and write it and its folder, and that its disk works, then start Hearth again. If nothing helps, rename the "
                 "file: Hearth then makes the list anew from backups and from your files.",
-                file=str(file), fault=word_fault(fault))
-        ) from broken  # fmt: skip
+                file=str(file),
+                fault=word_fault(fault),
+            )
+        ) from broken
 
 
 def is_in_use(fault: BaseException) -> bool:
@@ -287,10 +303,14 @@ def _read_until_room(home: Home, fault: Exception, mend: Callable[[], None] | No
     """Return a copy in memory, and tell it where the page would not say that the disk is full."""
     if describe_lack(home, ROOM_BYTES) is None:
         notices.tell(
-            say("database.stands-in",
+            say(
+                "database.stands-in",
                 "{file} cannot be written now ({fault}). You see what it holds, and nothing new is kept until it can be: if you have a quota there, "
-                "delete files of yours; if not, check the disk and its connection.", file=str(home.database), fault=word_fault(fault))
-        )  # fmt: skip
+                "delete files of yours; if not, check the disk and its connection.",
+                file=str(home.database),
+                fault=word_fault(fault),
+            )
+        )
     return Database(home.database, _read_into_memory(home.database), mend)
 
 

@@ -276,9 +276,13 @@ def _check_creation(file: Path, stored: StoredCreation) -> Request:
         fits = False
     if not fits:
         raise BadRequest(
-            say("project.broken", "{file} in the project is no {kind} that Hearth made, so nothing was taken in. Have it sent again.",
-                file=stored["file"], kind=say("word.picture", "picture") if ending == PICTURE else say("word.sound", "sound"))
-        )  # fmt: skip
+            say(
+                "project.broken",
+                "{file} in the project is no {kind} that Hearth made, so nothing was taken in. Have it sent again.",
+                file=stored["file"],
+                kind=say("word.picture", "picture") if ending == PICTURE else say("word.sound", "sound"),
+            )
+        )
     return request
 
 

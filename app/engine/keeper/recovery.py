@@ -68,11 +68,15 @@ def describe_death(death: Death, progress: Progress) -> Died | None:
 
 def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
     return Failed(
-        say("job.given-up",
+        say(
+            "job.given-up",
             "The engine crashed {deaths} {deaths:time|times} on this job without any progress, so the job was given up. "
-            "Finished parts are kept. Try smaller settings or another model.", deaths=DEATHS),
-        (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
-    )  # fmt: skip
+            "Finished parts are kept. Try smaller settings or another model.",
+            deaths=DEATHS,
+        ),
+        (death.sentence,),
+        "go-on" if any(lives.reached.values()) else "report",
+    )
 
 
 def end_measuring(death: Death) -> Failed:
@@ -98,9 +102,12 @@ def explain_keeper_fault(fault: Exception, database: Path) -> Death:
     if isinstance(fault, sqlite3.Error):
         return explain_database_fault(database, fault)
     if isinstance(fault, OSError) and fault.filename:
-        words: Sentence = say("keeper.files",
-            "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; "
-            "waiting jobs then start by themselves.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
+        words: Sentence = say(
+            "keeper.files",
+            "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.",
+            file=str(fault.filename),
+            fault=fault.strerror or type(fault).__name__,
+        )
     else:
         words = say(
             "keeper.stumbled",
@@ -113,10 +120,14 @@ def explain_keeper_fault(fault: Exception, database: Path) -> Death:
 def explain_database_fault(file: Path, fault: Exception) -> Death:
     if not isinstance(fault, sqlite3.OperationalError):
         return Death(
-            say("keeper.database-broken", "Jobs cannot be saved in {file}: {fault}. Quit Hearth and start it again: it repairs the file.",
-                file=str(file), fault=str(fault)),
+            say(
+                "keeper.database-broken",
+                "Jobs cannot be saved in {file}: {fault}. Quit Hearth and start it again: it repairs the file.",
+                file=str(file),
+                fault=str(fault),
+            ),
             "crash",
-        )  # fmt: skip
+        )
     return Death(
         say(
             "keeper.database",

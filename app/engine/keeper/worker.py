@@ -205,9 +205,11 @@ def choose_environment() -> dict[str, str]:
     importing torch."""
     system = {"Darwin": "macos", "Windows": "windows"}.get(platform.system(), "linux")
     facts = Hardware(
-        kind="mps" if system == "macos" else "cpu", system=system,  # type: ignore[arg-type]
-        system_version=read_macos_version() if system == "macos" else "", torch=version("torch"),
-    )  # fmt: skip
+        kind="mps" if system == "macos" else "cpu",
+        system=system,  # type: ignore[arg-type]
+        system_version=read_macos_version() if system == "macos" else "",
+        torch=version("torch"),
+    )
     wanted = dict(pair for quirk in list_quirks(facts, {}) for pair in quirk.sets)
     return {name: value for name, value in wanted.items() if name not in os.environ}
 

@@ -81,9 +81,13 @@ def find_snapshot(home: Home, source: Source) -> Path | None:
     """Locate a complete snapshot in the hub's cache; other programs may have downloaded it."""
     try:
         found = snapshot_download(
-            source.repo, revision=source.revision, cache_dir=home.models, local_files_only=True,
-            allow_patterns=list(source.files), ignore_patterns=list(source.leave),
-        )  # fmt: skip
+            source.repo,
+            revision=source.revision,
+            cache_dir=home.models,
+            local_files_only=True,
+            allow_patterns=list(source.files),
+            ignore_patterns=list(source.leave),
+        )
     except (LocalEntryNotFoundError, HfHubHTTPError):
         return None
     return Path(found) if is_complete(Path(found), source) else None

@@ -107,6 +107,10 @@ def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | No
             name=hardware.pretended,
         )
     return say(
-        "planned.other", "This is the plan for a real {machine}. This computer cannot make {own} weights; with --pretend {name} it uses {here} instead.",
-        machine=hardware.name, own=own.quantised, here=here.quantised, name=hardware.pretended,
-    )  # fmt: skip
+        "planned.other",
+        "This is the plan for a real {machine}. This computer cannot make {own} weights; with --pretend {name} it uses {here} instead.",
+        machine=hardware.name,
+        own=own.quantised,
+        here=here.quantised,
+        name=hardware.pretended,
+    )

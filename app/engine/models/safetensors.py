@@ -165,9 +165,13 @@ def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True
     if role != "denoiser":  # the denoiser's embedders are linear layers, despite their names
         linear = {each: count for each, count in linear.items() if not any(mark in each for mark in _STAYS_WHOLE)}
     return ModelPart(
-        name, role, sum(map(math.prod, held.values())), half_is_safe, sum(linear.values()),
+        name,
+        role,
+        sum(map(math.prod, held.values())),
+        half_is_safe,
+        sum(linear.values()),
         sum(count for each, count in linear.items() if each.endswith(_KEPT_WIDE)),
-    )  # fmt: skip
+    )
 
 
 _STAYS_WHOLE: Final = ("embed", "shared.", "relative_attention_bias", "lm_head", "text_projection", "logits_dense")

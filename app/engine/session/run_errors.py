@@ -64,18 +64,26 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
             cure="smaller"), files)  # fmt: skip
     if isinstance(fault, NumbersBroke):
         return Failed(
-            say("session.numbers", "The model produces invalid numbers on this machine in every precision. Choose another model, and please send a report."),
-            cure="report", files=files,
-        )  # fmt: skip
+            say(
+                "session.numbers",
+                "The model produces invalid numbers on this machine in every precision. Choose another model, and please send a report.",
+            ),
+            cure="report",
+            files=files,
+        )
     traceback.print_exception(fault)
     if isinstance(fault, OSError) and fault.errno in OF_THE_DISK:
         return Failed(
-            say("session.disk-error",
+            say(
+                "session.disk-error",
                 "{file} cannot be used ({fault}). See that its disk works and is connected, and that your account may use it, then resume. "
                 "Finished parts are kept.",
-                file=str(fault.filename or job), fault=word_fault(fault)),
-            cure="open-folder", files=files,
-        )  # fmt: skip
+                file=str(fault.filename or job),
+                fault=word_fault(fault),
+            ),
+            cure="open-folder",
+            files=files,
+        )
     return Failed(
         say("session.unknown", "The model stopped with an unknown error. Finished parts are kept; please send a report."),
         (say("session.words", "Error message: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),

@@ -209,11 +209,12 @@ def _require_voice(home: Home, model: str) -> None:
     if locate(home, found) is None:
         raise Trouble(
             say(
-                "cast.not-there", "The cast needs {model}, which is not installed. Download it in Models, or choose another voice.",
+                "cast.not-there",
+                "The cast needs {model}, which is not installed. Download it in Models, or choose another voice.",
                 model=found.words,
             ),
             cure=f"get:{found.id}",
-        )  # fmt: skip
+        )
 
 
 def as_script(request: Request) -> SpeechRequest | None:

@@ -162,8 +162,12 @@ def _begin(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
 
 
 def _sign(
-    authority: x509.Certificate, signer: ec.EllipticCurvePrivateKey, key: ec.EllipticCurvePublicKey, name: str, uses: tuple[x509.ObjectIdentifier, ...]
-) -> str:  # fmt: skip
+    authority: x509.Certificate,
+    signer: ec.EllipticCurvePrivateKey,
+    key: ec.EllipticCurvePublicKey,
+    name: str,
+    uses: tuple[x509.ObjectIdentifier, ...],
+) -> str:
     signed = (
         _begin(_name_of(name), authority.subject, key)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

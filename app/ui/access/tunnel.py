@@ -152,9 +152,13 @@ def parse_trouble(line: str) -> Trouble | None:
 
 
 def tunnel_blocked() -> Trouble:
-    return Trouble(say("tunnel.blocked",
-        "No link was created: the connection to Gradio's share server is blocked, perhaps by a firewall. "
-        "Share in your own network with --listen instead."))  # fmt: skip
+    return Trouble(
+        say(
+            "tunnel.blocked",
+            "No link was created: the connection to Gradio's share server is blocked, perhaps by a firewall. "
+            "Share in your own network with --listen instead.",
+        )
+    )
 
 
 def fetch_program(folder: Path, source: str, sha256: str) -> Path:
@@ -179,9 +183,13 @@ def fetch_program(folder: Path, source: str, sha256: str) -> Path:
                     if file.tell() > PROGRAM_BYTES:
                         raise OSError("the file is far too large")
             if sha256_of(half) != sha256:
-                raise Trouble(say("tunnel.checksum",
-                    "The downloaded tunnel program had a wrong checksum and was deleted. "
-                    "Someone may be tampering with your connection; try another network."))  # fmt: skip
+                raise Trouble(
+                    say(
+                        "tunnel.checksum",
+                        "The downloaded tunnel program had a wrong checksum and was deleted. "
+                        "Someone may be tampering with your connection; try another network.",
+                    )
+                )
     except (httpx.HTTPError, OSError) as fault:
         raise Trouble(
             say(

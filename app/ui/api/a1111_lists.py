@@ -130,10 +130,12 @@ def make_larger(desk: Desk, given: EnlargeAsked) -> str:
             if not (0 < given.upscaling_resize <= LARGER_MOST and min(size) > 0 and size[0] * size[1] <= PIXELS_MOST):
                 raise Trouble(
                     say(
-                        "a1111.larger", "The picture would have {width} x {height} pixels, which is not possible here.", width=size[0],
+                        "a1111.larger",
+                        "The picture would have {width} x {height} pixels, which is not possible here.",
+                        width=size[0],
                         height=size[1],
                     )
-                )  # fmt: skip
+                )
             picture = decode(opened, "RGB")
         formula = PLAIN_UPSCALERS[given.upscaler_1]
         if formula is not None or given.resize_mode != 0:

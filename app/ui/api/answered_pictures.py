@@ -34,10 +34,12 @@ def fit_size(desk: Desk, request: PictureRequest) -> tuple[PictureRequest, tuple
             say(
                 "api.one-size",
                 "This model paints {size} and enlarges that to {largest} at most; {asked} is larger or has another shape. Ask for {size}.",
-                size=write_size(own), largest=write_size((own[0] * max(SCALES), own[1] * max(SCALES))), asked=write_size(asked),
+                size=write_size(own),
+                largest=write_size((own[0] * max(SCALES), own[1] * max(SCALES))),
+                asked=write_size(asked),
             ),
             field="size",
-        )  # fmt: skip
+        )
     upscale = choose_scale(scale)
     return replace(request, width=None, height=None, upscale=upscale), None if upscale == scale else asked
 

@@ -199,9 +199,12 @@ def chunk_now_text(step: Step | None, chunk: Chunk, spoken: Language) -> str:
     if step is None or step.ran is None or step.ran.queries < 2 or _reads_script(step):
         return ""
     sentence = say(
-        "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} {queries:query|queries} at a time.",
-        asked=word_chunk(chunk), rows=step.ran.rows, queries=step.ran.queries,
-    )  # fmt: skip
+        "chunk.now",
+        "Requested: {asked}. The largest call processes {rows} of {queries} {queries:query|queries} at a time.",
+        asked=word_chunk(chunk),
+        rows=step.ran.rows,
+        queries=step.ran.queries,
+    )
     return translate(sentence, spoken)
 
 

@@ -55,10 +55,14 @@ class Settings:
             self._read()
         if self._unread is not None:
             raise Trouble(
-                say("choice.not-read", "Nothing was saved: {file} cannot be read now ({fault}), and what it holds would be lost. "
+                say(
+                    "choice.not-read",
+                    "Nothing was saved: {file} cannot be read now ({fault}), and what it holds would be lost. "
                     "See that your account may read it and that no other program holds it, then try again.",
-                    file=str(self._file), fault=word_fault(self._unread))
-            ) from self._unread  # fmt: skip
+                    file=str(self._file),
+                    fault=word_fault(self._unread),
+                )
+            ) from self._unread
 
     def _read(self) -> None:
         self._tried_s = time.monotonic()
@@ -75,7 +79,10 @@ class Settings:
                 atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
             except (OSError, ValueError) as fault:
                 raise NotStored(
-                    say("choice.not-kept", "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.",
-                        fault=getattr(fault, "strerror", None) or str(fault))
-                ) from fault  # fmt: skip
+                    say(
+                        "choice.not-kept",
+                        "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.",
+                        fault=getattr(fault, "strerror", None) or str(fault),
+                    )
+                ) from fault
             self._values = values

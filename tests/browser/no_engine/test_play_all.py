@@ -140,8 +140,10 @@ def test_play_all_sounds_as_the_joined_file(
     assert len(split) == 3 and [part.pause_before_s for part in split[1:]] == [0.6, 0.4]
     join_sound.join(
         [Segment(path, part.pause_before_s) for path, part in zip(parts, split, strict=True)],
-        tmp_path / "joined.wav", Finish("wav", speed, loudness, tail_s=0.0), {},
-    )  # fmt: skip
+        tmp_path / "joined.wav",
+        Finish("wav", speed, loudness, tail_s=0.0),
+        {},
+    )
     joined, _ = sound.read(tmp_path / "joined.wav")
     board = desk.keeper.board
     board.open(job.id)

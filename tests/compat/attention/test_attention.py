@@ -137,9 +137,13 @@ CHUNKS = (None, 1, 7, 100)
 
 
 def grid(
-    plans: dict[str, dict[str, Any]], dtypes: tuple[torch.dtype, ...], lengths: tuple[tuple[int, int], ...],
-    groups: tuple[int, ...], chunks: tuple[int | None, ...], layouts: tuple[Callable[..., Tensor], ...],
-) -> Iterator[tuple[str, float]]:  # fmt: skip
+    plans: dict[str, dict[str, Any]],
+    dtypes: tuple[torch.dtype, ...],
+    lengths: tuple[tuple[int, int], ...],
+    groups: tuple[int, ...],
+    chunks: tuple[int | None, ...],
+    layouts: tuple[Callable[..., Tensor], ...],
+) -> Iterator[tuple[str, float]]:
     """Each case's name and how far off it was, in tolerances of its dtype. Only what differs in the question makes a new reference."""
     torch.manual_seed(0)
     batch, heads, width = 2, 8, 16

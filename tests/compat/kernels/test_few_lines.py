@@ -85,8 +85,10 @@ def test_line_by_line_is_what_torch_makes_of_each(monkeypatch: pytest.MonkeyPatc
 def test_which_ways_a_machine_has_stands_in_the_table() -> None:
     found = {
         (name, dtype, weights): candidates(machine, dtype, weights, 2048)
-        for name, machine in MACHINES.items() for dtype in ("float32", "float16", "bfloat16") for weights in ("half", "int8", "int4")
-    }  # fmt: skip
+        for name, machine in MACHINES.items()
+        for dtype in ("float32", "float16", "bfloat16")
+        for weights in ("half", "int8", "int4")
+    }
     assert found["gtx-1060", "float32", "int8"] == found["t4", "float16", "half"] == found["rtx-3060", "bfloat16", "int4"] == ("kernel",)
     assert found["gtx-1060", "bfloat16", "int8"] == (), "an old card computes nothing in it"
     assert found["m3-max-64gb", "float16", "half"] == ("kernel", "lines") and found["m3-max-64gb", "float16", "int8"] == ("kernel",)

@@ -65,8 +65,11 @@ def no_device(monkeypatch: pytest.MonkeyPatch) -> None:
 def card(monkeypatch: pytest.MonkeyPatch, name: str, capability: tuple[int, int], arches: list[str]) -> None:
     properties = SimpleNamespace(name=name, major=capability[0], minor=capability[1], is_integrated=0)
     for asked, answer in (
-        ("is_available", True), ("get_device_properties", properties), ("mem_get_info", (5 * GIB, 6 * GIB)), ("get_arch_list", arches),
-    ):  # fmt: skip
+        ("is_available", True),
+        ("get_device_properties", properties),
+        ("mem_get_info", (5 * GIB, 6 * GIB)),
+        ("get_arch_list", arches),
+    ):
         monkeypatch.setattr(torch.cuda, asked, lambda *_, answer=answer: answer)
 
 

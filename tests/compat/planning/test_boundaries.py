@@ -104,9 +104,12 @@ def test_scores_that_do_not_fit_are_told_by_their_size() -> None:
     mac = replace(MACHINES["m3-max-64gb"], free_bytes=1 << 30)
     plan = decide(mac, Need(batch=2, heads=8, kv_heads=8, head_dim=40, queries=4096, keys=4096))
     said = [
-        dict(reason.sentence.values) for each in plan.rejected if (each.field, each.option) == ("chunk_q", "whole")
-        for reason in each.objections if reason.sentence.key == "chunk_q.budget"
-    ]  # fmt: skip
+        dict(reason.sentence.values)
+        for each in plan.rejected
+        if (each.field, each.option) == ("chunk_q", "whole")
+        for reason in each.objections
+        if reason.sentence.key == "chunk_q.budget"
+    ]
     assert said == [{"mib": 2 * 8 * 4096 * 4096 * 2 * COPIES_OF_SCORES // MIB, "most": plan.budget_bytes // MIB}]
 
 

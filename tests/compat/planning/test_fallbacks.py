@@ -290,9 +290,12 @@ def test_a_budget_that_the_machine_itself_limits_is_not_blamed_on_memory() -> No
     asked, fallback = NEEDS["sd15"], known(verdict("sd15", BY_ID["smaller-chunk"], 512))
     roomy = replace(MACHINES["rtx-3060"], free_bytes=10 * GIB)
     limited = Quirk(
-        id="a-limit", where=(Where(kinds=("cuda",)),), sentence=say("test.limit", "No more than 96 MiB."), source="test",
+        id="a-limit",
+        where=(Where(kinds=("cuda",)),),
+        sentence=say("test.limit", "No more than 96 MiB."),
+        source="test",
         limits=(("bytes", 96 * MIB),),
-    )  # fmt: skip
+    )
     bounded = decide(roomy, asked, Choice(), fallback)
     assert why(bounded) == "budget.learned" and bounded.budget_bytes > 96 * MIB
     by_limit = decide(roomy, asked, Choice(), fallback, (*QUIRKS, limited))

@@ -259,8 +259,11 @@ def test_ten_thousand_creations_are_searched_without_reading_them_all(shelf: She
             database.write(
                 "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s,"
                 " highest_bytes, whole, created_s) VALUES (?,'owner','picture','m',?,'{}','{}',?,0,0,0,'',0,0,1,?)",
-                job.id, f"a {'red' if n % 97 else 'violet'} boat number {n} by the sea at dusk", f"/gone/{n}", n,
-            )  # fmt: skip
+                job.id,
+                f"a {'red' if n % 97 else 'violet'} boat number {n} by the sea at dusk",
+                f"/gone/{n}",
+                n,
+            )
 
     def measure(search: Search) -> tuple[float, int]:
         times = []

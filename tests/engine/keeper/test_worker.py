@@ -75,9 +75,12 @@ def test_of_the_voices_only_the_usual_ones_family(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(FAMILIES, "tone", ROW)
     place, tone = home(tmp_path / "home").create(), save_tone(tmp_path / "tone")
     for kept, wanted in (
-        ({}, "app.engine.speech.dia.voice"), ({"model": str(tone)}, ROW.loads_with), ({"model": str(tmp_path / "gone")}, "app.engine.speech.dia.voice"),
-        ({"model": "sd15"}, "app.engine.speech.dia.voice"), (5, "app.engine.speech.dia.voice"),
-    ):  # fmt: skip
+        ({}, "app.engine.speech.dia.voice"),
+        ({"model": str(tone)}, ROW.loads_with),
+        ({"model": str(tmp_path / "gone")}, "app.engine.speech.dia.voice"),
+        ({"model": "sd15"}, "app.engine.speech.dia.voice"),
+        (5, "app.engine.speech.dia.voice"),
+    ):
         place.settings.write_text(json.dumps({"speak": kept}))
         assert [each for each in list_ahead(place) if each.endswith(".voice")] == [wanted], kept
 

@@ -181,7 +181,7 @@ def test_an_operator_that_refuses_in_the_middle_of_a_run_is_told_once_and_the_ru
 @pytest.mark.parametrize(("dtype", "told"), [("float16", 1), ("float32", 0)])
 def test_a_dtype_that_is_slow_on_a_processor_is_told(
     session: Session, models: dict[str, str], tmp_path: Path, dtype: Dtype, told: int
-) -> None:  # fmt: skip
+) -> None:
     session.hardware = dataclasses.replace(session.hardware, kind="cpu")
     control = Control()
     control.stop()

@@ -76,9 +76,7 @@ def test_whoever_has_no_certificate_of_this_authority_is_refused_in_the_handshak
     nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     nobody.check_hostname = False
     nobody.load_verify_locations(authority)
-    with (
-        pytest.raises(OSError), socket.create_connection(("127.0.0.1", hub.port), 5) as raw, nobody.wrap_socket(raw) as connection
-    ):  # fmt: skip
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.1", hub.port), 5) as raw, nobody.wrap_socket(raw) as connection:
         connection.settimeout(WAIT_S)
         if not connection.recv(1):
             raise ConnectionResetError

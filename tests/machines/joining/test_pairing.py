@@ -157,9 +157,13 @@ class Between:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with (
-            contextlib.suppress(Exception), self.listener, self.listener.accept()[0] as plain, self.context.wrap_socket(plain, server_side=True) as near,
-            socket.create_connection((self.target.host, self.target.port)) as raw, context.wrap_socket(raw) as far,
-        ):  # fmt: skip
+            contextlib.suppress(Exception),
+            self.listener,
+            self.listener.accept()[0] as plain,
+            self.context.wrap_socket(plain, server_side=True) as near,
+            socket.create_connection((self.target.host, self.target.port)) as raw,
+            context.wrap_socket(raw) as far,
+        ):
             helper, main = Channel(near), Channel(far)
             main.send(helper.receive())
             answer = main.receive()

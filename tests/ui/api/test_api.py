@@ -128,8 +128,11 @@ def seconds(heard: bytes, wanted: str) -> float:
 @pytest.mark.parametrize("wanted", FORMATS)
 def test_speech_streamed(client: openai.OpenAI, wanted: str) -> None:
     with client.audio.speech.with_streaming_response.create(
-        model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format=wanted  # type: ignore[arg-type]
-    ) as answer:  # fmt: skip
+        model="tiny-voice",
+        voice="alloy",
+        input=TWO_PARTS,
+        response_format=wanted,  # type: ignore[arg-type]
+    ) as answer:
         assert seconds(b"".join(answer.iter_bytes()), wanted) > PAUSE_S
 
 
@@ -206,9 +209,13 @@ def test_edits(client: openai.OpenAI) -> None:
     clear.paste((0, 0, 0, 0), (0, 0, 32, 64))
     clear.save(mask, "PNG")
     edited = client.images.edit(
-        model="tiny-painter", image=("a.png", start.getvalue()), mask=("m.png", mask.getvalue()), prompt="a red ball", size="64x64",
+        model="tiny-painter",
+        image=("a.png", start.getvalue()),
+        mask=("m.png", mask.getvalue()),
+        prompt="a red ball",
+        size="64x64",
         extra_body={"steps": 2},
-    )  # fmt: skip
+    )
     assert edited.data and edited.data[0].b64_json
     picture = Image.open(io.BytesIO(base64.b64decode(edited.data[0].b64_json))).convert("RGB")
     assert picture.size == (64, 64)

@@ -164,8 +164,11 @@ async def nothing(keeper: object, job: str) -> AsyncIterator[Progress]:
 
 def test_a_cast_streams_in_the_scripts_order_as_loud_and_quick_as_asked(tmp_path: Path) -> None:
     """Several models finish parts in another order."""
-    request = SpeechRequest("[Anna] One. [Ben] Two. [Carl] Three.", "starter-voice",
-                            cast=(Actor("Anna", FIRST), Actor("Ben", SECOND, volume_db=-20.0), Actor("Carl", FIRST, pace=2.0)))  # fmt: skip
+    request = SpeechRequest(
+        "[Anna] One. [Ben] Two. [Carl] Three.",
+        "starter-voice",
+        cast=(Actor("Anna", FIRST), Actor("Ben", SECOND, volume_db=-20.0), Actor("Carl", FIRST, pace=2.0)),
+    )
     done = list[PartDone]()
     for index, level in enumerate((0.5, 0.5, 0.25)):
         sound.write(file := tmp_path / f"part-{index}.wav", np.full(24_000, level, np.float32), 24_000)

@@ -111,7 +111,7 @@ def test_a_plans_options_and_sources_are_in_the_readers_language() -> None:
         second_choice("offload", word_option("offload", "none")).sentence,
         failed_sentence(word_option("gqa", "native"), Verdict(Subject("path", "gqa"), False, 0.5)),
         overruled_sentence(word_option("contiguous", "no"), say("learned.memory", "Memory ran out.")),
-    ]  # fmt: skip
+    ]
     assert [translate(each, "zh") for each in words] == [
         "优先使用“无”，它在这里可用。", "“原生”在这台机器上没有通过自检：0.5", "你选择了“不变”，但在这里行不通。内存用尽。",
     ]  # fmt: skip

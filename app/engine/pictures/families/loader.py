@@ -235,9 +235,12 @@ class _PipelineLoader:
         how = placement.find_precision(self.plan, "vae")
         with from_pretrained.open_file(file, prefix) as weights, weights_complete.explain_missing(file):
             part: torch.nn.Module = diffusers.AutoencoderKL.from_single_file(
-                {name: tensor[...] for name, tensor in weights.items()}, config=str(base), subfolder="vae",
-                dtype=getattr(torch, how.storage), local_files_only=True,
-            )  # fmt: skip
+                {name: tensor[...] for name, tensor in weights.items()},
+                config=str(base),
+                subfolder="vae",
+                dtype=getattr(torch, how.storage),
+                local_files_only=True,
+            )
         return part
 
     def _load_encoder(self, name: str, config: Path, kind: Any, file: Path, prefix: str) -> torch.nn.Module:
@@ -247,9 +250,13 @@ class _PipelineLoader:
         arguments = {"quantization_config": quantiser} if quantiser else {}
         with from_pretrained.open_file(file, prefix) as weights:
             part, found = kind.from_pretrained(
-                None, config=from_pretrained.read_config(kind, config), state_dict={each: tensor[...].to(dtype) for each, tensor in weights.items()},
-                dtype=dtype, output_loading_info=True, **arguments,
-            )  # fmt: skip
+                None,
+                config=from_pretrained.read_config(kind, config),
+                state_dict={each: tensor[...].to(dtype) for each, tensor in weights.items()},
+                dtype=dtype,
+                output_loading_info=True,
+                **arguments,
+            )
         weights_complete.check_weights(file, found["missing_keys"], (), found.get("mismatched_keys", ()))
         evaluated: torch.nn.Module = part.eval()
         return evaluated

@@ -42,10 +42,13 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
         if file.word.lower() in written and str(file.path) not in loras and is_embedding(file):
             loras[str(file.path)] = Lora(str(file.path), word=file.word)
     return replace(
-        request, prompt=prompt, loras=tuple(loras.values()), enlarger=find_enlarger(home, request.enlarger),
+        request,
+        prompt=prompt,
+        loras=tuple(loras.values()),
+        enlarger=find_enlarger(home, request.enlarger),
         control=find_control(home, request.control) if request.guide else "",
         adapter=find_adapter(home, request.adapter) if request.reference else "",
-    )  # fmt: skip
+    )
 
 
 def _find(home: Home, files: Sequence[LoraFile], name: str) -> str:

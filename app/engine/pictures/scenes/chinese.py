@@ -167,8 +167,11 @@ def read_chinese(prompt: str) -> str:
 def find_typed(prompt: str, english: str) -> str:
     """Return the Chinese word of a prompt that was read as this; what was not read so is returned as it is."""
     plain = prompt.translate(_SIMPLIFIED)
-    return max((prompt[at : at + len(chinese)] for chinese, meaning in _WORDS.items() if meaning == english and (at := plain.find(chinese)) >= 0),
-               key=len, default=english)  # fmt: skip
+    return max(
+        (prompt[at : at + len(chinese)] for chinese, meaning in _WORDS.items() if meaning == english and (at := plain.find(chinese)) >= 0),
+        key=len,
+        default=english,
+    )
 
 
 def write_chinese(scene: Scene) -> str:

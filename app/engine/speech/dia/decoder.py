@@ -63,9 +63,7 @@ def is_code_of(config: Any, codes: Codes) -> bool:
 class Decoding:
     """One part while it is decoded. Channel c of frame t is in row t + delay[c]; `step` makes a row, `get_codes` undoes the delay."""
 
-    def __init__(
-        self, model: Any, device: str, part_input: PartInput, state: DecodingState | None = None, row: Row = "calls"
-    ) -> None:  # fmt: skip
+    def __init__(self, model: Any, device: str, part_input: PartInput, state: DecodingState | None = None, row: Row = "calls") -> None:
         config = model.config.decoder_config
         self._device, self._sampling = device, part_input.sampling
         self._delays: tuple[int, ...] = tuple(model.config.delay_pattern)

@@ -133,9 +133,12 @@ class DecoderLayers:
     def _attend_text(self, attention: Any, memory: _Memory, given: Tensor) -> Tensor:
         asked = attention.q_proj(given).view(1, len(given), attention.num_heads, -1).transpose(1, 2)
         out = F.scaled_dot_product_attention(
-            asked.to(memory.text_keys.dtype), memory.text_keys, memory.text_values, scale=1.0,
+            asked.to(memory.text_keys.dtype),
+            memory.text_keys,
+            memory.text_values,
+            scale=1.0,
             enable_gqa=attention.num_heads > attention.num_key_value_heads,
-        )  # fmt: skip
+        )
         heard: Tensor = attention.o_proj(out.transpose(1, 2).reshape(len(given), -1).to(given.dtype))
         return heard
 

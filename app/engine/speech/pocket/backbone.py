@@ -72,9 +72,13 @@ class Backbone:
         memory.keys[:, :, first:last] = turned[:, self._heads :]
         memory.values[:, :, first:last] = values.transpose(0, 1)
         heard = F.scaled_dot_product_attention(
-            turned[:, : self._heads], memory.keys[:, :, :last], memory.values[:, :, :last], mask,
-            is_causal=first == 0, enable_gqa=self._heads > self._few,
-        )  # fmt: skip
+            turned[:, : self._heads],
+            memory.keys[:, :, :last],
+            memory.values[:, :, :last],
+            mask,
+            is_causal=first == 0,
+            enable_gqa=self._heads > self._few,
+        )
         added: Tensor = attention.o_proj(heard.transpose(1, 2).reshape(len(given), -1))
         return added
 

@@ -226,7 +226,7 @@ def _describe_ignored(request: SpeechRequest, limits: VoiceLimits) -> list[Sente
         say("speech.no-setting", "{name} has no {setting}; yours was ignored.", name=word_name(limits.name), setting=each.said)
         for each in SPEECH.values()
         if each.by_hand is not None and getattr(request, each.field) is not None and each.name not in limits.settings
-    ]  # fmt: skip
+    ]
 
 
 def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable[VoiceContext]) -> VoiceContext | None:

@@ -136,10 +136,12 @@ def _describe_cast(parts: Sequence[ScriptPart], actors: Sequence[Actor], limits:
                     "cast.short",
                     "{count} {count:part|parts} of {name} {count:is|are} shorter than {least}, and may come out as noise. Write those lines longer. "
                     "{advice}",
-                    count=len(short), name=name, least=word_duration(own.part_least_s),
+                    count=len(short),
+                    name=name,
+                    least=word_duration(own.part_least_s),
                     advice=say("owner.cast-short", "Or choose another model for them."),
                 ),
-            )  # fmt: skip
+            )
         if not (own.carries or own.ready or own.imitates) and len(own_names) > 1:
             yield Problem(
                 "warning", say_to_all("cast.alike", "{name} has one voice: {names} sound alike.", name=name, names=tuple(own_names))

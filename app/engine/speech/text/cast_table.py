@@ -60,10 +60,12 @@ def read_table(
         where = ".".join(str(each) for each in first["loc"] if each not in ("str", "Row"))
         raise Trouble(
             say_to_all(
-                "cast.table", "The cast cannot be read at {where}: {fault}. Each name has a voice, or a row of voice, model, volume and pace.",
-                where=where or "-", fault=first["msg"],
+                "cast.table",
+                "The cast cannot be read at {where}: {fault}. Each name has a voice, or a row of voice, model, volume and pace.",
+                where=where or "-",
+                fault=first["msg"],
             )
-        ) from fault  # fmt: skip
+        ) from fault
     rows = {name: Row(voice=row) if isinstance(row, str) else row for name, row in table.items()}
     actors = []
     for name, row in rows.items():
@@ -87,9 +89,11 @@ def _find_voice(name: str, row: Row, offered: Sequence[Voice], folder: Path | No
         say(
             "cast.voice",
             "{name} should have the voice {voice}, which is not there. There are: {voices}.",
-            name=name, voice=wanted, voices=tuple(each.name for each in offered) or "-",
+            name=name,
+            voice=wanted,
+            voices=tuple(each.name for each in offered) or "-",
         )
-    )  # fmt: skip
+    )
 
 
 def write_table(request: SpeechRequest, list_voices: ListVoices) -> tuple[str, tuple[VoicePrompt, ...]]:

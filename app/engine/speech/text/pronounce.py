@@ -87,9 +87,13 @@ def read_letters(path: Path) -> Letters:
         return Letters(held["words"], held["rules"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError, zlib.error) as fault:
         raise Trouble(
-            say("letters.damaged", "The voice cannot read: {path} is missing or damaged ({fault}). Install Hearth again.",
-                path=str(path), fault=f"{type(fault).__name__}: {fault}")
-        ) from fault  # fmt: skip
+            say(
+                "letters.damaged",
+                "The voice cannot read: {path} is missing or damaged ({fault}). Install Hearth again.",
+                path=str(path),
+                fault=f"{type(fault).__name__}: {fault}",
+            )
+        ) from fault
 
 
 def to_sounds(text: str, letters: Letters) -> str:

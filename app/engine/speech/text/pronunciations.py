@@ -179,17 +179,21 @@ def check_row(word: str, spoken: str) -> tuple[str, str]:
     ):
         raise BadRequest(
             say_to_all(
-                "says.word", "{word} cannot be in the list. It takes words of up to {most} letters, without brackets.",
-                word=word[:WORD_MOST] or "-", most=WORD_MOST,
+                "says.word",
+                "{word} cannot be in the list. It takes words of up to {most} letters, without brackets.",
+                word=word[:WORD_MOST] or "-",
+                most=WORD_MOST,
             )
-        )  # fmt: skip
+        )
     if not WORD.search(spoken) or len(spoken) > SPOKEN_MOST or _has_marks(spoken):
         raise BadRequest(
             say_to_all(
-                "says.spoken", "Write how {word} is spoken, in up to {most} letters and without brackets, as another word would be spelt.",
-                word=word, most=SPOKEN_MOST,
+                "says.spoken",
+                "Write how {word} is spoken, in up to {most} letters and without brackets, as another word would be spelt.",
+                word=word,
+                most=SPOKEN_MOST,
             )
-        )  # fmt: skip
+        )
     if word == spoken:
         raise BadRequest(say_to_all("says.itself", "{word} would be spoken as itself. Spell it as it sounds.", word=word))
     return word, spoken

@@ -255,9 +255,13 @@ def keep_voice(
         read_stored(path.with_suffix(".json"), STORED)
     except OSError as fault:
         raise Trouble(
-            say_to_all("voice.not-now", "There is a voice of this name, but {file} cannot be read now ({fault}). Choose another name.",
-                file=str(path.with_suffix(".json")), fault=word_fault(fault))
-        ) from fault  # fmt: skip
+            say_to_all(
+                "voice.not-now",
+                "There is a voice of this name, but {file} cannot be read now ({fault}). Choose another name.",
+                file=str(path.with_suffix(".json")),
+                fault=word_fault(fault),
+            )
+        ) from fault
     prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)

@@ -357,9 +357,13 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
 def test_gguf_that_waits_paints_the_same(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:
     file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")
     one, other = (
-        read_pixels(list_parts(painted(loaded(folders["flux"], {"gguf": file}, quantised="gguf", offload=how), tmp_path / how, guidance=1.0))[0].path)
+        read_pixels(
+            list_parts(painted(loaded(folders["flux"], {"gguf": file}, quantised="gguf", offload=how), tmp_path / how, guidance=1.0))[
+                0
+            ].path
+        )
         for how in ("none", "model")
-    )  # fmt: skip
+    )
     assert (one == other).all()
 
 

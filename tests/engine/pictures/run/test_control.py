@@ -131,7 +131,7 @@ def list_ways() -> list[Any]:
         pytest.param({"offload": "group", "device": "cuda"}, id="group"),
         pytest.param({"offload": "sequential", "device": "cuda"}, id="sequential", marks=pytest.mark.slow),
         pytest.param(narrow, id="stored in float16"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("way", list_ways())

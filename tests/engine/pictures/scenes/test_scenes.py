@@ -237,8 +237,10 @@ def test_a_caption_is_read_in_less_than_five_milliseconds() -> None:
 def _tells(asked: Scene, filled: Scene) -> bool:
     """Whether a filled scene still shows all that was asked for."""
     groups = zip(asked.groups, filled.groups, strict=True)
-    things = all((a.kind, a.count) == (b.kind, b.count) and all(getattr(a, n) in ("", getattr(b, n)) for n in ("colour", "size", "place"))
-                 for a, b in groups)  # fmt: skip
+    things = all(
+        (a.kind, a.count) == (b.kind, b.count) and all(getattr(a, n) in ("", getattr(b, n)) for n in ("colour", "size", "place"))
+        for a, b in groups
+    )
     whole = all(getattr(asked, name) in ("", getattr(filled, name)) for name in ("background", "weather", "style"))
     return things and whole and (asked.ground, asked.mountains) == (filled.ground, filled.mountains)
 

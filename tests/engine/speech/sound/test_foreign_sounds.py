@@ -182,9 +182,10 @@ def test_afconvert_gets_a_copy_and_may_not_write_more(tmp_path: Path, monkeypatc
     """A stand-in for the program of macOS: it copies a sound to where it is told to write."""
     soundfile.write(tmp_path / "ready.wav", make_tone(), 16_000)
     left = put_stand_in(
-        tmp_path, monkeypatch,
+        tmp_path,
+        monkeypatch,
         f"open(left + '/words', 'w').write('\\n'.join(sys.argv[1:]))\nopen(sys.argv[-1], 'wb').write(open({str(tmp_path / 'ready.wav')!r}, 'rb').read())",
-    )  # fmt: skip
+    )
     (left / "ffmpeg").rename(left / "afconvert")
     (tmp_path / "private.aac").write_bytes(b"\xff\xf1" + bytes(100))
     assert len(sound.read(tmp_path / "private.aac")[0]) == 16_000

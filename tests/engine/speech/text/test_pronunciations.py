@@ -114,10 +114,14 @@ def test_lists_of_other_programs_are_read(home: Home) -> None:
     assert read_csv(b"Siobhan;Shivawn\r\n;\r\nx\r\n")[0] == {"Siobhan": "Shivawn"}
     assert read_csv(b"a\tay\nb\n[c]\tsee\n") == ({"a": "ay"}, ["2", "3"])
     for data, said in (
-        (b"\xff\xfe\x00", "UTF-8"), (b"", "no line with a word"), (b"x\n" * 10, "no line with a word"), (b"a,b\nb,a\n", "as each other"),
-        (b"x" * ((8 << 20) + 1), "larger than 8 MB"), ("\n".join(f"w{n},s{n}x" for n in range(50_001)).encode(), "limit is 50000"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b"", "no line with a word"),
+        (b"x\n" * 10, "no line with a word"),
+        (b"a,b\nb,a\n", "as each other"),
+        (b"x" * ((8 << 20) + 1), "larger than 8 MB"),
+        ("\n".join(f"w{n},s{n}x" for n in range(50_001)).encode(), "limit is 50000"),
         (b'a,"' + b"x" * 200_000, "cannot be read"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(Trouble, match=said):
             read_csv(data)
     file = home.root / "list.csv"

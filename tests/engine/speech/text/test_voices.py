@@ -165,9 +165,11 @@ def test_a_clip_is_called_what_it_is(seconds: float, key: str, tmp_path: Path) -
     place, clip = Home(tmp_path, tmp_path / "models").create(), write_clip(tmp_path / "clip.wav", seconds)
     path = place.voices / "kept.wav"
     for spoken_by, words in (
-        ("starter-voice", "The sound kept from one of your results is"), ("dia-1.6b", "The sound kept from one of your results is"),
-        ("", "The recording is"), (None, "The recording is"),
-    ):  # fmt: skip
+        ("starter-voice", "The sound kept from one of your results is"),
+        ("dia-1.6b", "The sound kept from one of your results is"),
+        ("", "The recording is"),
+        (None, "The recording is"),
+    ):
         path.write_bytes(Path(clip).read_bytes())
         voices.note_speaker(path, "Some words.", spoken_by)
         (note,) = voices.prepare_prompt(VoicePrompt(str(path), "Some words."), DIA).notes
