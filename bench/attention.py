@@ -97,7 +97,7 @@ class Row:
             yield Remark(f"    (measured: {self.part} over all keys)")
 
 
-def measure_call(case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool) -> Row:
+def measure_call(case: BenchCall, dtype: Dtype, plan: Plan, *, device: str, seconds: float, deviation: float, memory: bool) -> Row:
     import torch
 
     from app.compat.attention.measure import error, made, turns
@@ -227,7 +227,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         for case in chosen:
             plan = plan_call(case, dtype, hardware, verdicts)
             memory = not (args.no_memory or args.quick)
-            row = measure_call(case, dtype, plan, plan.device, args.seconds, args.deviation, memory)
+            row = measure_call(case, dtype, plan, device=plan.device, seconds=args.seconds, deviation=args.deviation, memory=memory)
             rows.append(row)
             yield from row.find()
     again = [each.again_beside_torch for each in rows]

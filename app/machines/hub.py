@@ -222,6 +222,7 @@ class Hub:
         machines: Sequence[str],
         tell: Callable[[str, Event], None],
         end: End,
+        *,
         why: Sentence | None = None,
         begun: Callable[[str, Path], None] = lambda name, path: None,
     ) -> None:

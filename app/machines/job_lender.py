@@ -204,13 +204,23 @@ class JobLender:
             self._away[job.id] = _Away(task, machine, time.monotonic(), self.foresee(request), longest_s)
             why = explain(self._asking.find(job.id, machine))
             self._hub.submit(
-                task, portable, [machine], lambda _, event: self._keeper.tell_lent_out(job.id, event), lambda end: self._take(job, end), why,
-                lambda name, path: self._hold(job.id, task, path, folder / name) if begun.is_name(name, count) else None,
+                task, portable, [machine], lambda _, event: self._keeper.tell_lent_out(job.id, event), lambda end: self._take(job, end), why=why,
+                begun=lambda name, path: self._hold(job.id, task, path, folder / name) if begun.is_name(name, count) else None,
             )  # fmt: skip
 
     def _share(self, job: Job, pieces: Pieces, idle: Sequence[HelpingMachine]) -> None:
         name, here = self._models.name(pieces.request.model), self.foresee(pieces.ask_for(pieces.places[0]))
-        at = SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._ended, self.failures.open(job.id))
+        at = SharedJob(
+            self._keeper,
+            self._hub,
+            self._asking,
+            job,
+            pieces=pieces,
+            model=name,
+            here=here,
+            ended=self._ended,
+            unable=self.failures.open(job.id),
+        )
 
         def stop() -> None:
             self._shared.pop(job.id, None)

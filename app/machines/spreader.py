@@ -113,7 +113,9 @@ class Spreader:
             self._unnamed = [(job.id, pieces.request.model)]
             return None
         here = self._jobs.foresee(pieces.ask_for(pieces.places[0]))
-        return SharedJob(self._keeper, self._hub, self._asking, job, pieces, name, here, self._wake.set, unable=set())
+        return SharedJob(
+            self._keeper, self._hub, self._asking, job, pieces=pieces, model=name, here=here, ended=self._wake.set, unable=set()
+        )
 
     def _give_away(self, shared: SharedJob, joins: bool) -> None:
         """`joins`: let idle machines make what somebody is at, as no job waits for them."""

@@ -201,7 +201,9 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
         view = paint_view.prompt_view(desk, asked.text[:most], asked.negative[:most], model, person, language(request))
     else:
         cast = desk.models.read_cast(asked.cast, model, person)
-        view = speak_view.script_view(desk, asked.text[:most], model, person, language(request), asked.speed, cast, read_field(asked.says))
+        view = speak_view.script_view(
+            desk, asked.text[:most], model, person, language(request), speed=asked.speed, cast=cast, says=read_field(asked.says)
+        )
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)

@@ -119,7 +119,10 @@ def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 def test_a_step_on_a_quiet_machine(dtype: Dtype, native: float) -> None:
     """A busy neighbour spoils a run of a millisecond: one of four must be undisturbed."""
     case = BenchCall("dia", 0, next(call for call in DIA if call.name == "a step over 3072"))
-    runs = [measure_call(case, dtype, plan_call(case, dtype, probe(), {}), "cpu", 3.0, 1.0, False) for _ in range(4)]
+    runs = [
+        measure_call(case, dtype, plan_call(case, dtype, probe(), {}), device="cpu", seconds=3.0, deviation=1.0, memory=False)
+        for _ in range(4)
+    ]
     assert any(row.torch_s > native * row.automatic_s for row in runs), runs
 
 
@@ -127,7 +130,9 @@ def test_a_step_on_a_quiet_machine(dtype: Dtype, native: float) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_picture_on_a_quiet_machine(dtype: Dtype) -> None:
     case = next(each for each in bench_calls(("sd15",), (512,)) if each.call.queries == 4096 == each.call.keys)
-    rows = [measure_call(case, dtype, plan_call(case, dtype, HERE, {}), "cpu", 5.0, 3.0, True) for _ in range(2)]
+    rows = [
+        measure_call(case, dtype, plan_call(case, dtype, HERE, {}), device="cpu", seconds=5.0, deviation=3.0, memory=True) for _ in range(2)
+    ]
     assert any(row.beside_torch < 1.03 and row.beside_best < 1.05 and row.own_beside_best < 1.3 for row in rows), rows
     assert all(row.automatic_error <= 1.2 * row.torch_error for row in rows)
     assert all((row.extra_bytes or 0) < 64 * MIB for row in rows)

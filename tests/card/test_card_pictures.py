@@ -99,10 +99,10 @@ def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = C
     painted = Painted()
     decode, check = per_request.decode_latents, steps.check_decoded
 
-    def decoded(pipe: Any, family: Any, latents: torch.Tensor, *more: Any) -> Any:
+    def decoded(pipe: Any, family: Any, latents: torch.Tensor, settings: Any, **more: Any) -> Any:
         painted.latents.append(latents.float().cpu())
         began_s = time.perf_counter()
-        image = decode(pipe, family, latents, *more)
+        image = decode(pipe, family, latents, settings, **more)
         painted.decoded_s = time.perf_counter() - began_s
         return image
 

@@ -48,10 +48,11 @@ class Table:
         pieces = find_pieces(home(folder), PictureRequest("a ball", "starter-painter", batch=batch, seed=0), folder)
         assert pieces is not None
         job = SimpleNamespace(id="job")
-        self.shared = SharedJob(keeper, self, asking, job, pieces, "starter-painter", here, lambda: None, set())  # type: ignore[arg-type]
+        given: dict[str, Any] = {"keeper": keeper, "hub": self, "asking": asking, "job": job}
+        self.shared = SharedJob(**given, pieces=pieces, model="starter-painter", here=here, ended=lambda: None, unable=set())
 
-    def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, why: object, hold: Any) -> None:
-        self.given[id_], self._ends[id_], self.holds[id_] = (machines[0], int(id_.split("-")[1])), end, hold
+    def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, *, why: object, begun: Any) -> None:
+        self.given[id_], self._ends[id_], self.holds[id_] = (machines[0], int(id_.split("-")[1])), end, begun
         self.brought[self.given[id_][1]] = [
             measure(Path(shutil.copy(file, self.folder / "latent-8.safetensors"))) for file in portable.files.values()
         ]

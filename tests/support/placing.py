@@ -103,7 +103,7 @@ class Simulation:
                 take_over=lambda job, part, *_, made=pieces.made: made.add(part),
             )
             job: Any = SimpleNamespace(id=str(number))
-            at: Any = SharedJob(keeper, self, asking, job, pieces, "model", Outlook(), lambda: None, set())  # type: ignore[arg-type]
+            at: Any = SharedJob(keeper, self, asking, job, pieces=pieces, model="model", here=Outlook(), ended=lambda: None, unable=set())  # type: ignore[arg-type]
             self.jobs.append((at, able))
 
     @property
@@ -149,7 +149,7 @@ class Simulation:
 
     # The hub.
 
-    def submit(self, id_: str, portable: Any, machines: Sequence[str], tell: object, end: Any, why: object, begun: object) -> None:
+    def submit(self, id_: str, portable: Any, machines: Sequence[str], tell: object, end: Any, *, why: object, begun: object) -> None:
         (machine,) = machines
         self._tasks[id_] = machine, (id_.split("-")[0], portable), end
         self.machines[machine].tasks.append(id_)

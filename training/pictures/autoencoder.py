@@ -87,7 +87,7 @@ def begin_autoencoder(model: AutoencoderKL, pictures: NDArray[np.uint8]) -> None
 
 
 def train_autoencoder(
-    model: AutoencoderKL, pictures: NDArray[np.uint8], left: NDArray[np.float32] | None, steps: int, batch: int, rate: float, keep: Path
+    model: AutoencoderKL, pictures: NDArray[np.uint8], left: NDArray[np.float32] | None, *, steps: int, batch: int, rate: float, keep: Path
 ) -> Iterator[str]:
     """Train in place, resuming from `keep`; save the averaged weights in keep/vae and yield lines of progress. `left` are latents of the
     same pictures as the UNet leaves them; without them true latents are made somewhat wrong."""

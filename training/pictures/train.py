@@ -70,7 +70,7 @@ def _train_autoencoder(work: Path, part: str, steps: int, earlier: Path | None, 
     else:
         model, rate = make_autoencoder(), FIRST_RATE
         begin_autoencoder(model, pictures)
-    yield from train_autoencoder(model, pictures, left, steps, batch, rate, work / part)
+    yield from train_autoencoder(model, pictures, left, steps=steps, batch=batch, rate=rate, keep=work / part)
 
 
 def do_part(part: str, work: Path, amount: int, earlier: Path | None, small: bool = False) -> Iterator[str]:

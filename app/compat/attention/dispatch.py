@@ -242,7 +242,7 @@ class Dispatcher:
         at_once = torch.get_num_threads() if self.on_cpu else heads
         if call.query.dtype in HALVES:  # keys and values are converted to float32, as many heads at once
             few = min(few, max(at_once, WIDENED_BYTES // (4 * keys * (call.key.shape[3] + call.value.shape[3]))))
-        found = tile_size(limit // OWN_BYTES, few, call.groups, queries, cols or keys, at_once, wanted)
+        found = tile_size(limit // OWN_BYTES, few, call.groups, queries=queries, keys=cols or keys, at_once=at_once, wanted=wanted)
         if call.causal and chunk_q is None and self.on_cpu:
             # Scores above the diagonal of a chunk are wasted work.
             found = found._replace(rows=min(found.rows, max(SHORT_ROWS, queries // 4)))

@@ -205,7 +205,7 @@ def fold_mask(mask: Tensor, groups: int, queries: int) -> Tensor:
     return mask.expand(batch, heads, groups, queries, keys).reshape(batch, heads, groups * queries, keys)
 
 
-def visible_mask(mask: Tensor | None, causal: bool, start: int, stop: int, first: int, last: int, device: torch.device) -> Tensor | None:
+def visible_mask(mask: Tensor | None, causal: bool, *, start: int, stop: int, first: int, last: int, device: torch.device) -> Tensor | None:
     """Return the mask of queries start..stop over keys first..last; causal as in torch, key j <= query i."""
     if mask is not None:
         mask = mask[..., start:stop, :] if mask.shape[-2] > 1 else mask

@@ -54,7 +54,7 @@ class ThroughTorch:
             parts = [self.once(AttentionCall(each, key, value, None, dropout, True, scale), None) for each in each_group]
             return torch.stack(parts, 2).flatten(1, 2)
         flag = flag and gqa != "folded"
-        visible = visible_mask(mask, causal and not flag, 0, queries, 0, key.shape[2], query.device)
+        visible = visible_mask(mask, causal and not flag, start=0, stop=queries, first=0, last=key.shape[2], device=query.device)
         return self.once(AttentionCall(query, key, value, visible, dropout, flag, scale), gqa)
 
     def in_chunks(self, call: AttentionCall, rows: int, gqa: Gqa | None, width: int) -> Tensor:
@@ -66,7 +66,7 @@ class ThroughTorch:
             start = min(begin, queries - rows) if metal else begin
             stop = min(start + rows, queries)
             last = min(stop, keys) if causal and not metal else keys
-            visible = visible_mask(mask, causal, start, stop, 0, last, query.device)
+            visible = visible_mask(mask, causal, start=start, stop=stop, first=0, last=last, device=query.device)
             chunk = AttentionCall(query[:, :, start:stop], key[:, :, :last], value[:, :, :last], visible, dropout, False, scale)
             out[:, :, start:stop] = self.once(chunk, gqa)[..., :width]
         return out

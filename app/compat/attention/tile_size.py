@@ -64,7 +64,7 @@ def workspace_bytes(device: str) -> int:
     return WORKSPACE_BYTES.get(device, WORKSPACE_ELSEWHERE_BYTES)
 
 
-def tile_size(scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, wanted: int | None = None) -> Tile:
+def tile_size(scores: int, heads: int, groups: int, *, queries: int, keys: int, at_once: int, wanted: int | None = None) -> Tile:
     """Choose the tile of at most `scores` numbers. Reduce heads first, down to as many as the processor works on
     `at_once`, then queries; split keys only if a handful of rows of one head is too large. `wanted`: queries set by
     hand."""

@@ -72,7 +72,7 @@ class Block(NamedTuple):
         return min(self.stop, self.keys.shape[1]) if self.causal else self.keys.shape[1]
 
     def mask_over(self, first: int, last: int) -> Tensor | None:
-        return visible_mask(self.mask, self.causal, self.start, self.stop, first, last, self.lines.device)
+        return visible_mask(self.mask, self.causal, start=self.start, stop=self.stop, first=first, last=last, device=self.lines.device)
 
 
 def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool, contiguous: bool = False) -> Tensor:

@@ -38,7 +38,7 @@ def unet(levels: tuple[tuple[int, int, int], ...], batch: int, width: int, heigh
     return tuple(found)
 
 
-def joint(batch: int, heads: int, dim: int, text: int, masked: bool, width: int, height: int) -> tuple[Call, ...]:
+def joint(batch: int, heads: int, dim: int, *, text: int, masked: bool, width: int, height: int) -> tuple[Call, ...]:
     """List the calls of transformers that attend to picture and text in one call."""
     tokens = -(-width // 16) * -(-height // 16) + text
     return (Call("picture and text", batch, heads, heads, tokens, tokens, dim, masked),)

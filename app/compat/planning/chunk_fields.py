@@ -43,7 +43,7 @@ def decide_chunk_q(
         words = say("chunk_q.forced", "{chunk} {chunk:query|queries} at a time, as you asked.", chunk=situation.chunk)
         options.append(Option(asked, words))
     sizes = {each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic}
-    more = {name: _too_large(situation, dtype, score, streams, rows, keys, budget) for name, rows in sizes.items()}
+    more = {name: _too_large(situation, dtype, score, streams=streams, rows=rows, keys=keys, budget=budget) for name, rows in sizes.items()}
     decision = decide_field(situation, "chunk_q", options, dtype, more, forced=asked)
     most = _memory_fallback(situation)
     if most is not None and decision.option.isdigit() and int(decision.option) > most.seen.chunk_most:  # type: ignore[operator]
@@ -145,7 +145,9 @@ def _find_limits(situation: Situation, field: str, dtype: Dtype, unit: Unit) -> 
     ]
 
 
-def _too_large(situation: Situation, dtype: Dtype, score: Dtype, streams: bool, rows: int, keys: int | None, budget: int) -> list[Reason]:
+def _too_large(
+    situation: Situation, dtype: Dtype, score: Dtype, *, streams: bool, rows: int, keys: int | None, budget: int
+) -> list[Reason]:
     need = situation.need
     rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)
     elements = need.batch * need.heads * rows * keys

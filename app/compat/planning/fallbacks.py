@@ -136,7 +136,7 @@ def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
 
 
 def next_fallback(
-    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, failure: RunFailure, where: Role | None = None, words: str = "",
+    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, failure: RunFailure, *, where: Role | None = None, words: str = "",
     loading: bool = False,
 ) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
     """Return the first fallback for this fault that changes the plan, its verdict and the new plan; None if no fallback is

@@ -103,7 +103,10 @@ def decide_field(
         because = next((each for found in against.values() for each in found), Reason(field, together.why, together.source))
     else:
         best = _choose(options, against, frugal)
-        taken, because = (best.name,), _because(situation, field, best, options, against, dtype, falls_back)
+        taken, because = (
+            (best.name,),
+            _because(situation, field, best, options=options, against=against, dtype=dtype, falls_back=falls_back),
+        )
     if asked is not None and broke is not None and taken != asked:
         because = Reason(field, overruled_sentence(word(asked), broke.sentence), broke.source, name(asked))
     rejected = [
@@ -145,7 +148,14 @@ def second_choice(field: str, taken: Value) -> Reason:
 
 
 def _because(
-    situation: Situation, field: str, taken: Option, options: Sequence[Option], against: Objections, dtype: Dtype | None, falls_back: bool
+    situation: Situation,
+    field: str,
+    taken: Option,
+    *,
+    options: Sequence[Option],
+    against: Objections,
+    dtype: Dtype | None,
+    falls_back: bool,
 ) -> Reason:
     for quirk in situation.retired:
         if f"{field}/{taken.name}" in quirk.against and quirk.concerns(situation.need, dtype):

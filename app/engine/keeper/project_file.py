@@ -217,7 +217,7 @@ def read_project(home: Home, shelf: Shelf, gallery: Gallery, file: IO[bytes], ca
         for place, _ in enumerate(project["voices"]):
             check_voice(folder / f"voice-{place}.wav", called)
         requests = [_check_creation(_place(folder, place, each), each) for place, each in enumerate(project["creations"])]
-        return _take_in(home, shelf, gallery, folder, project, requests, find_model)
+        return _take_in(home, shelf, gallery, folder, project=project, requests=requests, find_model=find_model)
 
 
 def _place(folder: Path, place: int, creation: StoredCreation) -> Path:
@@ -287,7 +287,7 @@ def _check_creation(file: Path, stored: StoredCreation) -> Request:
 
 
 def _take_in(
-    home: Home, shelf: Shelf, gallery: Gallery, folder: Path, project: StoredProject, requests: Sequence[Request], find_model: FindModel
+    home: Home, shelf: Shelf, gallery: Gallery, folder: Path, *, project: StoredProject, requests: Sequence[Request], find_model: FindModel
 ) -> Brought:
     clips, renamed = dict[str, Voice](), dict[str, str]()
     for place, each in enumerate(project["voices"]):

@@ -174,7 +174,7 @@ class Worker:
             self.report(Planned(run.job, model, plan))
 
         held: Event | None = None
-        for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, run.died, run.yields):
+        for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, died=run.died, yields=run.yields):
             now = self._spoke_s = time.monotonic()
             if isinstance(event, Step):
                 self._reading = event.memory

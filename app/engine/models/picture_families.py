@@ -188,7 +188,7 @@ def _call_pixart(width: int, height: int) -> tuple[Call, ...]:
 def _call_sd3(width: int, height: int) -> tuple[Call, ...]:
     tokens = -(-width // 16) * -(-height // 16)
     itself = Call("itself", GUIDED, 24, 24, tokens, tokens, 64)
-    return CLIP_L, CLIP_G, t5(GUIDED, 256), *joint(GUIDED, 24, 64, 333, False, width, height), itself
+    return CLIP_L, CLIP_G, t5(GUIDED, 256), *joint(GUIDED, 24, 64, text=333, masked=False, width=width, height=height), itself
 
 
 _ROWS: Final = (
@@ -240,7 +240,7 @@ _ROWS: Final = (
     PictureFamily(
         "flux2-klein", "FLUX.2 klein 4B", "FLUX.2", "flux2-klein", "Flux2KleinPipeline",
         {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("Flux2Transformer2DModel",), "vae": ("AutoencoderKLFlux2",)},
-        lambda width, height: (QWEN, *joint(1, 24, 128, 512, False, width, height)), _recognise_flux2,
+        lambda width, height: (QWEN, *joint(1, 24, 128, text=512, masked=False, width=width, height=height)), _recognise_flux2,
         "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack="unpatch", negative_prompts=False, uses_strength=False, guided_rows=False,
         outer_share=0.08, whole_steps=(50, 4.0), chat_template=_QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), unsafe_in_half=("vae",),
         written_as=("flux-2", "flux.2", "flux2"), lora_marks=("to_qkv_mlp_proj", "stream_modulation"),
@@ -251,7 +251,7 @@ _ROWS: Final = (
             "text_encoder": _CLIP, "tokenizer": _CLIP_WORDS, "text_encoder_2": _T5, "tokenizer_2": _T5_WORDS,
             "transformer": ("FluxTransformer2DModel",), "vae": _VAE,
         },
-        lambda width, height: (CLIP_L, t5(1, 256), *joint(1, 24, 128, 256, False, width, height)), _recognise_flux,
+        lambda width, height: (CLIP_L, t5(1, 256), *joint(1, 24, 128, text=256, masked=False, width=width, height=height)), _recognise_flux,
         "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack="unpack", negative_prompts=False, guided_rows=False,
         outer_share=0.04,
         numbered=NumberedGuidance(
@@ -263,7 +263,7 @@ _ROWS: Final = (
     PictureFamily(
         "z-image", "Z-Image", "Z-Image", "z-image-turbo", "ZImagePipeline",
         {"text_encoder": _QWEN, "tokenizer": _QWEN_WORDS, "transformer": ("ZImageTransformer2DModel",), "vae": _VAE},
-        lambda width, height: (QWEN, *joint(1, 30, 128, 512, True, width, height)), _recognise_z_image,
+        lambda width, height: (QWEN, *joint(1, 30, 128, text=512, masked=True, width=width, height=height)), _recognise_z_image,
         "ZImageImg2ImgPipeline", "ZImageInpaintPipeline", spares_guidance=False, outer_share=0.09, whole_steps=(50, 4.0), steps_unsaid=True,
         chat_template=_QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), vae_file="ae",
         unsafe_in_half=("vae", "transformer"), scaled=("transformer",),

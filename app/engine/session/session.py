@@ -71,7 +71,7 @@ class Session:
 
     def run(
         self, request: Request | MaintenanceTask, choice: Choice, control: Control, job: Path,
-        tell: Callable[[str, Plan], None], died: Died | None = None, yields: bool = False,
+        tell: Callable[[str, Plan], None], *, died: Died | None = None, yields: bool = False,
     ) -> Iterator[Event]:  # fmt: skip
         """`job` is the run's own folder: parts finished there are not made again. `tell` receives each plan as it is
         decided. `died` is what killed the engine during this job; `yields` as in `planned`. Ends with Finished, Stopped or
@@ -87,7 +87,7 @@ class Session:
                 case Hear():
                     yield from self._hear(request, control, job, tell)
                 case _:
-                    for event in self._make(request, choice, control, job, tell, died, yields):
+                    for event in self._make(request, choice, control, job, tell=tell, died=died, yields=yields):
                         yield from map(Note, notices.take_all())
                         yield event
         except Trouble as trouble:
@@ -109,7 +109,7 @@ class Session:
 
     def _make(
         self, request: Request, choice: Choice, control: Control, job: Path,
-        tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
+        *, tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
         main = on_disk.find_model(self.home, request)
         request = replace(request, model=main.id)  # the file names its model, for voices that are saved from it
@@ -117,7 +117,7 @@ class Session:
         began_s, models = time.monotonic(), kind_of(request).list_models(self.home, request, main, job)
         for each in models:
             model = main if each == main.id else catalog.find(each)
-            for event in self._make_with(model, request, choice, control, job, tell, died, yields):
+            for event in self._make_with(model, request, choice, control, job, tell=tell, died=died, yields=yields):
                 if not isinstance(event, Finished | Stopped):
                     yield event
                     continue
@@ -127,7 +127,7 @@ class Session:
 
     def _make_with(
         self, model: Model, request: Request, choice: Choice, control: Control, job: Path,
-        tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
+        *, tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
         """Make what this model makes of a request; the one that makes the last of it ends the job."""
         facts = self._read_hardware()
@@ -140,7 +140,7 @@ class Session:
         if died is not None:
             for _ in range(FALLBACKS_AFTER_DEATH):
                 if learned := self._fall_back(
-                    live.plan_with, need, RunFailure(died.fault, died.step), None, died.words, died.loading, lessons
+                    live.plan_with, need, RunFailure(died.fault, died.step), None, words=died.words, loading=died.loading, lessons=lessons
                 ):
                     yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
             live = LivePlan(decided, self.dial, self.verdicts, live)
@@ -183,7 +183,9 @@ class Session:
                 learned = (
                     None
                     if failure is None
-                    else self._fall_back(live.plan_with, need, failure, where, words, loading, None if of_loras else lessons)
+                    else self._fall_back(
+                        live.plan_with, need, failure, where, words=words, loading=loading, lessons=None if of_loras else lessons
+                    )
                 )
                 if failure is None or learned is None:
                     if of_loras:
@@ -216,7 +218,9 @@ class Session:
                 kind = classify_fault(fault)
                 learned = None
                 if kind is not None:
-                    learned = self._fall_back(decided, need, RunFailure(kind, None), None, str(fault), False, self.home.verdicts)
+                    learned = self._fall_back(
+                        decided, need, RunFailure(kind, None), None, words=str(fault), loading=False, lessons=self.home.verdicts
+                    )
                 if learned is None:
                     raise
                 yield from self._holder.unload()
@@ -233,12 +237,12 @@ class Session:
         return self.home.verdicts / f"{WITH_LORAS}{named}" if loras else self.home.verdicts
 
     def _fall_back(
-        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str, loading: bool,
+        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, *, words: str, loading: bool,
         lessons: Path | None,
     ) -> Learned | None:  # fmt: skip
         """Take one fallback and store it in the folder `lessons`: such runs on this machine start with it. None: it may not be the machine that
         broke the numbers; the next run reads what is stored."""
-        found = next_fallback(decided, need, self.verdicts, failure, where, words, loading)
+        found = next_fallback(decided, need, self.verdicts, failure, where=where, words=words, loading=loading)
         if found is None:
             return None
         learned, verdict, _ = found

@@ -115,11 +115,11 @@ async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
             )  # fmt: skip
     image = await work(save_picture, desk, images[0], "start.png")
     mask = str(await work(save_mask, desk, masks[0], True)) if masks else None
-    return await paint(desk, asked, person, given, "image_edit", str(image), mask)
+    return await paint(desk, asked, person, given, "image_edit", image=str(image), mask=mask)
 
 
 async def paint(
-    desk: Desk, asked: Request, person: Person, given: PictureAsked, noun: str, image: str | None = None, mask: str | None = None
+    desk: Desk, asked: Request, person: Person, given: PictureAsked, noun: str, *, image: str | None = None, mask: str | None = None
 ) -> Response:
     refuse_rest(given, HARMLESS)
     request, size = await work(lambda: fit_size(desk, picture_request(desk, given, image, mask)))

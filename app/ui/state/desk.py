@@ -76,7 +76,7 @@ class Desk:
         """Save the voice of one of the owner's creations under a name."""
         spoken = self.jobs.find_creation(creation, OWNER)
         heard = self._read_heard(spoken)
-        voices.keep_voice(self.keeper.home, name, spoken.path, heard, DIA, spoken.model, self._list_known(spoken, heard))
+        voices.keep_voice(self.keeper.home, name, spoken.path, heard, DIA, spoken_by=spoken.model, known=self._list_known(spoken, heard))
 
     def _list_known(self, spoken: Creation, heard: str) -> tuple[str, ...]:
         """Return the ready voices heard in a result, if its model knows them by name and had no other clip as its voice."""

@@ -194,7 +194,7 @@ def word_taken(request: Request) -> Sentence | None:
 
 
 def script_view(
-    desk: Desk, text: str, model: str, person: Person, spoken: Language, speed: float = 1.0, cast: tuple[Actor, ...] = (), says: Rows = ()
+    desk: Desk, text: str, model: str, person: Person, spoken: Language, *, speed: float = 1.0, cast: tuple[Actor, ...] = (), says: Rows = ()
 ) -> View:  # fmt: skip
     """Check a script as it is typed, for the model and the cast that will speak it, at this speed."""
     chosen, limits = desk.models.read_limits(model)

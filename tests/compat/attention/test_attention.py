@@ -468,16 +468,18 @@ def test_rows_stay_whole() -> None:
     for heads, groups, queries, keys, at_once in product(
         (1, 4, 16, 48), (1, 4), (1, 64, 4096, 9216, 36864), (77, 1024, 9216, 36864, 100_000), (1, 2, 16)
     ):
-        tile = tile_size.tile_size(scores, heads, groups, queries, keys, at_once)
+        tile = tile_size.tile_size(scores, heads, groups, queries=queries, keys=keys, at_once=at_once)
         case = heads, groups, queries, keys, at_once, tile
         assert 1 <= tile.heads <= heads and 1 <= tile.rows <= queries, case
         assert tile.heads * groups * tile.rows * (tile.cols or keys) <= scores, case
         assert (tile.cols is None) == (scores // (groups * keys) >= min(queries, tile_size.FEWEST_ROWS)), case
         if tile.cols is None and tile.rows < min(queries, tile_size.ENOUGH_ROWS) / 2:
             assert tile.heads == 1, case
-    assert tile_size.tile_size(scores, 16, 1, 9216, 9216, 2) == (2, 113, None), "not 32 rows of 5461 keys"
-    assert tile_size.tile_size(scores, 16, 1, 9216, 9216, 2, wanted=512) == (1, 512, 4096), "by hand: the rows are kept"
-    assert tile_size.tile_size(1 << 27, 16, 1, 9216, 9216, 2, wanted=512) == (16, 512, None)
+    assert tile_size.tile_size(scores, 16, 1, queries=9216, keys=9216, at_once=2) == (2, 113, None), "not 32 rows of 5461 keys"
+    assert tile_size.tile_size(scores, 16, 1, queries=9216, keys=9216, at_once=2, wanted=512) == (1, 512, 4096), (
+        "by hand: the rows are kept"
+    )
+    assert tile_size.tile_size(1 << 27, 16, 1, queries=9216, keys=9216, at_once=2, wanted=512) == (16, 512, None)
 
 
 @pytest.mark.parametrize("name", ["own arithmetic", "math alone", "an early Mac", "an old card"])

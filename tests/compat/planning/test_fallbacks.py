@@ -514,7 +514,7 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
     asked = NEEDS["sd15"]
 
     def first(where: Any) -> str:
-        found = next_fallback(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, RunFailure("memory"), where)
+        found = next_fallback(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, RunFailure("memory"), where=where)
         assert found is not None
         return found[0].fallback.id
 

@@ -72,7 +72,7 @@ def asked_for(model: Model) -> Any:
 def run(session: Session, request: Any, job: Path, choice: Choice, yields: bool = False) -> tuple[list[Plan], Any]:
     """The plan with which the engine goes to work, and what it says next: a model that is not here is planned for all the same."""
     plans: list[Plan] = []
-    events = session.run(request, choice, Control(), job, lambda _, plan: plans.append(plan), None, yields)
+    events = session.run(request, choice, Control(), job, lambda _, plan: plans.append(plan), died=None, yields=yields)
     event = next(each for each in events if plans or isinstance(each, Failed))
     events.close()  # type: ignore[attr-defined]
     return plans, event

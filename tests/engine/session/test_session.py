@@ -70,7 +70,7 @@ def plans() -> list[Plan]:
 @pytest.fixture
 def run(session: Session, tmp_path: Path, plans: list[Plan]) -> Run:
     def run(request: Any, control: Control | None = None, job: str = "job", died: Died | None = None) -> list[Event]:
-        return list(session.run(request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), died))
+        return list(session.run(request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), died=died))
 
     return run
 

@@ -108,7 +108,7 @@ def test_a_renamed_voice_keeps_its_places(tmp_path: Path) -> None:
     ready = voices.list_ready_voices()[0]
     with desk_at(tmp_path) as desk:
         home = desk.keeper.home
-        kept = voices.keep_voice(home, "Old Tom", Path(ready.prompt.path), ready.prompt.transcript, DIA, "starter-voice")
+        kept = voices.keep_voice(home, "Old Tom", Path(ready.prompt.path), ready.prompt.transcript, DIA, spoken_by="starter-voice")
         table = '{"Anna": {"voice": "Old Tom"}}'
         before = desk.models.read_cast(table, "starter-voice", OWNER)
         assert before[0].voice == kept.prompt

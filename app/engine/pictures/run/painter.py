@@ -234,7 +234,9 @@ class Painter:
     def _finish(self, run: _Run, loop: Loop, picture: Picture, latents: torch.Tensor) -> None:
         """Decode a picture and save it, unless another machine's comes while it is decoded."""
         step = loop.start.done if loop.start else run.settings.request.steps or 0
-        painted = per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step, self._tiny_vae)
+        painted = per_request.decode_latents(
+            self._pipe, self._family, latents, run.settings, exact=self._exact, step=step, tiny=self._tiny_vae
+        )
         if picture.path.is_file():
             return
         finished = per_request.finish_picture(painted, run.settings, self._enlargers, placement.find_device(self._pipe.vae))
@@ -255,7 +257,7 @@ class Painter:
         loop.stepped_s = inner.stepped_s
         if latents is None:
             return enlarged
-        return per_request.decode_latents(self._pipe, self._family, latents, over, self._exact, over.request.steps or 0)
+        return per_request.decode_latents(self._pipe, self._family, latents, over, exact=self._exact, step=over.request.steps or 0)
 
     def _tiles(self, run: _Run, denoiser: torch.nn.Module, scale: int, window: Window) -> AbstractContextManager[None]:
         """Denoise in tiles what is painted over, and what begins with a picture larger than any that the model was trained on."""
@@ -315,7 +317,9 @@ class Painter:
                 self._adapter.reading(run.settings, denoiser),  # innermost: a control model reads the prompt alone
                 self._control.guide(run.settings, denoiser, window, tell_place),
                 self._tiles(run, denoiser, pipe.vae_scale_factor, window),
-                steps.watch_steps(pipe, denoiser, generators, run.control, on_step, loop.start, reuse) as watcher,
+                steps.watch_steps(
+                    pipe, denoiser, generators, control=run.control, on_step=on_step, start=loop.start, reuse=reuse
+                ) as watcher,
             ):
                 pictures = [each.index for each in loop.pictures]
                 arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures, self._words)

@@ -98,7 +98,14 @@ def unpack_latents(pipe: Any, family: PictureFamily, latents: torch.Tensor, sett
 
 @torch.no_grad()
 def decode_latents(
-    pipe: Any, family: PictureFamily, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int, tiny: TinyVae | None = None
+    pipe: Any,
+    family: PictureFamily,
+    latents: torch.Tensor,
+    settings: PictureSettings,
+    *,
+    exact: bool,
+    step: int,
+    tiny: TinyVae | None = None,
 ) -> Image.Image:
     """Decode with the VAE, or for Quicker's "much" with a tiny one, and check the result; `exact` says that a black picture is no rounding error."""
     vae = pipe.vae

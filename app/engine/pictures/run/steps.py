@@ -34,14 +34,14 @@ class Overtaken(Exception):
 
 @contextmanager
 def watch_steps(
-    pipe: Any, denoiser: torch.nn.Module, generators: Sequence[torch.Generator], control: Control, on_step: OnStep, start: Checkpoint | None,
+    pipe: Any, denoiser: torch.nn.Module, generators: Sequence[torch.Generator], *, control: Control, on_step: OnStep, start: Checkpoint | None,
     reuse: Reuse | None = None,
 ) -> Iterator[StepWatcher]:  # fmt: skip
     """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
     stopped), and the denoiser's forward(). There is a generator for each picture; with `start` there is one. Until the steps of `start` have
     passed, the denoiser repeats its first answer."""
     scheduler, hooked = pipe.scheduler, "forward" in vars(denoiser)
-    watcher = StepWatcher(scheduler, denoiser.forward, generators, control, on_step, start, reuse)
+    watcher = StepWatcher(scheduler, denoiser.forward, generators, control=control, on_step=on_step, start=start, reuse=reuse)
 
     @functools.wraps(scheduler.step)  # pipelines read its signature
     def step(*args: Any, **kwargs: Any) -> Any:
@@ -71,7 +71,7 @@ class StepWatcher:
     """The replacements for scheduler.step() and denoiser.forward() during one run."""
 
     def __init__(
-        self, scheduler: Any, forward: Callable[..., Any], generators: Sequence[torch.Generator], control: Control, on_step: OnStep,
+        self, scheduler: Any, forward: Callable[..., Any], generators: Sequence[torch.Generator], *, control: Control, on_step: OnStep,
         start: Checkpoint | None, reuse: Reuse | None,
     ) -> None:  # fmt: skip
         self._scheduler, self._scheduler_step, self.denoise = scheduler, scheduler.step, forward

@@ -31,7 +31,7 @@ class Part:
     """One part while it is made."""
 
     def __init__(
-        self, model: Any, head: FlowHead, rows: Backbone, prompt: Tensor, seed: int, temperature: float, ending: Ending, most: int
+        self, model: Any, head: FlowHead, rows: Backbone, prompt: Tensor, *, seed: int, temperature: float, ending: Ending, most: int
     ) -> None:
         """`rows`: has read the voice. `prompt`: the ids of what is said. `most`: frames at most."""
         self._model, self._head, self._rows = model, head, rows

@@ -66,7 +66,16 @@ class Pocket:
         rows = Backbone(self.model, self.device, len(prompt) + 1 + most, before)
         manner = self.manner
         after = manner.after_short if len(text.split()) <= manner.short_words else manner.after
-        part = Part(self.model, self.head, rows, prompt, seed, task.settings, Ending(manner.threshold, manner.least, after), most)
+        part = Part(
+            self.model,
+            self.head,
+            rows,
+            prompt,
+            seed=seed,
+            temperature=task.settings,
+            ending=Ending(manner.threshold, manner.least, after),
+            most=most,
+        )
         if saved is not None:
             part.resume(saved)
         return part

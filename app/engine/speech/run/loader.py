@@ -35,7 +35,7 @@ class Speaker:
 
     def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
         """Speak the parts that `job` lacks; the last event is Finished or Stopped, where no other model's parts are missing."""
-        yield from SpeechRun(self.voice, request, control, seam, job, self._model, self._find_limits).events()
+        yield from SpeechRun(self.voice, request, control, seam, job, model=self._model, find_limits=self._find_limits).events()
 
     def _find_limits(self, model: str) -> VoiceLimits:
         return self.limits if model == self._model or self._home is None else find_limits(self._home, model)

@@ -43,7 +43,7 @@ class SpeechRun:
     """One request while it is spoken; `job` holds what earlier runs of it finished."""
 
     def __init__(
-        self, voice: Voice, request: SpeechRequest, control: Control, seam: Seam | None, job: Path, model: str = "",
+        self, voice: Voice, request: SpeechRequest, control: Control, seam: Seam | None, job: Path, *, model: str = "",
         find_limits: FindLimits | None = None,
     ) -> None:  # fmt: skip
         """`model`: the id of the voice's model, which speaks its own parts alone; empty: there is no other."""

@@ -64,9 +64,9 @@ def import_voice(home: Home, file: Path, called: str = "") -> Voice:
         file,
         tag["transcript"],
         limits,
-        tag.get("spoken_by") or "",
-        known,
-        " ".join(tag.get("about", "").split()),
+        spoken_by=tag.get("spoken_by") or "",
+        known=known,
+        about=" ".join(tag.get("about", "").split()),
     )
 
 

@@ -235,7 +235,15 @@ def find_ready_clip(sha256: str) -> Path | None:
 
 
 def keep_voice(
-    home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "", known: Sequence[str] = (), about: str = ""
+    home: Home,
+    name: str,
+    clip: Path,
+    transcript: str,
+    limits: VoiceLimits,
+    *,
+    spoken_by: str = "",
+    known: Sequence[str] = (),
+    about: str = "",
 ) -> Voice:
     """Save a voice under a name, from any clip: the user's recording or a result of Hearth. `known`: the ready voices heard in it, each by its
     `clip_key`."""

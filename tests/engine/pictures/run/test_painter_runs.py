@@ -210,7 +210,11 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
         hook.remove()
     machine, asked = MACHINES["rtx-3060"], describe_need(model, width=1024, height=1024)
     found = next_fallback(
-        lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, RunFailure("memory"), getattr(broke.value, "where", None)
+        lambda verdicts: decide(machine, asked, Choice(), verdicts),
+        asked,
+        {},
+        RunFailure("memory"),
+        where=getattr(broke.value, "where", None),
     )
     assert found is not None and found[0].fallback.id == "tiled-decoder"
 

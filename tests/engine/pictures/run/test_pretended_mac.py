@@ -80,9 +80,9 @@ def denoise(name: str, kind: str, device: str) -> torch.Tensor:
         SimpleNamespace(scheduler=scheduler),
         torch.nn.Identity(),
         [generator],
-        Control(),
-        lambda _, predict, __: clean.append(predict()),
-        None,
+        control=Control(),
+        on_step=lambda _, predict, __: clean.append(predict()),
+        start=None,
     ):
         for timestep in scheduler.timesteps:
             out = torch.tanh(scheduler.scale_model_input(sample, timestep))

@@ -107,7 +107,7 @@ def test_the_voices_heard_in_a_result() -> None:
 
 def test_a_saved_voice_says_which_ready_ones_it_has(shipped: Path, home: Home, tmp_path: Path) -> None:
     clip = Path(write_clip(tmp_path / "clip.wav", 6))
-    kept = voices.keep_voice(home, "Own", clip, "[S1] One. [S2] Two.", DIA, "starter-voice", (DAISY, BRIAN))
+    kept = voices.keep_voice(home, "Own", clip, "[S1] One. [S2] Two.", DIA, spoken_by="starter-voice", known=(DAISY, BRIAN))
     assert voices.find_known(Path(kept.prompt.path)) == (DAISY, BRIAN)
     assert voices.find_known(shipped / "daisy.ogg") == (DAISY,), "a ready voice is itself"
     assert name_voices(1, voices.find_known(clip), LIMITS) == ()

@@ -259,7 +259,7 @@ def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
         ("own", own, "", "starter-voice"),
         ("person", person, "", ""),
     ):
-        assert voices.keep_voice(place, name, path, "Hello.", DIA, spoken_by).spoken_by == noted
+        assert voices.keep_voice(place, name, path, "Hello.", DIA, spoken_by=spoken_by).spoken_by == noted
     assert [each.spoken_by for each in voices.list_voices(place)] == ["starter-voice", "", "dia-1.6b"]
     assert voices.keep_voice(place, "again", place.voices / "own.wav", "Hello.", DIA).spoken_by == "starter-voice"
     assert voices.find_speaker(tmp_path / "nowhere.wav") == ""
@@ -276,7 +276,7 @@ def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
         except Trouble as trouble:
             return trouble.sentence.key
 
-    own = voices.keep_voice(place, "own", path, "Hello.", DIA, "starter-voice")
+    own = voices.keep_voice(place, "own", path, "Hello.", DIA, spoken_by="starter-voice")
     foreign = voices.keep_voice(place, "foreign", path, "Hello.", DIA)
     assert refused(own, starter) == "" and refused(foreign, starter) == "voice.not-own"
     assert refused(own, DIA) == refused(foreign, DIA) == "", "Dia follows any"
