@@ -200,15 +200,29 @@ def contexts(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @contextmanager
 def open_page(browser: Browser, address: str, **options: Any) -> Iterator[Page]:
-    """A page in a context of its own, once its strip says what Hearth is doing."""
+    """A page in a context of its own, once its strip says what Hearth is doing and its script is back."""
     context = browser.new_context(**options)
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
     page.goto(address)
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    await_script(page)
     yield page
     end_answers(page)
     context.close()
+
+
+SCRIPT_IS_BACK = """async () => {
+    const answer = await fetch("hearth/drafts"), own = JSON.parse(sessionStorage.getItem("hearth_drafts") ?? "{}");
+    const draft = { ...(answer.ok ? await answer.json() : {}), ...own }["speak-text"];
+    return !draft || document.querySelector("#speak-text textarea").value === draft;
+}"""
+
+
+def await_script(page: Page) -> None:
+    """Wait until the page, opened or reloaded, has the script of the page before: what is filled in sooner may be mixed with it, as a browser
+    first selects what is there, then types."""
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    page.wait_for_function(SCRIPT_IS_BACK, polling=50)
 
 
 def end_answers(page: Page) -> None:

@@ -14,7 +14,7 @@ from app.engine.keeper.keeper import Keeper
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, open_page, shut_out
+from tests.support.window import await_script, go, needs_chromium, open_page, shut_out
 from tests.ui.state.test_editing import TEXT, finish, speak_next
 
 pytest_plugins = ["tests.support.window"]
@@ -86,6 +86,7 @@ def test_a_line_is_edited_by_keyboard_and_each_take_stays(page: Page, desk: Desk
 def test_a_line_is_moved_as_far_as_there_are_lines(page: Page, desk: Desk) -> None:
     finish(desk, SpeechRequest(TEXT))
     page.reload()
+    await_script(page)
     go(page, "speak")
     page.fill(SCRIPT, TEXT)
     press(page, "Edit part 1", page.locator("#h-parts"))

@@ -1,7 +1,7 @@
 // Save drafts while they are typed and restore them when the page loads: in each window what it held, in a new one what the owner typed last.
 // With them the texts that a sample or an earlier creation took the place of (rewrite.js), the newest first.
 import { onPage } from "./elements.js";
-import { area, ask, fill, post } from "./hearth.js";
+import { area, ask, fill, post, redraw } from "./hearth.js";
 
 const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
 const WAIT_MS = 500, EARLIER_MOST = 5, USED = `${FIELDS[1]}-used`, USED_MOST = 100, OWN = "hearth_drafts"; // of this window, and all that a guest has
@@ -60,7 +60,7 @@ addEventListener("pagehide", send);
 area("#h-strip", (_, { charts }) => {
   if (asked) return;
   [asked, mine] = [true, Boolean(charts)];
-  if (mine) ask("hearth/drafts").catch(() => ({})).then((drafts) => (kept = { ...drafts, ...own() }));
+  if (mine) ask("hearth/drafts").catch(() => ({})).then((drafts) => ((kept = { ...drafts, ...own() }), redraw())); // at once, not with the next answer
   else kept = own();
 });
 // Fill a field with its draft once both are there: fields of tabs never opened are not on the page yet.
