@@ -20,7 +20,7 @@ from app.machines.cluster.existing_process import keep_files
 from app.machines.cluster.main_process import RESULTS_MOST
 from app.machines.existing import find_cluster
 from tests.support.lent import Main, open_main
-from tests.support.light_painter import MADE, PACE, read_made
+from tests.support.light_painter import PACE, read_made
 from tests.support.plain_cluster import PlainCluster, plain_cluster
 from tests.support.waiting import LOADING_S, until
 
@@ -78,11 +78,11 @@ def test_a_worker_that_is_paused_gets_nothing(main: Main) -> None:
 @pytest.mark.slow
 def test_stop_ends_what_its_workers_do(main: Main, cluster: PlainCluster) -> None:
     job = main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=8, seed=300)).id
-    until(lambda: all(each.tasks for each in main.hub.list_machines()))
+    homes = [folder / "hearth" for folder in (cluster.folder / "dask-scratch-space").glob("*") if (folder / "hearth").is_dir()]
+    until(lambda: any(word == "began" and seed >= 300 for each in homes for word, seed, _ in read_made(each)))
     main.keeper.stop(job)
     end = next(event for event in main.keeper.follow(job) if isinstance(event, END))
     assert isinstance(end, Stopped)
-    homes = [made.parent for made in (cluster.folder / "dask-scratch-space").glob(f"*/hearth/{MADE}")]
     until(lambda: any(word == "stopped" and seed >= 300 for each in homes for word, seed, _ in read_made(each)))
 
 

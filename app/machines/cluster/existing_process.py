@@ -47,6 +47,8 @@ class Worker:
 class Task:
     machine: str
     folder: Path
+    attempt: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Dask may begin it on its worker after Hearth there was told to stop it."""
     held: list[Any] = field(default_factory=list)
     """The futures of its files and of itself, which Dask forgets when nobody holds them."""
 
@@ -130,7 +132,7 @@ class Workers:
                 task.held.append(await self._client.scatter(content, workers=[address], direct=False, hash=False))
             if self._tasks.get(id_) is not task:  # it was stopped meanwhile
                 return
-            asked = (id_, body, [*files], [*task.held], self._topic)
+            asked = (id_, task.attempt, body, [*files], [*task.held], self._topic)
             future = self._client.submit(existing_worker.carry_out, *asked, workers=[address], key=f"hearth-{id_}", pure=False)
             task.held.append(future)
             end = await future
@@ -148,7 +150,7 @@ class Workers:
     async def _cancel(self, id_: str, task: Task) -> None:
         """What Dask runs already it does not stop; Hearth there does."""
         if (worker := self._workers.get(task.machine)) is not None:
-            await self._call(worker.address, existing_worker.stop, id_)
+            await self._call(worker.address, existing_worker.stop, id_, task.attempt)
         with contextlib.suppress(Exception):
             await self._client.cancel(task.held)
 

@@ -28,6 +28,7 @@ from app.machines.wanted_models import WantedModels
 _HELPERS: Final[dict[str, Guest]] = {}
 """By the address of the worker, as several may share a process."""
 _LOCK: Final = threading.Lock()
+NOTHING: Final[dict[str, Any]] = {"event": None, "files": {}}
 
 
 class Guest:
@@ -41,6 +42,8 @@ class Guest:
         self._models, self._foresight = models, Foresight(self._keeper, models.find)
         self._tasks = LentTasks(self._keeper, models.find, self._tell, self._note)
         self._inboxes: dict[str, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._stopped = set[str]()
+        """Attempts at tasks that were stopped, also before Dask had them begun here."""
 
     def describe(self) -> dict[str, Any]:
         """Say what is here, as a paired helper does."""
@@ -55,25 +58,33 @@ class Guest:
     def answer(self, body: str) -> Mapping[str, Any] | None:
         return self._foresight.answer(body)
 
-    def carry_out(self, task: str, body: str, files: Mapping[str, bytes], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    def carry_out(
+        self, task: str, attempt: str, body: str, files: Mapping[str, bytes], tell: Callable[[dict[str, Any]], None]
+    ) -> dict[str, Any]:
         """Return the end of a task and its files. `tell` is called with each event before."""
         inbox = self._inboxes[task] = queue.SimpleQueue()
         try:
             self._put(json.loads(body)["files"], files)
+            if attempt in self._stopped:
+                return NOTHING
             self._tasks.begin(task, body)
+            if attempt in self._stopped:  # in between, when there was nothing to stop
+                self._tasks.stop(task, unwanted=True)
             while (message := inbox.get())["op"] != "end":
                 if message["op"] == "stopped":
-                    return {"event": None, "files": {}}
+                    return NOTHING
                 if message["op"] == "event":
                     tell({"task": task, "event": message["event"]})
             return {"event": message["event"], "files": {name: Path(path).read_bytes() for name, path in message["files"].items()}}
         except Trouble as trouble:
             return {"event": event_json.to_json(Failed(trouble.sentence)), "files": {}}
         finally:
-            del self._inboxes[task]
+            if self._inboxes.get(task) is inbox:
+                del self._inboxes[task]
             self._tasks.clear(task)
 
-    def stop(self, task: str) -> None:
+    def stop(self, task: str, attempt: str) -> None:
+        self._stopped.add(attempt)
         self._tasks.stop(task, unwanted=True)
         if (inbox := self._inboxes.get(task)) is not None:
             inbox.put({"op": "stopped"})
@@ -116,14 +127,14 @@ async def answer(body: str, dask_worker: Any) -> Mapping[str, Any] | None:
     return await asyncio.to_thread(lambda: find_guest(dask_worker).answer(body))
 
 
-async def stop(task: str, dask_worker: Any) -> None:
-    await asyncio.to_thread(lambda: find_guest(dask_worker).stop(task))
+async def stop(task: str, attempt: str, dask_worker: Any) -> None:
+    await asyncio.to_thread(lambda: find_guest(dask_worker).stop(task, attempt))
 
 
-def carry_out(task: str, body: str, names: list[str], contents: list[bytes], topic: str) -> dict[str, Any]:
+def carry_out(task: str, attempt: str, body: str, names: list[str], contents: list[bytes], topic: str) -> dict[str, Any]:
     from distributed import get_worker
 
     worker = get_worker()
     return find_guest(worker).carry_out(
-        task, body, dict(zip(names, contents, strict=True)), lambda message: worker.log_event(topic, message)
+        task, attempt, body, dict(zip(names, contents, strict=True)), lambda message: worker.log_event(topic, message)
     )
