@@ -83,7 +83,7 @@ def paint_with_diffusers(folder: Path, model: Model, kind: str = "text", **argum
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
     image = plain(
-        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.call_arguments, **arguments
+        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **{**family.call_arguments, **arguments}
     ).images[0]
     return np.asarray(image, dtype=np.float64)
 

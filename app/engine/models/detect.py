@@ -17,7 +17,7 @@ from app.engine.models.file_facts import WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Model, ModelSettings
 from app.engine.models.other_tools import find_snapshot
-from app.engine.models.picture_families import BY_CLASS, PictureFamily
+from app.engine.models.picture_families import BY_CLASS, INPAINTING, REFINER, PictureFamily
 from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 
@@ -35,11 +35,15 @@ POSITIONS_MOST: Final = 1 << 28
 """Numbers in the largest table of positions that a model may have; Stable Diffusion 3.5 has 226 million, 2 GB while it is computed."""
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", None})
 """Libraries that parts of a pipeline may come from; anything else would be code from the folder."""
+_PARTS: Final = frozenset({*_ROLES, "tokenizer", "tokenizer_2", "tokenizer_3", "scheduler"})
+"""Folders within a diffusers folder."""
+_PIPELINE: Final = "model_index.json"
 
 
 def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     """Describe a local model as a row like the catalog's; of a repository in the hub's cache, its newest revision."""
     path = find_snapshot(path) or path
+    _refuse_part(path)
     try:
         return _detect_folder(path, catalog) if path.is_dir() else _detect_file(path, catalog, configs)
     except (OSError, KeyError, IndexError, TypeError, AttributeError, ValueError, ZeroDivisionError) as fault:
@@ -160,15 +164,7 @@ def _require_usable(path: Path, facts: FileFacts) -> None:
             )
         )
     if facts.other and facts.what in ("model", "denoiser"):
-        raise Trouble(
-            say(
-                "detect.other-family",
-                "{path} is {other}, a family that Hearth does not have. It can use {families}.",
-                path=str(path),
-                other=facts.other,
-                families=tuple(each.title for each in PICTURES.values()),
-            )
-        )
+        raise _refuse_other(path, facts.other)
     if facts.what == "other":
         raise _refuse_unknown(path)
     if facts.what not in ("model", "denoiser"):
@@ -189,7 +185,28 @@ def _refuse_unknown(path: Path) -> Trouble:
             "detect.unknown",
             "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or a single file of one that paints.",
             path=str(path),
-            families=tuple(sorted(PICTURES.keys() | VOICES.keys())),
+            families=tuple(sorted(filter(None, [*(each.title for each in PICTURES.values()), *(each.title for each in VOICES.values())]))),
+        )
+    )
+
+
+def _refuse_part(path: Path) -> None:
+    """Refuse one part of a diffusers folder, which lies there as a folder with a file or two: all of it is the model."""
+    part = path if path.is_dir() else path.parent
+    if part.name in _PARTS and (part.parent / _PIPELINE).is_file():
+        raise Trouble(
+            say("detect.part", "{path} is one part of the model in {folder}. Choose that folder.", path=str(path), folder=str(part.parent))
+        )
+
+
+def _refuse_other(path: Path, other: str) -> Trouble:
+    return Trouble(
+        say(
+            "detect.other-family",
+            "{path} is {other}, a family that Hearth does not have. It can use {families}.",
+            path=str(path),
+            other=other,
+            families=tuple(each.title for each in PICTURES.values()),
         )
     )
 
@@ -198,7 +215,7 @@ def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
     for starter in catalog.values():
         if starter.path and Path(starter.path) == path:
             return starter
-    if (path / "model_index.json").is_file():
+    if (path / _PIPELINE).is_file():
         return _detect_pipeline(path, catalog)
     voice = VOICES.get(str(read_settings(path, "config.json").get("model_type"))) if (path / "config.json").is_file() else None
     if voice is not None:
@@ -218,10 +235,14 @@ def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
 
 
 def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
-    index = read_settings(path, "model_index.json")
-    family = BY_CLASS.get(str(index.get("_class_name")))
+    index = read_settings(path, _PIPELINE)
+    kind = shorten(index.get("_class_name"))
+    family = BY_CLASS.get(kind)
     if family is None:
-        raise _refuse_unknown(path)
+        other = INPAINTING if any(kind == each.inpaint_class for each in PICTURES.values()) else kind.removesuffix("Pipeline")
+        raise _refuse_other(path, other) if index.get("_class_name") else _refuse_unknown(path)
+    if family.name == "sdxl" and index.get("text_encoder") in (None, [None, None]):
+        raise _refuse_other(path, REFINER)
     judge_folder(path, [name for name, made_of in index.items() if isinstance(made_of, list)])
     parts = []
     for name, made_of in index.items():

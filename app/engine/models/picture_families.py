@@ -131,6 +131,10 @@ _QWEN_CHAT: Final = (
 """What Qwen 3's own template makes of the one message that pipelines give it."""
 
 
+INPAINTING: Final = "an inpainting or editing model"
+REFINER: Final = "the refiner of SDXL"
+
+
 def _recognise_unet(entries: Entries, prefix: str, wanted: str) -> str | None:
     first = entries.get(f"{prefix}input_blocks.0.0.weight")
     if first is None or len(first.shape) != 4:
@@ -138,9 +142,9 @@ def _recognise_unet(entries: Entries, prefix: str, wanted: str) -> str | None:
     shallow = entries.get(f"{prefix}input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight")
     deep = entries.get(f"{prefix}input_blocks.4.1.transformer_blocks.0.attn2.to_k.weight")
     if first.shape[1] != 4:
-        return "an inpainting or editing model of Stable Diffusion"
+        return INPAINTING
     if "conditioner.embedders.0.model.text_projection" in entries or (shallow is None and deep is not None and deep.shape[-1] == 1280):
-        return "the refiner of SDXL"
+        return REFINER
     if shallow is not None and shallow.shape[-1] == 1024:
         return "Stable Diffusion 2"
     if shallow is not None and shallow.shape[-1] == 768:

@@ -111,8 +111,10 @@ def _judge_row(name: str, entry: Entry, offsets: list[int]) -> tuple[int, int]:
 def refuse_pickle(path: Path) -> None:
     """Refuse pickles, by name and by first bytes: reading one can run any program."""
     with open_regular(path) as file:
-        start = file.read(4)
-    if path.suffix.lower() in PICKLES or start[:2] == b"\x80\x02" or start == b"PK\x03\x04":
+        start = file.read(9)
+    # a .safetensors file begins with the length of its header, which may be 640, and then has its first brace
+    packed = start[:2] == b"\x80\x02" and start[8:] != b"{"
+    if path.suffix.lower() in PICKLES or packed or start[:4] == b"PK\x03\x04":
         raise Trouble(
             say(
                 "detect.pickle",

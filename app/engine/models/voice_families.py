@@ -25,6 +25,7 @@ class VoiceFamily:
     name: str
     """The `family` of its models; the `model_type` in their config.json, too."""
     package: str
+    title: str = ""
     guided: bool = False
     """Whether guidance makes it compute two rows at once."""
     quantised: tuple[Quantised, ...] = ()
@@ -46,11 +47,11 @@ class VoiceFamily:
 
 
 _DIA: Final = VoiceFamily(
-    "dia", "app.engine.speech.dia", guided=True, quantised=("int8", "int4", "bnb-int8", "bnb-nf4", "torchao-int8", "awq"), plain=False,
+    "dia", "app.engine.speech.dia", "Dia", guided=True, quantised=("int8", "int4", "bnb-int8", "bnb-nf4", "torchao-int8", "awq"), plain=False,
     checks="app.engine.speech.dia.row_graph_check", starter_check="app.engine.speech.dia.starter_check",
 )  # fmt: skip
-_PHONON: Final = VoiceFamily("gradium_phonon_tts", "app.engine.speech.pocket", quantised=("int8", "int4"))
-_POCKET: Final = replace(_PHONON, name="pocket_tts")
+_PHONON: Final = VoiceFamily("gradium_phonon_tts", "app.engine.speech.pocket", "Gradium Phonon", quantised=("int8", "int4"))
+_POCKET: Final = replace(_PHONON, name="pocket_tts", title="Pocket TTS")
 FAMILIES: Final[dict[str, VoiceFamily]] = {each.name: each for each in (_DIA, _PHONON, _POCKET)}
 """By the `model_type` of a folder's config.json."""
 

@@ -110,19 +110,19 @@ class _PipelineLoader:
     def _load_part(self, name: str, part: Path, model: Path, kind: Any) -> Any:
         """Load one part of the model in the folder `model`."""
         model_folder.check_part(part, model)
+        if not any(part.glob("*")):
+            raise Trouble(
+                say(
+                    "load.no-part",
+                    "The model in {folder} has no {part}, without which it cannot paint. Download it again, with all its folders.",
+                    folder=str(model),
+                    part=name,
+                ),
+                cure="models",
+            )
         if name == SCHEDULER:
             return kind.from_pretrained(part, local_files_only=True)
         if name.startswith("tokenizer"):
-            if not any(part.glob("*")):
-                raise Trouble(
-                    say(
-                        "load.no-tokenizer",
-                        "The model in {folder} has no {part}, without which it cannot read a prompt. Download it again, with all its folders.",
-                        folder=str(model),
-                        part=name,
-                    ),
-                    cure="models",
-                )
             return load_tokenizer(kind, part, self.family.chat_template)
         files = safetensors.list_weights(part)
         for path in files:

@@ -1,11 +1,13 @@
-"""Files as other programs have them, one row each: it paints what its folder paints within 1 of 255, or which sentence tells why it cannot."""
+"""One table of models and LoRAs as other programs lay them out, by family: each runs as plain diffusers does, within 1 of 255, or a sentence says why not."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
-from dataclasses import replace
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +17,55 @@ import peft
 import pytest
 import torch
 from diffusers.loaders import single_file_model, single_file_utils
-from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from app.base.trouble import Trouble
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog, picture_families
+from app.engine.models.model import Model
 from app.engine.pictures.run import painter
 from tests.support import tiny_original_files as original
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
+from tests.support.picture_fixtures import SMALL, list_parts, paint_with_diffusers, read_pixels
 
-Pixels = np.ndarray[Any, Any]
-FAMILIES = ["sd3", "flux", "flux2-klein", "z-image"]
+PROMPT, STRENGTH, BEGIN = "a red ball", 0.7, "model.diffusion_model."
+FLOWING = ["sd3", "flux", "flux2-klein", "z-image"]
+FIRST = ("sd15", "sdxl")
+"""Whose files hold all parts; their folders are made with the layers of real ones, as the library's converter counts them."""
+
+
+@dataclass(frozen=True)
+class Laid:
+    """What somebody chooses, and a diffusers folder of the same weights."""
+
+    path: Path
+    same_as: Path
+    base: Path | None = None
+    """What was downloaded for it, as the Models tab does."""
+    lora: Path | None = None
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    family: str
+    layout: str
+    write: Callable[[Path, Path, str], Laid]
+    """(the family's folder, where to write, the family)"""
+    told: str = ""
+    """The key of the sentence that refuses it; empty: it runs."""
+    words: str = ""
+    """What that sentence names."""
+    slow: bool = False
+    """For what another row asks of another family."""
 
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny models are narrower than the real ones, whose widths stand in a table, and for FLUX.1 in the library's converter."""
-    for name in FAMILIES:
+    for name in FLOWING:
         family, width = picture_families.FAMILIES[name], 64 if name == "sd3" else 32
         encoders = tuple(replace(each, width=width) if each.width else each for each in family.encoders)
         monkeypatch.setitem(picture_families.FAMILIES, name, replace(family, encoders=encoders))
@@ -46,23 +76,23 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(row, "checkpoint_mapping_fn", room[converter.__name__])
 
 
-def paint(path: Path, job: Path, configs: Path | None = None, **asked: Any) -> Pixels:
-    found = catalog.find(str(path))
-    plan = tiny.make_plan(found, quantised="gguf" if found.gguf else "none")
-    paints = painter.load(path, found, plan, {"configs": configs} if configs else {})
-    request = PictureRequest("a red ball", width=64, height=64, seed=3, preview_every=0, **{"steps": 2, **asked})
-    (done,) = [event for event in paints.run(request, Control(), None, job) if isinstance(event, PartDone)]
-    with Image.open(done.path) as picture:
-        return np.asarray(picture.convert("RGB")).astype(int)
+@pytest.fixture(scope="session")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("layouts")
 
 
-def change(folder: Path, part: str, values: dict[str, Any]) -> None:
-    file = folder / part
-    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+@cache
+def make_folder(root: Path, family: str) -> Path:
+    return single.save(family, root / family)[0] if family in FIRST else tiny.save(family, root / family / "folder")
 
 
-def load_pipe(family: str, folder: Path) -> Any:
+@cache
+def load_pipe(folder: Path) -> Any:
     return getattr(diffusers, json.loads((folder / "model_index.json").read_text())["_class_name"]).from_pretrained(folder)
+
+
+def copy(folder: Path, target: Path) -> Path:
+    return Path(shutil.copytree(folder, target))
 
 
 def without(folder: Path, target: Path, *parts: str) -> Path:
@@ -74,210 +104,431 @@ def without(folder: Path, target: Path, *parts: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_denoiser_alone_is_put_together_with_its_base_models_parts(family: str, tmp_path: Path) -> None:
-    folder = tiny.save(family, tmp_path / "folder")
-    pipe = load_pipe(family, folder)
-    file = original.write(original.name_denoiser(family, pipe), tmp_path / "unet/x turbo.safetensors")
-    found = catalog.find(str(file))
-    assert (found.family, found.single_file, found.precision) == (family, True, "float32")
-    wanted = found.companions[0].source
-    assert "vae/*.safetensors" in wanted.files and "transformer/*.safetensors" in wanted.leave
-    assert next(part for part in found.parts if part.role == "denoiser").parameters == sum(
-        each.numel() for each in pipe.transformer.state_dict().values()
+def change(folder: Path, part: str, values: dict[str, Any]) -> Path:
+    file = folder / part
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+    return folder
+
+
+# Folders
+
+
+def as_saved(folder: Path, there: Path, family: str) -> Laid:
+    return Laid(folder, folder)
+
+
+def in_half(variant: str, shards: str = "10GB") -> Callable[[Path, Path, str], Laid]:
+    def write(folder: Path, there: Path, family: str) -> Laid:
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[variant]
+        pipe = getattr(diffusers, type(load_pipe(folder)).__name__).from_pretrained(folder).to(dtype)
+        pipe.save_pretrained(there / "model", variant=variant, max_shard_size=shards)
+        pipe.to(torch.float32).save_pretrained(there / "rounded")
+        return Laid(there / "model", there / "rounded")
+
+    return write
+
+
+def in_the_hubs_cache(folder: Path, there: Path, family: str) -> Laid:
+    repository = there / "models--maker--model"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs/main").write_text("abc")
+    copy(folder, repository / "snapshots/abc")
+    return Laid(repository, folder)
+
+
+def for_pictures(folder: Path, there: Path, family: str) -> Laid:
+    image_class = picture_families.FAMILIES[family].image_class
+    return Laid(change(copy(folder, there / "model"), "model_index.json", {"_class_name": image_class}), folder)
+
+
+def for_masks(folder: Path, there: Path, family: str) -> Laid:
+    inpaint_class = picture_families.FAMILIES[family].inpaint_class
+    return Laid(change(copy(folder, there / "model"), "model_index.json", {"_class_name": inpaint_class}), folder)
+
+
+def of_a_stranger(folder: Path, there: Path, family: str) -> Laid:
+    return Laid(change(copy(folder, there / "model"), "model_index.json", {"_class_name": "KolorsPipeline"}), folder)
+
+
+def as_the_refiner(folder: Path, there: Path, family: str) -> Laid:
+    left = {"_class_name": "StableDiffusionXLImg2ImgPipeline", "text_encoder": [None, None], "tokenizer": [None, None]}
+    return Laid(change(copy(folder, there / "model"), "model_index.json", left), folder)
+
+
+def lacking(part: str) -> Callable[[Path, Path, str], Laid]:
+    def write(folder: Path, there: Path, family: str) -> Laid:
+        shutil.rmtree(copy(folder, there / "model") / part)
+        return Laid(there / "model", folder)
+
+    return write
+
+
+def one_part(place: str) -> Callable[[Path, Path, str], Laid]:
+    return lambda folder, there, family: Laid(folder / place, folder)
+
+
+def taking_guidance(folder: Path, there: Path, family: str) -> Laid:
+    """Write FLUX.1 dev: other steps, guidance, length of text and shift of times than schnell."""
+    copy(folder, there / "dev")
+    torch.manual_seed(4)
+    guided = diffusers.FluxTransformer2DModel(**{**json.loads((folder / "transformer/config.json").read_text()), "guidance_embeds": True})
+    for weight in guided.parameters():
+        torch.nn.init.normal_(weight, 0, 0.2)
+    guided.save_pretrained(there / "dev/transformer")
+    change(
+        there / "dev", "scheduler/scheduler_config.json", {"use_dynamic_shifting": True, "shift": 3.0, "base_shift": 0.5, "max_shift": 1.15}
     )
-    base = without(folder, tmp_path / "base", "transformer")
-    ours, theirs = paint(file, tmp_path / "a", base), paint(folder, tmp_path / "b")
-    assert theirs.std() > 5 and abs(ours - theirs).max() <= 1
+    return Laid(there / "dev", there / "dev")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_gguf_paints_as_its_weights_unpacked(family: str, tmp_path: Path) -> None:
-    folder = tiny.save(family, tmp_path / "folder")
-    pipe = load_pipe(family, folder)
-    file = tmp_path / "unet/x turbo-Q8_0.gguf"
-    read = original.write_gguf(original.name_denoiser(family, pipe), file)
-    whole = original.write(read, tmp_path / "unet/whole turbo.safetensors")
-    found = catalog.find(str(file))
-    assert (found.family, found.gguf) == (family, True)
-    assert found.precision == "Q8_0" or family == "sd3"  # whose table of places is most of a tiny one
-    base = without(folder, tmp_path / "base", "transformer")
-    ours, theirs = paint(file, tmp_path / "a", base), paint(whole, tmp_path / "b", base)
-    assert theirs.std() > 5 and abs(ours - theirs).max() <= 1
+# Files
 
 
-@pytest.mark.parametrize("family", ["flux", "z-image"])
-def test_encoders_and_vae_beside_it_are_used_and_nothing_of_them_is_asked_for(family: str, tmp_path: Path) -> None:
+def as_one_file(folder: Path, there: Path, family: str) -> Laid:
+    """As A1111 and ComfyUI have checkpoints."""
+    if family in FIRST:
+        return Laid(folder.parent / f"{family}.safetensors", folder, single.copy_configs(folder, there / "base"))
+    pipe = load_pipe(folder)
+    named = {f"{BEGIN}{name}": value for name, value in original.name_denoiser(family, pipe).items()}
+    named |= {f"vae.{name}": value for name, value in original.name_vae(pipe.vae).items()}
+    for part, prefix in ENCODERS[family].items():
+        held = original.name_encoder(getattr(pipe, part))
+        named |= {f"text_encoders.{prefix}.transformer.{name}": value for name, value in held.items()}
+    return Laid(original.write(named, there / "all in one.safetensors"), folder, single.copy_configs(folder, there / "base"))
+
+
+ENCODERS = {
+    "flux": {"text_encoder": "clip_l", "text_encoder_2": "t5xxl"},
+    "sd3": {"text_encoder": "clip_l", "text_encoder_2": "clip_g", "text_encoder_3": "t5xxl"},
+}
+
+
+def without_a_vae(folder: Path, there: Path, family: str) -> Laid:
+    bare = {name: value for name, value in load_file(folder.parent / f"{family}.safetensors").items() if not name.startswith("first_stage")}
+    base = without(folder, there / "base", "unet", "text_encoder", "text_encoder_2")
+    return Laid(original.write(bare, there / "bare.safetensors"), folder, base)
+
+
+def predicting_v(folder: Path, there: Path, family: str) -> Laid:
+    """Write a file with NoobAI's markers, which the library does not read."""
+    save_file(
+        load_file(folder.parent / f"{family}.safetensors") | {"v_pred": torch.zeros(0), "ztsnr": torch.zeros(0)}, there / "v.safetensors"
+    )
+    told = {"prediction_type": "v_prediction", "rescale_betas_zero_snr": True, "timestep_spacing": "trailing"}
+    marked = change(copy(folder, there / "marked"), "scheduler/scheduler_config.json", told)
+    return Laid(there / "v.safetensors", marked, single.copy_configs(folder, there / "base"))
+
+
+def name_denoiser(folder: Path, family: str) -> original.Tensors:
+    if family not in FIRST:
+        return original.name_denoiser(family, load_pipe(folder))
+    whole = load_file(folder.parent / f"{family}.safetensors")
+    return {name.removeprefix(BEGIN): value for name, value in whole.items() if name.startswith(BEGIN)}
+
+
+def denoiser_alone(folder: Path, there: Path, family: str) -> Laid:
+    """As ComfyUI has them in `diffusion_models`."""
+    file = original.write(name_denoiser(folder, family), there / "diffusion_models/x turbo.safetensors")
+    return Laid(file, folder, without(folder, there / "base", "transformer", "unet"))
+
+
+def guided_alone(folder: Path, there: Path, family: str) -> Laid:
+    dev = taking_guidance(folder, there, family).path
+    file = original.write(original.name_denoiser(family, load_pipe(dev)), there / "dev.safetensors")
+    return Laid(file, dev, without(folder, there / "base", "transformer"))
+
+
+def as_gguf(folder: Path, there: Path, family: str) -> Laid:
+    read = original.write_gguf(name_denoiser(folder, family), there / "x turbo-Q8_0.gguf")
+    return replace(_reread(folder, there, family, read), path=there / "x turbo-Q8_0.gguf")
+
+
+def in_fp8(folder: Path, there: Path, family: str) -> Laid:
+    held = {name: value.to(torch.float8_e4m3fn) if value.ndim == 2 else value for name, value in name_denoiser(folder, family).items()}
+    file = original.write(held, there / "x turbo fp8.safetensors")
+    return replace(_reread(folder, there, family, {name: value.to(torch.float32) for name, value in held.items()}), path=file)
+
+
+def _reread(folder: Path, there: Path, family: str, tensors: original.Tensors) -> Laid:
+    """Let the library read a denoiser's rounded numbers, and save what it made of them."""
+    pipe, part = load_pipe(folder), picture_families.FAMILIES[family].denoiser
+    file = original.write(tensors, there / "unpacked.safetensors", BEGIN if family in FIRST else "")
+    read = type(getattr(pipe, part)).from_single_file(
+        str(file), config=str(folder), subfolder=part, dtype=torch.float32, local_files_only=True
+    )
+    read.save_pretrained(copy(folder, there / "rounded") / part)
+    return Laid(file, there / "rounded", without(folder, there / "base", part))
+
+
+def beside_its_parts(folder: Path, there: Path, family: str) -> Laid:
     """As ComfyUI has them: diffusion_models, text_encoders, vae."""
-    folder = tiny.save(family, tmp_path / "folder")
-    pipe = load_pipe(family, folder)
-    models = tmp_path / "ComfyUI/models"
+    pipe, models = load_pipe(folder), there / "ComfyUI/models"
     file = original.write(original.name_denoiser(family, pipe), models / "diffusion_models/x turbo.safetensors")
     original.write(original.name_vae(pipe.vae), models / "vae/ae.safetensors")
     original.write(original.name_encoder(pipe.text_encoder), models / "text_encoders/one.safetensors")
     if family == "flux":
         original.write(pipe.text_encoder_2.state_dict(), models / "clip/t5xxl.safetensors")
-    original.write(
-        {"layers.0.self_attn.q_norm.weight": torch.zeros(1), "x.scale_weight": torch.zeros(1)}, models / "clip/a packed.safetensors"
-    )
-    found = catalog.find(str(file))
-    assert {part for part, _ in found.beside} == {part.name for part in found.parts if part.role != "denoiser"}
-    assert found.companions == (catalog.CONFIGS[family],)
-    vae = models / "vae/ae.safetensors"
-    vae.rename(models / "ae.elsewhere")
-    assert "vae/*.safetensors" in catalog.find(str(file)).companions[0].source.files, (
-        "known at once, though the model's own file is as it was"
-    )
-    (models / "ae.elsewhere").rename(vae)
-    base = single.copy_configs(folder, tmp_path / "base")
-    ours, theirs = paint(file, tmp_path / "a", base), paint(folder, tmp_path / "b")
-    assert theirs.std() > 5 and abs(ours - theirs).max() <= 1
+    packed = {"layers.0.self_attn.q_norm.weight": torch.zeros(1), "x.scale_weight": torch.zeros(1)}
+    original.write(packed, models / "clip/a packed.safetensors")
+    return Laid(file, folder, single.copy_configs(folder, there / "base"))
 
 
-def name_all(pipe: Any, encoders: dict[str, str]) -> dict[str, torch.Tensor]:
-    found = {f"vae.{name}": value for name, value in original.name_vae(pipe.vae).items()}
-    for part, prefix in encoders.items():
-        found |= {f"text_encoders.{prefix}.transformer.{name}": value for name, value in original.name_encoder(getattr(pipe, part)).items()}
-    return found
+def holding(shapes: dict[str, tuple[int, ...]]) -> Callable[[Path, Path, str], Laid]:
+    """Write a file with tensors of these shapes, chosen as a model."""
+
+    def write(folder: Path, there: Path, family: str) -> Laid:
+        return Laid(original.write({name: torch.zeros(shape) for name, shape in shapes.items()}, there / "file.safetensors"), folder)
+
+    return write
 
 
-@pytest.mark.parametrize(
-    ("family", "encoders"),
-    [
-        ("flux", {"text_encoder": "clip_l", "text_encoder_2": "t5xxl"}),
-        ("sd3", {"text_encoder": "clip_l", "text_encoder_2": "clip_g", "text_encoder_3": "t5xxl"}),
-    ],
-)
-def test_a_file_with_all_parts_needs_only_settings(family: str, encoders: dict[str, str], tmp_path: Path) -> None:
-    folder = tiny.save(family, tmp_path / "folder")
-    pipe = load_pipe(family, folder)
-    named = {f"model.diffusion_model.{name}": value for name, value in original.name_denoiser(family, pipe).items()}
-    file = original.write(named | name_all(pipe, encoders), tmp_path / "all in one.safetensors")
-    found = catalog.find(str(file))
-    assert (found.family, found.companions) == (family, (catalog.CONFIGS[family],))
-    base = single.copy_configs(folder, tmp_path / "base")
-    ours, theirs = paint(file, tmp_path / "a", base), paint(folder, tmp_path / "b")
-    assert theirs.std() > 5 and abs(ours - theirs).max() <= 1
+def as_a_pickle(folder: Path, there: Path, family: str) -> Laid:
+    torch.save({}, there / "model.ckpt")
+    return Laid(there / "model.ckpt", folder)
 
 
-def test_plain_fp8_is_read(tmp_path: Path) -> None:
-    folder = tiny.save("z-image", tmp_path / "folder")
-    pipe = load_pipe("z-image", folder)
-    named = original.name_denoiser("z-image", pipe)
-    narrow = {name: value.to(torch.float8_e4m3fn) if value.ndim == 2 else value for name, value in named.items()}
-    file = original.write(narrow, tmp_path / "x turbo fp8.safetensors")
-    whole = original.write({name: value.to(torch.float32) for name, value in narrow.items()}, tmp_path / "x turbo.safetensors")
-    assert catalog.find(str(file)).precision == "fp8"
-    base = without(folder, tmp_path / "base", "transformer")
-    assert abs(paint(file, tmp_path / "a", base) - paint(whole, tmp_path / "b", base)).max() <= 1
+def as_dia_was_first(folder: Path, there: Path, family: str) -> Laid:
+    """Write nari-labs' own layout of Dia, before transformers had it."""
+    (there / "config.json").write_text(json.dumps({"version": "0.1", "model": {}, "training": {}, "data": {}}))
+    return Laid(there, folder)
 
 
-@pytest.mark.parametrize("family", ["sd15", "sdxl"])
-def test_a_checkpoint_without_a_vae_gets_its_base_models(family: str, tmp_path: Path) -> None:
-    whole, file = single.save(family, tmp_path)
-    bare = {name: value for name, value in load_file(file).items() if not name.startswith("first_stage_model.")}
-    save_file(bare, tmp_path / "bare.safetensors")
-    found = catalog.find(str(tmp_path / "bare.safetensors"))
-    assert "vae/*.fp16.safetensors" in found.companions[0].source.files
-    base = without(whole, tmp_path / "base", "unet", "text_encoder", "text_encoder_2")
-    ours, theirs = paint(tmp_path / "bare.safetensors", tmp_path / "a", base), paint(whole, tmp_path / "b", scheduler="Euler")
-    theirs = paint(file, tmp_path / "c", single.copy_configs(whole, tmp_path / "configs"))
-    assert theirs.std() > 5 and abs(ours - theirs).max() <= 1
+# LoRAs and embeddings
 
 
-def test_a_v_prediction_file_is_painted_as_one(tmp_path: Path) -> None:
-    """As NoobAI's: a marker in the file, which the library does not read."""
-    whole, file = single.save("sdxl", tmp_path)
-    marked = load_file(file) | {"v_pred": torch.zeros(0), "ztsnr": torch.zeros(0)}
-    save_file(marked, tmp_path / "v.safetensors")
-    configs = single.copy_configs(whole, tmp_path / "configs")
-    v = {"prediction_type": "v_prediction", "rescale_betas_zero_snr": True, "timestep_spacing": "trailing"}
-    ours = paint(tmp_path / "v.safetensors", tmp_path / "a", configs, scheduler="Euler")
-    plain = paint(file, tmp_path / "b", configs, scheduler="Euler")
-    change(whole, "scheduler/scheduler_config.json", v)
-    theirs = paint(whole, tmp_path / "c", scheduler="Euler")
-    assert abs(ours - theirs).max() <= 1 and abs(ours - plain).max() > 20
-    painted = painter.load(
-        tmp_path / "v.safetensors", found := catalog.find(str(tmp_path / "v.safetensors")), tiny.make_plan(found), {"configs": configs}
-    )
-    assert not painted.notes
+def lora_named(name: Callable[[str, str], str], ends: tuple[str, str], *, alpha: bool = False) -> Callable[[Path, Path, str], Laid]:
+    """Write a random LoRA of the denoiser, and where `name` has one the first encoder's; diffusers alone adds it into a copy of the model."""
+
+    def write(folder: Path, there: Path, family: str) -> Laid:
+        pipe, tensors = load_pipe(folder), dict[str, torch.Tensor]()
+        torch.manual_seed(2)
+        for part in (picture_families.FAMILIES[family].denoiser, "text_encoder"):
+            for layer, module in getattr(pipe, part).named_modules():
+                if layer.endswith(LORA_LAYERS) and (theirs := name(part, layer)):
+                    tensors[f"{theirs}{ends[0]}.weight"] = torch.randn(4, module.in_features) / 2
+                    tensors[f"{theirs}{ends[1]}.weight"] = torch.randn(module.out_features, 4) / 2
+                    tensors |= {f"{theirs}.alpha": torch.tensor(2.0)} if alpha else {}
+        lora = original.write(tensors, there / "lora.safetensors")
+        plain = type(pipe).from_pretrained(folder)
+        plain.load_lora_weights(str(lora))
+        plain.fuse_lora(lora_scale=STRENGTH)
+        plain.unload_lora_weights()
+        plain.save_pretrained(there / "with it")
+        return Laid(folder, there / "with it", lora=lora)
+
+    return write
 
 
-def test_a_flux_that_takes_guidance_is_painted_with_it(tmp_path: Path) -> None:
-    """FLUX.1 dev and its kin, as a folder and as a file: other steps, guidance, length of text and shift of times than schnell."""
-    folder = tiny.save("flux", tmp_path / "folder")
-    torch.manual_seed(4)
-    guided = diffusers.FluxTransformer2DModel(**{**json.loads((folder / "transformer/config.json").read_text()), "guidance_embeds": True})
-    for weight in guided.parameters():
-        torch.nn.init.normal_(weight, 0, 0.2)
-    guided.save_pretrained(folder / "transformer")
-    settings = {"use_dynamic_shifting": True, "shift": 3.0, "base_shift": 0.5, "max_shift": 1.15}
-    change(folder, "scheduler/scheduler_config.json", settings)
-    pipe = load_pipe("flux", folder)
-    file = original.write(original.name_denoiser("flux", pipe), tmp_path / "dev.safetensors")
-    rows = [catalog.find(str(each)) for each in (folder, file)]
-    assert [(row.settings.steps, row.settings.guidance, row.attention.text_tokens) for row in rows] == [(28, 3.5, 512)] * 2
-    change(folder, "scheduler/scheduler_config.json", {"use_dynamic_shifting": False, "shift": 1.0})
-    base = without(folder, tmp_path / "base", "transformer")
-    change(base, "transformer/config.json", {"guidance_embeds": False})
-    change(folder, "scheduler/scheduler_config.json", settings)
-    ours, theirs = paint(file, tmp_path / "a", base), paint(folder, tmp_path / "b")
-    assert abs(ours - theirs).max() <= 1 and abs(theirs - paint(folder, tmp_path / "c", guidance=0.0)).max() > 1
+LORA_LAYERS = ("attn1.to_q", "attn.to_q", "attention.to_q", "attn2.to_v", "self_attn.q_proj", "self_attn.out_proj")
 
 
-def test_a_folder_saved_in_bfloat16_alone_is_loaded(tmp_path: Path) -> None:
-    pipe = tiny.sd15().to(torch.bfloat16)
-    pipe.save_pretrained(tmp_path / "model", variant="bf16")
-    assert paint(tmp_path / "model", tmp_path / "job").shape == (64, 64, 3)
+def name_as_kohya(part: str, layer: str) -> str:
+    return f"lora_te_text_model_{layer.replace('.', '_')}" if part == "text_encoder" else f"lora_unet_{layer.replace('.', '_')}"
 
 
-def change_settings(row: Callable[[Path], None], family: str, folder: Path) -> Any:
-    tiny.save(family, folder)
-    row(folder)
-    return catalog.find(str(folder)).settings
+def name_as_kohya_xl(part: str, layer: str) -> str:
+    return name_as_kohya(part, layer).replace("lora_te_", "lora_te1_")
 
 
-def test_a_folders_settings_are_those_of_what_it_is(tmp_path: Path) -> None:
-    whole = change_settings(lambda folder: change(folder, "model_index.json", {"is_distilled": False}), "flux2-klein", tmp_path / "klein")
-    assert (whole.steps, whole.guidance) == (50, 4.0)
-    spaced = {"timestep_spacing": "trailing"}
-    turbo = change_settings(lambda folder: change(folder, "scheduler/scheduler_config.json", spaced), "sdxl", tmp_path / "turbo")
-    assert (turbo.steps, turbo.guidance, turbo.scheduler) == (4, 0.0, "")
-    assert change_settings(lambda _: None, "sdxl", tmp_path / "plain").steps == 25
+def name_as_diffusers(part: str, layer: str) -> str:
+    return "" if part == "text_encoder" else f"{part}.{layer}"
 
 
-def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
-    folder = tiny.save("sd15", tmp_path / "model")
-    for file in (folder / "tokenizer").iterdir():
-        file.unlink()
-    (folder / "tokenizer").rmdir()
-    with pytest.raises(Trouble) as told:
-        paint(folder, tmp_path / "job")
-    assert told.value.sentence.key == "load.no-tokenizer" and "tokenizer" in str(told.value)
+def name_as_comfyui(part: str, layer: str) -> str:
+    return "" if part == "text_encoder" else f"diffusion_model.{layer}"
 
 
-KINDS: dict[str, dict[str, tuple[int, ...]]] = {
-    "LoHa": {"lora_unet_x.hada_w1_a": (2, 2)}, "LoKr": {"lora_unet_x.lokr_w1": (2, 2)}, "OFT": {"x.oft_blocks": (2, 2, 2)},
-    "textual inversion": {"emb_params": (4, 32)},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_plain_lora_is_named(kind: str, tmp_path: Path) -> None:
-    folder = tiny.save("sd15", tmp_path / "model")
-    file = original.write({name: torch.zeros(shape) for name, shape in KINDS[kind].items()}, tmp_path / "add.safetensors")
-    with pytest.raises(Trouble) as told:
-        paint(folder, tmp_path / "job", loras=(Lora(str(file)),))
-    assert told.value.sentence.key == "lora.kind" and kind in str(told.value)
-
-
-def test_an_adapter_as_peft_saves_it_is_used_with_its_scale(tmp_path: Path) -> None:
-    folder = tiny.save("sd15", tmp_path / "model")
+def as_peft_saves_it(folder: Path, there: Path, family: str) -> Laid:
     unet = diffusers.UNet2DConditionModel.from_pretrained(folder / "unet")
     torch.manual_seed(2)
     adapted = peft.get_peft_model(unet, peft.LoraConfig(r=4, lora_alpha=10, init_lora_weights=False, target_modules=["to_q", "to_v"]))
-    adapted.save_pretrained(tmp_path / "adapter")
-    ours = paint(folder, tmp_path / "a", loras=(Lora(str(tmp_path / "adapter")),))
-    plain = paint(folder, tmp_path / "b")
-    adapted.merge_and_unload().save_pretrained(folder / "unet")
-    assert abs(ours - paint(folder, tmp_path / "c")).max() <= 1 and abs(ours - plain).max() > 5
+    adapted.save_pretrained(there / "adapter")
+    for module in adapted.modules():
+        if isinstance(module, peft.tuners.lora.LoraLayer):
+            module.scale_layer(STRENGTH)
+    adapted.merge_and_unload().save_pretrained(copy(folder, there / "with it") / "unet")
+    return Laid(folder, there / "with it", lora=there / "adapter")
+
+
+def lora_holding(shapes: dict[str, tuple[int, ...]]) -> Callable[[Path, Path, str], Laid]:
+    def write(folder: Path, there: Path, family: str) -> Laid:
+        file = original.write({name: torch.zeros(shape) for name, shape in shapes.items()}, there / "add.safetensors")
+        return Laid(folder, folder, lora=file)
+
+    return write
+
+
+LORA, A_LORA = ((".lora_down", ".lora_up"), (".lora_A", ".lora_B"))
+SD2: dict[str, tuple[int, ...]] = {
+    "model.diffusion_model.input_blocks.0.0.weight": (32, 4, 3, 3),
+    "model.diffusion_model.input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight": (4, 1024),
+}
+REFINER: dict[str, tuple[int, ...]] = {
+    "model.diffusion_model.input_blocks.0.0.weight": (32, 4, 3, 3),
+    "conditioner.embedders.0.model.text_projection": (4, 4),
+}
+MASKED: dict[str, tuple[int, ...]] = {"model.diffusion_model.input_blocks.0.0.weight": (32, 9, 3, 3)}
+
+TABLE = (
+    Row("sd15", "diffusers folder", as_saved),
+    Row("sd15", "folder, variant fp16", in_half("fp16")),
+    Row("sd15", "folder, variant bf16, many shards", in_half("bf16", "20KB")),
+    Row("sd15", "folder in the hub's cache", in_the_hubs_cache),
+    Row("sd15", "folder for pictures", for_pictures, slow=True),
+    Row("sd15", "folder for masks", for_masks, "detect.other-family", "inpainting"),
+    Row("sd15", "folder of another pipeline", of_a_stranger, "detect.other-family", "Kolors"),
+    Row("sd15", "folder without a tokenizer", lacking("tokenizer"), "load.no-part", "tokenizer"),
+    Row("sd15", "folder without a scheduler", lacking("scheduler"), "load.no-part", "scheduler"),
+    Row("sd15", "folder without a VAE", lacking("vae"), "detect.no-weights", "vae"),
+    Row("sd15", "a folder within the folder", one_part("unet"), "detect.part", "unet"),
+    Row("sd15", "a file within the folder", one_part("unet/diffusion_pytorch_model.safetensors"), "detect.part", "unet"),
+    Row("sd15", "A1111's file", as_one_file),
+    Row("sd15", "A1111's file without a VAE", without_a_vae),
+    Row("sd15", "A1111's pickle", as_a_pickle, "detect.pickle", "pickle"),
+    Row("sd15", "file for masks", holding(MASKED), "detect.other-family", "inpainting"),
+    Row("sd15", "file of SD 2", holding(SD2), "detect.other-family", "Stable Diffusion 2"),
+    Row("sd15", "ComfyUI's UNet alone", denoiser_alone, slow=True),
+    Row("sd15", "GGUF", as_gguf),
+    Row("sd15", "kohya's LoRA, both parts", lora_named(name_as_kohya, LORA, alpha=True)),
+    Row("sd15", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
+    Row("sd15", "peft's LoRA", as_peft_saves_it),
+    Row("sd15", "LoHa", lora_holding({"lora_unet_x.hada_w1_a": (2, 2)}), "lora.kind", "LoHa"),
+    Row("sd15", "LoKr", lora_holding({"lora_unet_x.lokr_w1": (2, 2)}), "lora.kind", "LoKr"),
+    Row("sd15", "OFT", lora_holding({"x.oft_blocks": (2, 2, 2)}), "lora.kind", "OFT"),
+    Row("sd15", "embedding without a word", lora_holding({"emb_params": (4, 32)}), "lora.kind", "textual inversion"),
+    Row("sd15", "embedding as a model", holding({"emb_params": (4, 768)}), "detect.not-whole", "textual inversion"),
+    Row("sdxl", "diffusers folder", as_saved, slow=True),
+    Row("sdxl", "folder, variant fp16", in_half("fp16"), slow=True),
+    Row("sdxl", "folder of the refiner", as_the_refiner, "detect.other-family", "refiner"),
+    Row("sdxl", "A1111's file", as_one_file),
+    Row("sdxl", "A1111's file without a VAE", without_a_vae, slow=True),
+    Row("sdxl", "file that predicts v", predicting_v),
+    Row("sdxl", "file of the refiner", holding(REFINER), "detect.other-family", "refiner"),
+    Row("sdxl", "GGUF", as_gguf, slow=True),
+    Row("sdxl", "kohya's LoRA, both parts", lora_named(name_as_kohya_xl, LORA, alpha=True)),
+    Row("pixart-sigma", "diffusers folder", as_saved, slow=True),
+    Row("sd3", "diffusers folder", as_saved, slow=True),
+    Row("sd3", "all in one", as_one_file),
+    Row("sd3", "ComfyUI's denoiser alone", denoiser_alone, slow=True),
+    Row("sd3", "GGUF", as_gguf, slow=True),
+    Row("sd3", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
+    Row("flux", "diffusers folder", as_saved, slow=True),
+    Row("flux", "folder of dev", taking_guidance),
+    Row("flux", "all in one", as_one_file),
+    Row("flux", "ComfyUI's denoiser alone", denoiser_alone, slow=True),
+    Row("flux", "ComfyUI's denoiser alone, of dev", guided_alone, slow=True),
+    Row("flux", "ComfyUI's folders", beside_its_parts, slow=True),
+    Row("flux", "GGUF", as_gguf),
+    Row("flux", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA)),
+    Row("flux2-klein", "diffusers folder", as_saved, slow=True),
+    Row("flux2-klein", "ComfyUI's denoiser alone", denoiser_alone),
+    Row("flux2-klein", "GGUF", as_gguf, slow=True),
+    Row("z-image", "diffusers folder", as_saved, slow=True),
+    Row("z-image", "ComfyUI's denoiser alone", denoiser_alone),
+    Row("z-image", "ComfyUI's folders", beside_its_parts),
+    Row("z-image", "plain fp8", in_fp8),
+    Row("z-image", "GGUF", as_gguf, slow=True),
+    Row("z-image", "ComfyUI's LoRA", lora_named(name_as_comfyui, A_LORA)),
+    Row("sd15", "nari-labs' Dia", as_dia_was_first, "detect.first-dia", "nari-labs/Dia-1.6B-0626"),
+)
+
+
+@cache
+def paint_plainly(folder: Path, model: Model, guidance: float, tokens: int | None) -> Any:
+    more: dict[str, Any] = {"max_sequence_length": tokens} if tokens else {}
+    return paint_with_diffusers(folder, model, prompt=PROMPT, width=64, height=64, guidance_scale=guidance, **more)
+
+
+def paint(laid: Laid, job: Path) -> tuple[np.ndarray[Any, Any], Model]:
+    found = catalog.find(str(laid.path))
+    plan = tiny.make_plan(found, quantised="gguf" if found.gguf else "none")
+    paints = painter.load(Path(found.path), found, plan, {"configs": laid.base} if laid.base else {})
+    loras = (Lora(str(laid.lora), STRENGTH, word=laid.word),) if laid.lora else ()
+    events = list(paints.run(PictureRequest(PROMPT, loras=loras, **SMALL), Control(), None, job))
+    return read_pixels(list_parts(events)[0].path), found
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{row.family}: {row.layout}", marks=pytest.mark.slow if row.slow else []) for row in TABLE]
+)
+def test_a_layout_runs_as_plain_diffusers_does_or_is_told(row: Row, root: Path, tmp_path: Path) -> None:
+    laid = row.write(make_folder(root, row.family), tmp_path, row.family)
+    if row.told:
+        with pytest.raises(Trouble) as told:
+            paint(laid, tmp_path / "job")
+        assert told.value.sentence.key == row.told and row.words in str(told.value)
+        return
+    ours, found = paint(laid, tmp_path / "job")
+    assert found.family == row.family
+    guided = picture_families.FAMILIES[row.family].numbered is not None and found.settings.guidance > 0
+    theirs = paint_plainly(laid.same_as, found, found.settings.guidance, found.attention.text_tokens if guided else None)
+    assert theirs.std() > 0.02, "a grey picture would equal anything"
+    assert np.abs(ours - theirs).max() * 255 <= 1.5, "1, and the half that plain numbers are not rounded by"
+    if laid.lora:
+        assert np.abs(ours - paint_plainly(laid.path, found, found.settings.guidance, None)).max() * 255 > 5
+
+
+def list_lacks(model: Model) -> set[str]:
+    return {name for name in model.companions[0].source.files if name.endswith(".safetensors")}
+
+
+@pytest.mark.parametrize(
+    ("family", "write", "asked"),
+    [
+        ("sd15", without_a_vae, {"vae/*.fp16.safetensors"}),
+        ("flux", denoiser_alone, {"text_encoder/*.safetensors", "text_encoder_2/*.safetensors", "vae/*.safetensors"}),
+        ("flux", as_one_file, set()),
+        ("flux", beside_its_parts, set()),
+    ],
+    ids=["without a VAE", "alone", "all in one", "beside its parts"],
+)
+def test_only_what_a_file_lacks_is_asked_for(
+    family: str, write: Callable[[Path, Path, str], Laid], asked: set[str], root: Path, tmp_path: Path
+) -> None:
+    laid = write(make_folder(root, family), tmp_path, family)
+    assert list_lacks(catalog.find(str(laid.path))) == asked
+    if write is beside_its_parts:
+        (tmp_path / "ComfyUI/models/vae/ae.safetensors").unlink()
+        assert list_lacks(catalog.find(str(laid.path))) == {"vae/*.safetensors"}, "known at once, though the model's own file is as it was"
+
+
+def test_a_files_facts_are_its_own(root: Path, tmp_path: Path) -> None:
+    folder = make_folder(root, "z-image")
+    writers = (denoiser_alone, in_fp8, as_gguf)
+    for write in writers:
+        (tmp_path / write.__name__).mkdir()
+    rows = [catalog.find(str(write(folder, tmp_path / write.__name__, "z-image").path)) for write in writers]
+    assert [(row.precision, row.gguf) for row in rows] == [("float32", False), ("fp8", False), ("Q8_0", True)]
+    denoiser = next(part for part in rows[0].parts if part.role == "denoiser")
+    assert denoiser.parameters == sum(each.numel() for each in load_pipe(folder).transformer.state_dict().values())
+
+
+def list_settings(root: Path, there: Path) -> Iterator[tuple[float, ...]]:
+    for family, write in (("flux", taking_guidance), ("flux", guided_alone)):
+        (there / write.__name__).mkdir()
+        row = catalog.find(str(write(make_folder(root, family), there / write.__name__, family).path))
+        yield row.settings.steps, row.settings.guidance, row.attention.text_tokens
+    told = (
+        ("flux2-klein", "model_index.json", {"is_distilled": False}),
+        ("sdxl", "scheduler/scheduler_config.json", {"timestep_spacing": "trailing"}),
+    )
+    for family, file, values in told:
+        row = catalog.find(str(change(copy(make_folder(root, family), there / family), file, values)))
+        yield row.settings.steps, row.settings.guidance
+    yield (catalog.find(str(make_folder(root, "sdxl"))).settings.steps,)
+
+
+def test_settings_are_those_of_what_it_is(root: Path, tmp_path: Path) -> None:
+    """FLUX.1 dev as a folder and a file, a klein that is not distilled, an SDXL Turbo, and a plain one."""
+    assert list(list_settings(root, tmp_path)) == [(28, 3.5, 512), (28, 3.5, 512), (50, 4.0), (4, 0.0), (25,)]
+
+
+def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path: Path) -> None:
+    """One of 640 bytes begins as pickles do."""
+    save_file({"x": torch.zeros(1)}, tmp_path / "short.safetensors", {"about": ""})
+    held = int.from_bytes((tmp_path / "short.safetensors").read_bytes()[:8], "little")
+    save_file({"x": torch.zeros(1)}, tmp_path / "file.safetensors", {"about": "a" * (640 - held)})
+    assert (tmp_path / "file.safetensors").read_bytes()[:2] == b"\x80\x02"
+    with pytest.raises(Trouble) as told:
+        catalog.find(str(tmp_path / "file.safetensors"))
+    assert told.value.sentence.key == "detect.unknown" and "Gradium Phonon" in str(told.value)
