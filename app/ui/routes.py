@@ -46,7 +46,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.hearing_desk import find_cues
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
-from app.ui.tabs import book, edit_parts, hear_script, machine_view, paint_view, pronunciation_list, speak_view, voice_shelf
+from app.ui.tabs import book, edit_parts, hear_script, help, machine_view, paint_view, pronunciation_list, speak_view, voice_shelf
 from app.ui.tabs.shelf import name_chapter
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
@@ -149,6 +149,7 @@ class DraftsAsked(Asked):
 def routes(desk: Desk) -> list[Route]:
     return [
         Route("/hearth/words", send_sentences), route(desk, "/hearth/static/{name}", send_static, schema=StaticAsked),
+        route(desk, "/hearth/help", help.send_help),
         route(desk, "/hearth/live", send_live, schema=LiveAsked), route(desk, "/hearth/check", check_text, ["POST"], CheckAsked),
         route(desk, "/hearth/made/{job}/{name}", send_job_file, schema=JobFileAsked),
         route(desk, "/hearth/heard/{job}/{part}", hear_script.send_heard, schema=hear_script.HeardAsked),

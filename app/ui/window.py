@@ -83,7 +83,7 @@ def build_head() -> None:
     gr.HTML(
         f"""
 <h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
-<div class="h-switches"><button data-h-act="language" aria-label="{names}" title="{names}">{shorts}</button>
+<div class="h-switches"><button data-h-act="help" aria-label="?">?</button><button data-h-act="language" aria-label="{names}" title="{names}">{shorts}</button>
 <button data-h-act="chime" aria-label="chime">&#9834;</button>
 <button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
 <div class="h-away-note" role="alert"></div>

@@ -19,7 +19,7 @@ ElementId = Literal[
 ]  # fmt: skip
 """The ids of elements that the window lays out; a script fills them."""
 
-Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title"]
+Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title", "h-help"]
 """Elements that a script makes."""
 
 Field = Literal[
@@ -71,6 +71,7 @@ class Address:
 
 ROUTES: Final = (
     Address("hearth/words"),
+    Address("hearth/help"),
     Address("hearth/static/{name}"),
     Address("hearth/live", fields=("charts",)),
     Address("hearth/check", "POST", ("kind", "text", "model", "negative", "cast", "says", "speed")),
@@ -200,7 +201,7 @@ class Live(TypedDict, total=False):
     machines: View
 
 
-SWITCHES: Final = ("language", "chime", "light")
+SWITCHES: Final = ("help", "language", "chime", "light")
 """Values of data-h-act: the switches in the head."""
 
 MEASURED: Final = ("SelfTest", "Tune")

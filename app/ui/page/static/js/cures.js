@@ -1,6 +1,7 @@
 // Put a button beside each trouble that Hearth can cure.
 import { el, makeButton } from "./elements.js";
 import { area, call, live, post } from "./hearth.js";
+import { whyButton } from "./help.js";
 import { retrySmaller } from "./job.js";
 import { copyReport } from "./machine.js";
 import { deed, getModel } from "./models.js";
@@ -37,15 +38,17 @@ const CURES = {
   "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => deed("creations")], ...on(trouble)],
 };
 
-// Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, most cures for the owner; only the owner's state has charts.
+// Put the buttons after a paragraph or at the end of a list line, the last of them to the help. Captions are for everybody, most cures for the owner;
+// only the owner's state has charts.
 /** @param {any} trouble */
 export const offerCure = (trouble) => {
   if (!live.state) return;
-  const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = live.state.charts || trouble.dataset.cure === "voices" ? trouble.dataset.cure : "";
-  const cure = owned || (offered.length ? "captions" : ""), listed = trouble.tagName === "LI";
+  const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = live.state.charts || trouble.dataset.cure === "voices" ? trouble.dataset.cure ?? "" : "";
+  const listed = trouble.tagName === "LI", failed = !listed || trouble.classList.contains("wrong");
+  const cure = owned || (offered.length ? "captions" : failed ? "why" : "");
   let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
   if (!row?.classList.contains("h-cure")) {
-    if (!cure) return;
+    if (!cure || trouble.hidden) return;
     row = el(`<p class="h-chips h-cure"></p>`);
     if (listed) trouble.append(row);
     else trouble.after(row);
@@ -55,6 +58,6 @@ export const offerCure = (trouble) => {
   row.dataset.cure = cure;
   row.innerHTML = "";
   const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.(trouble) ?? []);
-  row.append(...[...captions(offered), ...buttons].map(([label, run]) => makeButton(label, run)));
+  row.append(...[...captions(offered), ...buttons].map(([label, run]) => makeButton(label, run, "h-chip")), ...(failed ? [whyButton(trouble)] : []));
 };
-area(".h-trouble[data-cure]", offerCure);
+area(".h-trouble", offerCure);

@@ -6,6 +6,7 @@ import { before, reused, reusing, startFrom } from "./force.js";
 import "./gradio.js";
 import "./greeting.js";
 import { guideFiles, referenceFiles } from "./guide.js";
+import "./help.js";
 import { askToLeave } from "./leave.js";
 import { lorasFor } from "./loras.js";
 import { copyReport, keepLooking, lookAt } from "./machine.js";

@@ -1,0 +1,82 @@
+// Help: one dialog with all topics, searched as one types; opened by the button in the head, by "?", and by every error's "Why?".
+import { el, list, makeButton, onPage, show, text } from "./elements.js";
+import { area, ask, tabInView } from "./hearth.js";
+import { t } from "./words.js";
+
+let /** @type {View[] | null} */ topics = null;
+
+// What is said of the tab in view, also of an error there whose cure leads nowhere else.
+const OF_TABS = { speak: "script", paint: "prompt", shelf: "disk", models: "models", machine: "by-hand" };
+const OF_CURES = { smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
+const here = () => OF_TABS[tabInView()];
+
+/** @param {any} trouble */
+const topicOf = (trouble) => (trouble.closest(".h-sharing") ? "sharing" : OF_CURES[trouble.dataset.cure] ?? (/^(get|use):/.test(trouble.dataset.cure) ? "models" : here()));
+
+const keys = (words) => (/Mac|iP/.test(navigator.platform) ? words.replaceAll("Ctrl", "\u2318").replaceAll("Alt", "\u2325") : words);
+const found = (topic, words) => {
+  const all = [topic.title, ...topic.lines.flatMap((each) => [each.term ?? "", each.text])].join(" ").toLowerCase();
+  return words.every((each) => all.includes(each));
+};
+
+function topicFold(topic) {
+  const fold = el(`<details><summary></summary><div></div></details>`);
+  text(fold.querySelector("summary"), topic.title);
+  const inside = fold.querySelector("div");
+  for (const { term, text: words } of topic.lines) {
+    if (!term) {
+      inside.append(Object.assign(document.createElement("p"), { textContent: words }));
+      continue;
+    }
+    if (inside.lastElementChild?.tagName !== "DL") inside.append(document.createElement("dl"));
+    const row = el(`<div><dt></dt><dd></dd></div>`);
+    text(row.querySelector("dt"), topic.id === "keys" ? keys(term) : term);
+    text(row.querySelector("dd"), words);
+    inside.lastElementChild.append(row);
+  }
+  return fold;
+}
+
+/** Open the help, at a topic. @param {string} topic */
+const openHelp = async (topic = "") => {
+  const dialog = el(`<dialog class="h-dialog h-help" aria-labelledby="h-help"><h2 id="h-help"></h2><label><span class="h-heard"></span><input type="search" class="h-field" autocomplete="off"></label>
+    <p class="h-soft" role="status"></p><div class="h-topics"></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
+  const [input, told, folds] = ["input", "p", ".h-topics"].map((each) => dialog.querySelector(each));
+  text(dialog.querySelector("h2"), t("help.title", "Help"));
+  text(dialog.querySelector("label span"), t("help.search", "Search the help"));
+  input.placeholder = t("help.search", "Search the help");
+  text(dialog.querySelector("form button"), t("help.close", "Close"));
+  const draw = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean), hits = (topics ?? []).filter((each) => found(each, words));
+    list(folds, hits, (each) => each.id, topicFold, (fold, each) => (fold.open = words.length ? hits.length <= 3 : each.id === topic));
+    text(told, !words.length ? "" : hits.length ? t("help.hits", "{n} {n:topic|topics}", { n: hits.length }) : t("help.none", "Nothing is said of that here."));
+  };
+  input.addEventListener("input", draw);
+  show(dialog);
+  try {
+    topics ??= (await ask("hearth/help")).topics;
+  } catch {
+    return text(told, t("help.away", "The help cannot be read while Hearth does not answer."));
+  }
+  draw();
+  const wanted = [...folds.children].find((fold) => fold.open);
+  if (!wanted) return input.focus();
+  wanted.querySelector("summary").focus({ preventScroll: true });
+  folds.scrollTop = wanted.offsetTop - folds.offsetTop;
+};
+
+/** The button that leads from an error to what is said of it. @param {any} trouble */
+export const whyButton = (trouble) => makeButton(t("help.why", "Why?"), () => openHelp(topicOf(trouble)), "h-chip h-why");
+
+onPage("click", ({ target }) => target.closest?.('[data-h-act="help"]') && openHelp(here()));
+onPage("keydown", (event) => {
+  const typing = event.target.closest?.("input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable=true]");
+  if (event.key !== "?" || typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  openHelp("keys");
+});
+area('[data-h-act="help"]', (button) => {
+  button.setAttribute("aria-label", t("help.label", "Help (key ?)"));
+  button.setAttribute("aria-haspopup", "dialog");
+  button.title = button.getAttribute("aria-label");
+});
